@@ -7,6 +7,7 @@ that a chunk is looked at once. Short chunks, which most are, have that mark alo
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
@@ -25,6 +26,9 @@ from runtime.errors import StateStorageError
 # Of each index; beyond them the windows would drive first vectors out of the cache, or take too much memory.
 MAX_CHUNKS = 50_000
 CHUNKS_AT_ONCE = 4
+MAX_LOGGED_CHARS = 200
+
+log = logging.getLogger(__name__)
 
 
 class WindowEmbedder(Protocol):
@@ -66,7 +70,11 @@ class WindowMaker:
         self._texts = PieceTexts()
 
     def step(self) -> int:
-        """Look at some chunks, and return how many; 0 if no index wants windows. Raises what embedding does."""
+        """Look at some chunks, and return how many; 0 if no index wants windows.
+
+        A chunk that the model fails on gets no windows and is not tried again. Raises what embedding does if the model
+        fails on every text.
+        """
         wanted = self._cache.wanted_windows()
         if not wanted:
             return 0
@@ -75,7 +83,8 @@ class WindowMaker:
             self._missing = deque(_without_windows(wanted[0], self._cache))
         taken = [self._missing.popleft() for _ in range(min(CHUNKS_AT_ONCE, len(self._missing)))]
         texts = self._texts.of(Path(wanted[0].root), taken)
-        for key, rows in zip(texts, self._embedder.further_windows(list(texts.values())), strict=True):
+        for key, text in texts.items():
+            rows = self._windows_of(text)
             made = {window_key(key, number): as_kept(row) for number, row in enumerate(rows, 2)}
             if len(rows) < MAX_WINDOWS - 1:
                 made[window_key(key, len(rows) + 2)] = NO_VECTOR
@@ -84,6 +93,15 @@ class WindowMaker:
             self._cache.done_with_windows(wanted[0])
             self._index = None
         return max(1, len(taken))
+
+    def _windows_of(self, text: str) -> Sequence[Vectors]:
+        try:
+            return list(self._embedder.further_windows([text])[0])
+        except Exception as error:  # noqa: BLE001 - whatever a text makes it fail with; an empty one raises the rest
+            self._embedder.further_windows([""])
+            file = text.partition("\n")[0][:MAX_LOGGED_CHARS]
+            log.warning("vectors.windows_skipped", extra={"text": file, "chars": len(text), "error": repr(error)})
+            return []
 
 
 def _without_windows(index: WantedIndex, cache: VectorCache) -> list[Piece]:

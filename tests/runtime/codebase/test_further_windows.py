@@ -128,6 +128,42 @@ def test_a_chunk_has_four_windows_at_most(root: Path, index_path: Path, embedder
     assert cache.newest_id() - before == MAX_WINDOWS - 1
 
 
+class Failing(Embedder):
+    """Fails on texts with a word in them; on every text if that is empty."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
+
+    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
+        if any(self.word in text for text in texts):
+            raise RuntimeError("the model failed")
+        return super().further_windows(texts)
+
+
+def test_a_chunk_that_the_model_fails_on_is_passed_over_and_not_tried_again(
+    root: Path, index_path: Path, cache: VectorCache
+) -> None:
+    cache.want_windows(put(root, index_path, a=function("bad", "'poison'"), b=function("good", "'zebra'")))
+    embedder = Failing("poison")
+    all_made(WindowMaker(embedder, cache))
+    assert [text.split()[0] for text in embedder.windowed if text] == ["b.py"]
+    cache.want_windows(WantedIndex(str(index_path), str(root)))
+    again = Embedder()
+    all_made(WindowMaker(again, cache))
+    assert again.windowed == []
+
+
+def test_a_model_that_fails_on_everything_is_no_fault_of_the_chunks(
+    root: Path, index_path: Path, cache: VectorCache
+) -> None:
+    cache.want_windows(put(root, index_path, a=function("good", "'zebra'")))
+    with pytest.raises(RuntimeError, match="model failed"):
+        WindowMaker(Failing(""), cache).step()
+    all_made(WindowMaker(Embedder(), cache))
+    assert cache.newest_id() > 0
+
+
 def test_an_index_that_is_gone_wants_nothing(tmp_path: Path, embedder: Embedder, cache: VectorCache) -> None:
     cache.want_windows(WantedIndex(str(tmp_path / "gone.sqlite"), str(tmp_path)))
     assert WindowMaker(embedder, cache).step() == 1
