@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.owners import is_driven
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES, OutcomeRow, SessionRow, SessionStore
+from runtime.codebase.files.consent import Consent
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
 from runtime.codebase.git.side_branches import idle_trees
@@ -23,6 +24,13 @@ from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings
 from runtime.store.opening import has_database, open_store
 from runtime.store.options import store_options
+from serve.mcp.agreement_records import (
+    Counted,
+    export_records,
+    import_records,
+    record_agreement,
+    withdraw_agreement,
+)
 from serve.mcp.contract_host import OWNERS, SHIPPED, WORK_TREES
 
 FIX_TREES = "fix_trees"
@@ -82,8 +90,12 @@ def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bo
     return answer_of(contract, decision)
 
 
-def record_outcome(settings: Settings, session_id: str, verdict: str, reason: str) -> OutcomeRow:
-    """Record what became of a change. Raises UnknownNameError and InputError."""
+def record_outcome(settings: Settings, session_id: str, verdict: str, reason: str) -> tuple[OutcomeRow, str]:
+    """Record what became of a change, and return it with what came of its agreement, as a sentence.
+
+    A success adds an agreement to the Map; any other verdict takes back what an earlier success has added.
+    Raises UnknownNameError and InputError.
+    """
     if verdict not in VERDICTS:
         raise InputError(f"the outcome is one of {', '.join(VERDICTS)}, not '{verdict[:40]}'")
     if len(reason) > MAX_REASON_CHARS:
@@ -102,8 +114,23 @@ def record_outcome(settings: Settings, session_id: str, verdict: str, reason: st
             state.explored,
             symbols,
         )
+        earlier = store.outcome_of(session_id)
         store.record_outcome(row)
-    return row
+    if verdict == "success":
+        return row, record_agreement(state, Consent(settings.state_dir))
+    return row, withdraw_agreement(state) if earlier is not None and earlier.verdict == "success" else ""
+
+
+def export_outcomes(settings: Settings, root: Path, target: Path) -> Counted:
+    """Write a repository's agreements and outcomes to a new file. Raises InputError."""
+    with _store(settings) as store:
+        return export_records(root, store, Consent(settings.state_dir), target)
+
+
+def import_outcomes(settings: Settings, root: Path, source: Path) -> Counted:
+    """Add the agreements and outcomes of an exported file to a repository's. Raises InputError."""
+    with _store(settings) as store:
+        return import_records(root, store, Consent(settings.state_dir), source)
 
 
 def leftovers(settings: Settings, root: Path) -> Leftovers:

@@ -76,11 +76,15 @@ def _opened(settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHos
     from serve.mcp.contract_host import ContractHost
     from serve.mcp.contract_tools import contract_tools
     from serve.mcp.elicitation import confirm
+    from serve.mcp.project_context import ProjectDocuments
     from serve.mcp.session_gate import SessionGate
+    from serve.mcp.symbol_map import SymbolMap
     from serve.mcp.symbol_meaning import SymbolMeaning
 
     contract = ContractHost(settings, root, confirm)
     host = WorkspaceHost(settings, root, lambda: contract.folder, contract.close)
-    contract.compare = SymbolMeaning(settings, host).likeness
+    host.documents = ProjectDocuments(settings, root, host)
+    host.map = SymbolMap(settings, root, host)
+    contract.compare = SymbolMeaning(settings, host, host.map).likeness
     tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
     return host, ToolServer(tools, SessionGate(contract), f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}")
