@@ -63,6 +63,7 @@ def commit_change(
         head = git.commit_of("HEAD")
         if head is None:
             raise GitWriteError(f"branch {tree.branch} is gone; `git branch {tree.branch} {known}` brings it back")
+        git.distrust_index()
         git.run("read-tree", "--reset", tree.base_commit)
         listed = git.private / "files-to-add"
         listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
