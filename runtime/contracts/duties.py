@@ -32,10 +32,14 @@ __all__ = ["DUTIES", "Demand", "Effect", "Observed", "Outcome", "without_failure
 
 
 class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Asks for something to be done outside: `choice` of what becomes of stale branches, `message` of a commit."""
+    """Asks for something to be done outside.
+
+    `choice` of what becomes of the stale `branches`, which are those that a person was shown; `message` of a commit.
+    """
 
     kind: EffectKind
     choice: str = ""
+    branches: tuple[str, ...] = ()
     message: str = ""
 
 
@@ -87,7 +91,8 @@ def _nothing(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _branches(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    return Outcome(state.with_(stale_branches=()), effects=(Effect("branches", choice=payload["choice"]),))
+    effect = Effect("branches", choice=payload["choice"], branches=state.stale_branches)
+    return Outcome(state.with_(stale_branches=()), effects=(effect,))
 
 
 def _rules(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_change.session.live_session import LiveSession
 from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError
 from serve.mcp.contract_host import SHIPPED, ContractHost
@@ -122,7 +121,7 @@ class ContractTool(NamedTuple):
 
 
 async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession, report: Report) -> Mapping[str, Any]:
-    told = await host.sessions().start(given.intent, given.query, given.flags, given.gate_level, given.recovery)
+    told = await host.start(given.intent, given.query, given.flags, given.gate_level, given.recovery)
     beginning = host.beginning() if "error" not in told else {}
     notes = [*told.get("notes", ()), *beginning.get("notes", ())]
     rules = beginning.get("project_rules")
@@ -142,7 +141,7 @@ async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase,
 async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
     if host.live is not None:
         return await host.live.status()
-    return await host.sessions().left_over()
+    return await host.left_over()
 
 
 async def _check(host: ContractHost, search: WorkspaceHost, given: OneFile, report: Report) -> Mapping[str, Any]:
@@ -162,9 +161,9 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
         problem = "symbols, files: both are empty; name what will change"
         return {"error": {"code": "payload_mismatch", "problems": [problem]}}
     found = await impact_of(search, given.symbols, given.files, report)
-    session: LiveSession | None = host.live
+    session = host.live
     if session is not None:
-        must = tuple(dict.fromkeys((*session.state.must_verify, *(row["file"] for row in found["must_verify"]))))
+        must = [row["file"] for row in found["must_verify"]]
         await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
     return found
 

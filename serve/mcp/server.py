@@ -29,6 +29,7 @@ from mcp_types import (
 )
 
 from runtime.errors import JeevesError, ToolArgumentsError
+from serve.mcp.connections import on_connection
 from serve.mcp.elicitation import QuestionOpenError, asking
 from serve.mcp.search_answers import refusal
 from serve.mcp.toolset import McpTool, Report, ToolAnswer, ToolGate, Toolset, described
@@ -87,10 +88,11 @@ class ToolServer:
             _check(tool.name, arguments)
             parameters = tool.read(arguments)
             call = described(tool.name, arguments, connection)
-            refused = await self._gate.permits(call)
-            answer = refused or await tool.run(parameters, report)
-            if refused is None:
-                await self._gate.record(call, answer)
+            with on_connection(connection):
+                refused = await self._gate.permits(call)
+                answer = refused or await tool.run(parameters, report)
+                if refused is None:
+                    await self._gate.record(call, answer)
             return answer
         except JeevesError as error:
             return refusal(error.message)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from mcp.client.client import Client as SdkClient
 from mcp_types import ElicitResult
 
 from tests.capabilities.code_change.played_agent import git
@@ -272,3 +274,29 @@ def test_the_person_at_the_client_is_asked_before_left_branches_are_deleted(
     assert asked == ["Delete the branches of earlier sessions: llm_task_old?"]
     assert ("error" not in told) is is_deleted
     assert (git(project, "branch", "--list", "llm_task_old") == "") is is_deleted
+
+
+def test_two_clients_of_one_server_do_not_share_a_session(jeeves: Program, project: Path) -> None:
+    server = HttpServerProcess(jeeves, project, "--tools", "all")
+
+    @contextlib.asynccontextmanager
+    async def joined() -> AsyncIterator[SdkClient]:
+        async with SdkClient(server.url, mode="legacy") as client:
+            yield client
+
+    sites = [Site(joined()), Site(joined())]
+    try:
+        first, second = (Client(calls_of(site), project) for site in sites)
+        first.start()
+        first.step()
+        # Who has no session reads freely, and leaves no trace in the other's.
+        assert "error" not in second.call("semantic_search", query="short help")
+        assert second.start()["error"]["code"] == "session_live"
+        assert second.start(recovery="resume")["step"] == 4
+        assert first.call("submit_phase", data={})["error"]["code"] == "taken_over"
+        second.finish()
+        assert is_merged(project)
+    finally:
+        for site in sites:
+            site.close()
+        server.close()

@@ -5,7 +5,6 @@ Effects block: they are run in a thread.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
 from runtime.errors import GitWriteError, RepositoryError
+from runtime.primitives.own_threads import in_own_thread
 
 
 def first_place(root: Path) -> Workplace:
@@ -40,9 +40,9 @@ async def observed(
     changed: ChangedLines | None = None
     if demands & {"evidence", "diff"} and state.place is not None and state.place.base_commit:
         folder = Path(state.place.folder)
-        changed = await asyncio.to_thread(changed_lines, folder, state.place.base_commit, is_ours)
+        changed = await in_own_thread(changed_lines, folder, state.place.base_commit, is_ours)
     if "evidence" in demands and changed is not None and state.place is not None:
-        refuted = await asyncio.to_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
+        refuted = await in_own_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
     files = changed.files if changed is not None else ()
     checks = contract.phases[state.phase].checks if "checks" in demands and _claims_success(payload) else ()
     similarities: Mapping[str, float] = {}
@@ -53,7 +53,7 @@ async def observed(
         refuted=refuted,
         changed=files,
         unpermitted=unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {},
-        checks=await asyncio.to_thread(run_checks, checks, state) if checks else (),
+        checks=await in_own_thread(run_checks, checks, state) if checks else (),
         similarities=similarities,
     )
 
@@ -73,7 +73,7 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
     if effect.kind == "branch":
         return _with_branch(state, state.place, who, ports)
     if effect.kind == "branches":
-        return _without_stale(effect.choice, state, who, ports)
+        return _without_stale(effect, state, who, ports)
     tree = work_tree(state.place)
     if effect.kind == "commit":
         changed = changed_lines(Path(tree.folder), state.place.base_commit, is_ours)
@@ -116,12 +116,16 @@ def _with_branch(state: SessionState, place: Workplace, who: Writable, ports: Po
     return state.with_(place=opened)
 
 
-def _without_stale(choice: str, state: SessionState, who: Writable, ports: Ports) -> SessionState:
-    """Lay stale branches aside, merge them into the branch that is out, or leave them."""
+def _without_stale(effect: Effect, state: SessionState, who: Writable, ports: Ports) -> SessionState:
+    """Lay stale branches aside, merge them into the branch that is out, or leave them.
+
+    Those that were made since the person was shown them stay, and so do those that another session drives by now.
+    """
     root = Path(state.repository)
     notes = list(state.warnings)
-    for branch in ports.stale_of(state) if choice != "continue" else ():
-        if choice == "delete":
+    there = set(ports.stale_of(state)) if effect.choice != "continue" else set()
+    for branch in [branch for branch in effect.branches if branch in there]:
+        if effect.choice == "delete":
             aside = lay_aside(root, branch, who.identity, ports.work_trees, is_ours, ports.clock.now_ms() / 1000)
             notes.append(f"branch {branch} was deleted; `{aside.restoring}` brings it back within 30 days")
         else:
