@@ -9,22 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from pathlib import Path
 
-from actors.capabilities.code_change.session.calls import Answer, Call, ChangeCalls
-from actors.capabilities.code_change.session.consent import Consent
-from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.session_host import MemoryLimits, SessionHost
-from actors.capabilities.code_change.store.session_store import CODE_CHANGES
-from runtime.contracts.loading import load_contract
+import msgspec
+
+from actors.capabilities.code_change.session.calls import Answer, Call, ChangeCalls, name_of
+from actors.capabilities.code_change.session.service import open_host
+from actors.capabilities.code_change.session.session_host import RAISED
+from actors.origin import code_version
+from runtime.bus.queries import error_from_wire
 from runtime.errors import ClusterError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, open_state_dir
 from runtime.store.opening import open_store
 from runtime.store.options import store_options
-
-SHIPPED = Path(__file__).resolve().parents[2] / "configs" / "contracts" / "code_change.yaml"
-WORK_TREES = "work_trees"
+from serve.runtimes.warm import WarmRecord, WarmRuntime, read_record, settings_digest
+from serve.wiring import change_settings
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +31,11 @@ log = logging.getLogger(__name__)
 class OwnCalls:
     """Holds sessions in this process."""
 
-    def __init__(self, settings: Settings, is_alive: Callable[[str], bool]) -> None:
+    def __init__(self, settings: Settings) -> None:
         """Open the store. Raises StateStorageError."""
-        clock = SystemClock()
         open_state_dir(settings.state_dir)
-        self._stores = open_store(store_options(settings), clock)
-        ports = Ports(self._stores.part(CODE_CHANGES), clock, settings.state_dir / WORK_TREES, "", is_alive)
-        limits = MemoryLimits(settings.code_change.sessions_in_memory, settings.code_change.session_idle_s)
-        self._host = SessionHost(load_contract(SHIPPED), Consent(settings.state_dir), ports, limits)
+        self._stores = open_store(store_options(settings), SystemClock())
+        self._host = open_host(change_settings(settings), self._stores.part)
 
     async def call(self, call: Call) -> Answer:
         return await self._host.call(call)
@@ -47,6 +43,30 @@ class OwnCalls:
     async def close(self) -> None:
         await self._host.close()
         self._stores.close()
+
+
+class WarmCalls:
+    """Sends calls to the sessions' host on the bus of the warm system."""
+
+    def __init__(self, record: WarmRecord) -> None:
+        self._runtime = WarmRuntime(record, record.code_version)
+
+    async def call(self, call: Call) -> Answer:
+        told = await self._runtime.query(name_of(call), msgspec.to_builtins(call))
+        if RAISED in told:
+            raise error_from_wire(told[RAISED])
+        return told
+
+    async def close(self) -> None:
+        await self._runtime.close()
+
+
+def warm_calls(settings: Settings) -> WarmCalls | None:
+    """Return calls to the warm system; None if none is up, or one of other settings or another version."""
+    record = None if settings.ray.mode == "in_process" else read_record(settings)
+    if record is None or record.settings_digest != settings_digest(settings) or record.code_version != code_version():
+        return None
+    return WarmCalls(record)
 
 
 class ChosenCalls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ from actors.capabilities.code_change.session import calls
 from actors.capabilities.code_change.session.consent import Consent, project_rules
 from actors.capabilities.code_change.session.owners import Owner, driver_of
 from actors.capabilities.code_change.session.ports import Confirm, Similarities, no_similarities, nobody
+from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
 from actors.capabilities.code_change.session.sessions import Recovery
 from runtime.errors import RunStateError
 from runtime.settings import Settings, open_state_dir
-from serve.mcp.change_calls import SHIPPED, WORK_TREES, ChosenCalls, OwnCalls
+from serve.mcp.change_calls import ChosenCalls, OwnCalls, warm_calls
 from serve.mcp.connections import current_connection
 from serve.mcp.door_session import DoorSession
+from serve.wiring import CHANGE_CONTRACT as SHIPPED
 
-OWNERS = "change_servers"
 MAX_SESSIONS = 512
 
 __all__ = ["OWNERS", "SHIPPED", "WORK_TREES", "ContractHost"]
@@ -32,7 +34,7 @@ class ContractHost:
         self._confirm = confirm
         self.compare: Similarities = no_similarities
         self._owner: Owner | None = None
-        self._calls = ChosenCalls(lambda: OwnCalls(settings, self._opened_owner().is_alive), lambda: None)
+        self._calls = ChosenCalls(lambda: OwnCalls(settings), lambda: warm_calls(settings))
         self._sessions: dict[str, DoorSession] = {}
 
     @property
@@ -73,6 +75,7 @@ class ContractHost:
                 flags=tuple(flags),
                 gate_level=gate_level,
                 recovery=recovery,
+                key=secrets.token_hex(8),
             )
         )
         if "session_id" in told and "error" not in told and "recovery_available" not in told:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -14,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 from mcp.client.client import Client as SdkClient
 from mcp_types import ElicitResult
 
+from serve.runtimes.warm import WarmRecord, WarmRuntime
+from tests.capabilities.code_change.capacity import tree_of
 from tests.capabilities.code_change.played_agent import git
 from tests.doors.mcp_site import HttpServerProcess, RawClient, Site, http_session, stdio_session
 from tests.doors.program import Program
@@ -300,3 +304,36 @@ def test_two_clients_of_one_server_do_not_share_a_session(jeeves: Program, proje
         for site in sites:
             site.close()
         server.close()
+
+
+def queries_of(record: WarmRecord) -> int:
+    status = asyncio.run(WarmRuntime(record, record.code_version).status())
+    return int(status["bus"]["counts"]["query"])
+
+
+@pytest.mark.ray
+def test_the_warm_system_hosts_a_change_which_outlives_its_host_and_the_system(
+    ray_jeeves: Program, project: Path
+) -> None:
+    ray_jeeves.run("up").answers()
+    site = Site(stdio_session(ray_jeeves, project, "--tools", "all"))
+    try:
+        client = Client(calls_of(site), project)
+        client.start()
+        client.step()
+        record = msgspec.json.decode((ray_jeeves.state_dir / "warm" / "record.json").read_bytes(), type=WarmRecord)
+        before = queries_of(record)
+        client.call("get_session_status")
+        # The tool is permitted by the session's host, and answered there.
+        assert queries_of(record) == before + 2
+        daemon = record.pid
+        (host,) = (pid for pid in tree_of(daemon) if b"ServiceActor" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        os.kill(host, signal.SIGKILL)
+        while client.told["step"] != 13:
+            client.step()
+        ray_jeeves.run("down").answers()
+        assert client.finish()["outcome"] == "completed"
+        assert is_merged(project)
+    finally:
+        site.close()
+        ray_jeeves.run("down")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ class Driver:
 
     async def submit(self, payload: object, **fields: Any) -> dict[str, Any]:
         text = json.dumps({"payload": payload, "compaction_count": None})
-        call = calls.SubmitPhase(**self._of(), submission=text, **fields)
+        call = calls.SubmitPhase(**self._of(), submission=text, **{"key": secrets.token_hex(8), **fields})
         told: dict[str, Any] = await self.carrier.call(call)
         self.last = told if "session_id" in told else self.last
         return told

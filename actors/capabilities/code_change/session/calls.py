@@ -33,7 +33,7 @@ class _Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
 
 class StartChange(_Call, frozen=True):
-    """Begins a session on the repository at `root`, or goes on with one that was left."""
+    """Begins a session on the repository at `root`, or goes on with one that was left. `key`: as in SubmitPhase."""
 
     root: str
     intent: str
@@ -41,6 +41,7 @@ class StartChange(_Call, frozen=True):
     flags: tuple[str, ...] = ()
     gate_level: str = "auto"
     recovery: Recovery = ""
+    key: str = ""
 
 
 class FindChange(_Call, frozen=True):

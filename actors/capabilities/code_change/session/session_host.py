@@ -148,7 +148,7 @@ class SessionHost:
             root = Path(call.root)
             contract, notes = await in_own_thread(contract_of, root, self._shipped, self._consent)
             sessions = ChangeSessions(contract, root, replace(self._ports, owner=call.driver), self._live_of(call))
-            told = await sessions.start(call.intent, call.query, call.flags, call.gate_level, call.recovery)
+            told = await sessions.start(call.intent, call.query, call.flags, call.gate_level, call.recovery, call.key)
             if sessions.live is not None:
                 self._seat(sessions.live.state.session_id).session = sessions.live
         self._trim()

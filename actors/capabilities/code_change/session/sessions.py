@@ -54,8 +54,12 @@ class ChangeSessions:
         flags: Sequence[str] = (),
         gate_level: str = "auto",
         recovery: Recovery = "",
+        key: str = "",
     ) -> Answer:
-        """Begin a session, or go on with one that was left; the answer says which, or why neither can be."""
+        """Begin a session, or go on with one that was left; the answer says which, or why neither can be.
+
+        A call under the `key` of the one that began the session is answered with where it stands.
+        """
         async with self._lock:
             named = long_flags(self._contract, flags)
             problems = problems_of_start(self._contract, intent, named, gate_level)
@@ -65,6 +69,8 @@ class ChangeSessions:
                 problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
             found = await in_own_thread(self._ports.store.open_sessions, str(self._root))
             wants_resume = recovery == "resume" or "resume" in named
+            if key and found and (found[0].owner, found[0].state.last_key) == (self._ports.owner, key):
+                return await self._resumed(found[0])
             if found and not wants_resume and (recovery != "discard" or self._is_live(found[0])):
                 return self._left_over(found[0])
             if found and wants_resume:
@@ -73,7 +79,7 @@ class ChangeSessions:
                 return _refused(*problems)
             for row in found:
                 await self._discarded(row)
-            return await self._begun(intent, query, named, gate_level)
+            return await self._begun(intent, query, named, gate_level, key)
 
     async def left_over(self) -> Answer:
         """Return what is known of a session that this process does not drive, or that there is none."""
@@ -82,7 +88,7 @@ class ChangeSessions:
             return self._left_over(found[0])
         return {"phase": "NONE", "instruction": "No session is under way; start_session begins one."}
 
-    async def _begun(self, intent: str, query: str, flags: tuple[str, ...], gate_level: str) -> Answer:
+    async def _begun(self, intent: str, query: str, flags: tuple[str, ...], gate_level: str, key: str) -> Answer:
         session_id = SESSION_PREFIX + new_run_id(self._ports.clock.now_ms()).removeprefix("r-")
         now_ms = self._ports.clock.now_ms()
         state = SessionState(
@@ -95,6 +101,7 @@ class ChangeSessions:
             gate_level=gate_level,
             started_at_ms=now_ms,
             changed_at_ms=now_ms,
+            last_key=key,
         )
         try:
             state = await in_own_thread(self._placed, state)
