@@ -147,7 +147,7 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     assert {(tool["failures"], tool["open_in"]) for tool in after["tools"]} == {(0, 0)}
     assert "\ntool locate: " in warm.run("status").answers().out
     assert (
-        "10 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
+        "11 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
         in warm.run("status").answers().out
     )
 
