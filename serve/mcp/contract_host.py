@@ -17,7 +17,7 @@ from runtime.errors import RunStateError
 from runtime.settings import Settings, open_state_dir
 from serve.mcp.change_calls import ChosenCalls, OwnCalls, warm_calls
 from serve.mcp.connections import current_connection
-from serve.mcp.door_session import DoorSession
+from serve.mcp.door_session import DoorSession, supplied
 from serve.wiring import CHANGE_CONTRACT as SHIPPED
 
 MAX_SESSIONS = 512
@@ -89,6 +89,11 @@ class ContractHost:
     async def left_over(self) -> calls.Answer:
         """Return what is known of a session that the current client does not drive."""
         return await self._calls.call(calls.FindChange(driver=self._driver(), root=str(self._root)))
+
+    async def clean_up(self) -> calls.Answer:
+        """Delete the branches of earlier sessions that the person at the client agrees to delete."""
+        call = calls.CleanBranches(driver=self._driver(), root=str(self._root))
+        return await supplied(self._calls, call, self._confirm, self._compared)
 
     def beginning(self) -> Mapping[str, Any]:
         """Return what a new session is told of the repository: its allowed rules, and what is not in force."""

@@ -168,6 +168,10 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
     return found
 
 
+async def _clean(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    return await host.clean_up()
+
+
 async def _sync(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
     state = await search.result("git_status", {}, report)
     return {"status": "the index is up to date with the files on disk", "branch": state.data.get("branch")}
@@ -235,6 +239,15 @@ CONTRACT_TOOLS = (
         _impact,
         "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests), with what "
         "proves it, and `should_verify` (mentions by name, documents). A second or so for each symbol.",
+    ),
+    ContractTool(
+        "cleanup_stale_branches",
+        "Delete branches that were left",
+        Nothing,
+        _clean,
+        "Delete the branches of earlier sessions that nothing can resume, if the person at the client agrees: they are "
+        "asked, not you. Each head is kept for 30 days, and the command that brings it back is told.",
+        is_read_only=False,
     ),
     ContractTool(
         "sync_index",

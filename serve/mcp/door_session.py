@@ -13,6 +13,7 @@ import msgspec
 from actors.capabilities.code_change.session import calls
 from actors.capabilities.code_change.session.ports import Confirm, Similarities
 from runtime.contracts.contract import END
+from runtime.errors import InputError
 
 # A question and a comparison, each supplied once, and one more for a person who was asked a second thing.
 MAX_ROUNDS = 5
@@ -48,13 +49,7 @@ class DoorSession:
         call = calls.SubmitPhase(
             driver=self._driver, session_id=self.session_id, submission=submission, key=secrets.token_hex(8)
         )
-        for _ in range(MAX_ROUNDS):
-            told = await self._carrier.call(call)
-            if calls.ASKS not in told:
-                return self._heed(told)
-            supplied = await self._supplied(call.supplied, told[calls.ASKS])
-            call = msgspec.structs.replace(call, supplied=supplied)
-        raise AssertionError("a submission asks for no more than it has been given")
+        return self._heed(await supplied(self._carrier, call, self._ask, self._compare))
 
     async def status(self) -> calls.Answer:
         """Return where the session stands."""
@@ -104,11 +99,24 @@ class DoorSession:
         self.is_over = self.is_over or told.get("phase") == END
         return told
 
-    async def _supplied(self, so_far: calls.Supplied, asked: Mapping[str, Any]) -> calls.Supplied:
-        if calls.ASKS_PERSON in asked:
-            question = str(asked[calls.ASKS_PERSON])
-            said = await self._ask(question)
-            return msgspec.structs.replace(so_far, answers={**so_far.answers, question: said})
-        wanted = asked[calls.ASKS_LIKENESS]
-        likeness = await self._compare(wanted["query"], wanted["names"])
-        return msgspec.structs.replace(so_far, likeness=dict(likeness))
+
+async def supplied(
+    carrier: calls.ChangeCalls, call: calls.SubmitPhase | calls.CleanBranches, ask: Confirm, compare: Similarities
+) -> calls.Answer:
+    """Make a call, again with what its answer asks for, until it is decided. Raises InputError if that never ends."""
+    for _ in range(MAX_ROUNDS):
+        told = await carrier.call(call)
+        if calls.ASKS not in told:
+            return told
+        call = msgspec.structs.replace(call, supplied=await _more(call.supplied, told[calls.ASKS], ask, compare))
+    raise InputError("what has to be decided kept changing while the person was asked; try again")
+
+
+async def _more(
+    so_far: calls.Supplied, asked: Mapping[str, Any], ask: Confirm, compare: Similarities
+) -> calls.Supplied:
+    if calls.ASKS_PERSON in asked:
+        question = str(asked[calls.ASKS_PERSON])
+        return msgspec.structs.replace(so_far, answers={**so_far.answers, question: await ask(question)})
+    wanted = asked[calls.ASKS_LIKENESS]
+    return msgspec.structs.replace(so_far, likeness=dict(await compare(wanted["query"], wanted["names"])))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.settings import Settings
 from serve.mcp.ask_tool import AskHost, ask_tool
+from serve.mcp.prompts import Prompts
 from serve.mcp.search_tools import search_tools
 from serve.mcp.server import ToolServer
 from serve.mcp.stdio import stdio_streams
@@ -84,10 +85,12 @@ def _opened(
     from serve.mcp.elicitation import confirm
     from serve.mcp.session_gate import SessionGate
     from serve.mcp.symbol_meaning import SymbolMeaning
+    from serve.wiring import CHANGE_CONTRACT
 
     contract = ContractHost(settings, root, confirm)
     host = WorkspaceHost(settings, root, lambda: contract.folder, lambda: contract.folders)
     contract.compare = SymbolMeaning(settings, host).likeness
     tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
-    server = ToolServer(tools, SessionGate(contract), f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}")
+    told = f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}"
+    server = ToolServer(tools, SessionGate(contract), told, Prompts(CHANGE_CONTRACT.parent))
     return host, server, contract.close

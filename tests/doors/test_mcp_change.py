@@ -18,7 +18,8 @@ import click
 import msgspec
 import pytest
 from mcp.client.client import Client as SdkClient
-from mcp_types import ElicitResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult, TextContent
 
 from serve.runtimes.warm import WarmRecord, WarmRuntime
 from tests.capabilities.code_change.capacity import tree_of
@@ -337,3 +338,20 @@ def test_the_warm_system_hosts_a_change_which_outlives_its_host_and_the_system(
     finally:
         site.close()
         ray_jeeves.run("down")
+
+
+def test_what_init_writes_is_offered_as_prompts_too(site: Site) -> None:
+    listed = {prompt.name: prompt for prompt in site.run(site.client.list_prompts()).prompts}
+    guides = {"document_research", "intervention", "quality_review", "task_planning", "user_escalation", "verification"}
+    assert set(listed) == {"code", "outcome"} | guides
+    (argument,) = listed["code"].arguments or []
+    assert (argument.name, argument.required) == ("request", True)
+    code = site.run(site.client.get_prompt("code", {"request": "--fast Let it retry"}))
+    (message,) = code.messages
+    assert isinstance(message.content, TextContent)
+    assert message.content.text.startswith("The request: --fast Let it retry")
+    guide = site.run(site.client.get_prompt("verification"))
+    assert "# Verifying a change" in str(guide.messages[0].content)
+    for name in ("nothing", "code"):
+        with pytest.raises(MCPError, match=r"there are code|request"):
+            site.run(site.client.get_prompt(name))

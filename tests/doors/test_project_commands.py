@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from runtime.contracts.loading import parse_contract
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.doors.program import Program
+from tests.runtime.contracts.test_loading import SHIPPED
 
 
 @pytest.fixture
@@ -113,6 +115,17 @@ async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeev
     command = next(line for line in done.out.splitlines() if "brings it back" in line).split(": ")[1]
     git(project, *command.split()[1:])
     assert "llm_task_old" in git(project, "branch", "--list", "llm_task_*")
+
+
+async def test_a_session_is_shown_and_answered_under_the_contract_that_it_began_with(
+    jeeves: Program, project: Path
+) -> None:
+    text = SHIPPED.replace("Divide the change into tasks", "Split the change into tasks")
+    agent = Agent(project, jeeves.state_dir, parse_contract(text.replace("interventions: 2", "interventions: 1")))
+    await agent.start(flags=["no_intervention"])
+    await agent.go_to(12)
+    session_id = agent.session.state.session_id
+    assert "Split the change" in json.loads(jeeves.run("runs", "show", session_id).out)["instruction"]
 
 
 def _done(task: object) -> dict[str, str]:

@@ -151,6 +151,19 @@ def merge_change(
     return merged
 
 
+def head_of_change(root: Path, tree: WorkTree, known_head: str, permitted: Collection[str]) -> str:
+    """Return the commit that a change's branch is at; empty if the branch is gone, as after its merge.
+
+    GitWriteError if it lost the session's commit, or gained files that were not permitted.
+    """
+    with GitWriter(root) as git:
+        head = git.commit_of(f"refs/heads/{tree.branch}")
+        base = git.commit_of(f"refs/heads/{tree.base_branch}")
+        if head is not None and base is not None and known_head and head != known_head:
+            _check_moved(git, tree, base, head, known_head, permitted)
+        return head or ""
+
+
 def _check_branch(git: GitWriter, tree: WorkTree) -> None:
     out = (git.private / "HEAD").read_text().strip()
     if out != f"ref: refs/heads/{tree.branch}":

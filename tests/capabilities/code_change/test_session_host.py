@@ -6,6 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from actors.capabilities.code_change.session import calls
@@ -200,3 +201,37 @@ async def test_the_person_is_asked_through_the_door_and_what_was_agreed_to_is_wh
     told = await driver.submit(payload, supplied=calls.Supplied({question: True}))
     assert "error" not in told
     assert git(root, "branch", "--list", "llm_task_*") == "llm_task_later"
+
+
+async def test_left_branches_are_cleaned_up_by_consent_alone(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    driver = Driver(HostSite(tmp_path / "state"), root)
+    clean = calls.CleanBranches(driver=driver.name, root=str(root))
+    assert (await driver.carrier.call(clean))["deleted"] == []
+    git(root, "branch", "llm_task_old")
+    question = (await driver.carrier.call(clean))[calls.ASKS][calls.ASKS_PERSON]
+    assert "llm_task_old" in question
+    for said in (None, False):
+        supplied = calls.Supplied({question: said})
+        refused = await driver.carrier.call(msgspec.structs.replace(clean, supplied=supplied))
+        assert refused["error"]["code"] == "not_confirmed"
+        assert "jeeves clean" in refused["error"]["problems"][0]
+    assert git(root, "branch", "--list", "llm_task_old") != ""
+    git(root, "branch", "llm_task_later")
+    agreed = msgspec.structs.replace(clean, supplied=calls.Supplied({question: True}))
+    # Another question by now: what was agreed to was another list.
+    assert "llm_task_later" in (await driver.carrier.call(agreed))[calls.ASKS][calls.ASKS_PERSON]
+    git(root, "branch", "-D", "llm_task_later")
+    done = await driver.carrier.call(agreed)
+    assert [row["branch"] for row in done["deleted"]] == ["llm_task_old"]
+    git(root, *done["deleted"][0]["restore"].split()[1:])
+    assert "llm_task_old" in git(root, "branch", "--list", "llm_task_old")
+
+
+async def test_the_branch_of_a_session_that_can_be_resumed_is_not_cleaned_up(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    driver = Driver(HostSite(tmp_path / "state"), root)
+    await driver.start()
+    await driver.go_to(13)
+    clean = calls.CleanBranches(driver="another", root=str(root))
+    assert (await driver.carrier.call(clean))["deleted"] == []

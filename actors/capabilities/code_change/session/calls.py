@@ -50,6 +50,13 @@ class FindChange(_Call, frozen=True):
     root: str
 
 
+class CleanBranches(_Call, frozen=True):
+    """Deletes the branches of earlier sessions in the repository at `root` that a person agrees to delete."""
+
+    root: str
+    supplied: Supplied = Supplied()
+
+
 class _OfSession(_Call, frozen=True):
     session_id: str
 
@@ -110,6 +117,7 @@ class ReviewChanges(_OfSession, frozen=True):
 Call = (
     StartChange
     | FindChange
+    | CleanBranches
     | SubmitPhase
     | ChangeStatus
     | AnswerEscalation
@@ -123,6 +131,7 @@ Call = (
 CALLS: Mapping[str, type[Call]] = {
     "code_change.start": StartChange,
     "code_change.find": FindChange,
+    "code_change.clean": CleanBranches,
     "code_change.submit": SubmitPhase,
     "code_change.status": ChangeStatus,
     "code_change.answer": AnswerEscalation,

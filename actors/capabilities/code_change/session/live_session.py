@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.evidence.changed_lines import changed_lines
-from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted, write_refusal
+from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import main_tree_note, observed, performed
+from actors.capabilities.code_change.session.workplaces import (
+    main_tree_note,
+    observed,
+    performed,
+    session_changes,
+)
 from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
 from runtime.contracts.contract import END, Contract
@@ -195,7 +199,7 @@ class LiveSession:
         place = self._state.place
         if place is None or not place.base_commit:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
-        changed = await in_own_thread(changed_lines, self.folder, place.base_commit, is_ours)
+        changed = await in_own_thread(session_changes, self._state, self.folder, place.base_commit)
         await self.record("review_changes", changed.files)
         forbidden = list(unpermitted(self._state, changed.files, self.folder))
         told: Answer = {

@@ -28,9 +28,10 @@ from actors.capabilities.code_change.session.live_session import LiveSession
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.sessions import ChangeSessions
+from actors.capabilities.code_change.session.workplaces import laid_aside
 from runtime.bus.queries import QueryHandler, error_to_wire
 from runtime.contracts.contract import Contract
-from runtime.errors import FencedError, JeevesError, RunStateError, UnknownNameError
+from runtime.errors import FencedError, JeevesError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.background_tasks import spawn
 from runtime.primitives.own_threads import in_own_thread
 
@@ -83,6 +84,7 @@ class SessionHost:
         self._handlers: Mapping[type, Callable[[Any], Awaitable[calls.Answer]]] = {
             calls.StartChange: self._start,
             calls.FindChange: self._find,
+            calls.CleanBranches: self._clean,
             calls.SubmitPhase: self._submit,
             calls.ChangeStatus: self._status,
             calls.AnswerEscalation: self._answer,
@@ -166,6 +168,20 @@ class SessionHost:
     async def _find(self, call: calls.FindChange) -> calls.Answer:
         ports = replace(self._ports, owner=call.driver)
         return await ChangeSessions(self._shipped, Path(call.root), ports).left_over()
+
+    async def _clean(self, call: calls.CleanBranches) -> calls.Answer:
+        root = Path(call.root)
+        try:
+            stale = await in_own_thread(self._ports.stale_in, call.root)
+            if not stale:
+                return {"deleted": [], "note": "no branch was left over: those of sessions that can be resumed stay"}
+            _SUPPLIED.set(call.supplied)
+            if not await _said(f"Delete the branches of earlier sessions: {', '.join(stale)}?"):
+                problem = f"a person has to agree, and did not; they can run `jeeves clean --repo {call.root}`"
+                return {"deleted": [], "error": {"code": "not_confirmed", "problems": [problem]}}
+            return await in_own_thread(laid_aside, root, stale, self._ports)
+        except RepositoryError as error:
+            return {"deleted": [], "error": {"code": "git_refused", "problems": [error.message]}}
 
     async def _submit(self, call: calls.SubmitPhase) -> calls.Answer:
         given = json.loads(call.submission)

@@ -12,14 +12,14 @@ from actors.capabilities.code_change.session.live_session import Answer, LiveSes
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import first_place, with_work_tree
+from actors.capabilities.code_change.session.workplaces import first_place, own_edits, with_work_tree
 from actors.capabilities.code_change.store.session_store import SessionRow
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import standing
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.payloads import is_text
-from runtime.contracts.phase_order import columns, long_flags, problems_of_start
+from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
 from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.ids import new_run_id
@@ -129,6 +129,8 @@ class ChangeSessions:
         placed = state.with_(place=first_place(self._root))
         if placed.place is None or not placed.place.base_commit:
             raise GitWriteError(f"branch {place.branch} of {self._root} has no commit yet; make a first one")
+        if has_trait(self._contract, placed, "no_branch"):
+            placed = placed.with_(own_edits=own_edits(self._root, placed.place.base_commit))
         return placed.with_(stale_branches=self._ports.stale_of(placed))
 
     def _left_over(self, row: SessionRow) -> Answer:

@@ -5,16 +5,21 @@ Effects block: they are run in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, changed_lines
+from actors.capabilities.code_change.evidence.changed_lines import (
+    ChangedLines,
+    changed_lines,
+    digests_of,
+    without_own,
+)
 from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
 from actors.capabilities.code_change.session.check_commands import run_checks
 from actors.capabilities.code_change.session.ports import Ports
-from runtime.codebase.git.commits import commit_change, lay_aside, merge_change
+from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree, restore_linked
 from runtime.codebase.git.writable import Writable, writable
@@ -23,6 +28,8 @@ from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
 from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.own_threads import in_own_thread
+
+MAX_OWN_EDITS = 2_000
 
 
 def first_place(root: Path) -> Workplace:
@@ -40,7 +47,7 @@ async def observed(
     changed: ChangedLines | None = None
     if demands & {"evidence", "diff"} and state.place is not None and state.place.base_commit:
         folder = Path(state.place.folder)
-        changed = await in_own_thread(changed_lines, folder, state.place.base_commit, is_ours)
+        changed = await in_own_thread(session_changes, state, folder, state.place.base_commit)
     if "evidence" in demands and changed is not None and state.place is not None:
         refuted = await in_own_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
     files = changed.files if changed is not None else ()
@@ -55,7 +62,31 @@ async def observed(
         unpermitted=unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {},
         checks=await in_own_thread(run_checks, checks, state) if checks else (),
         similarities=similarities,
+        head=await in_own_thread(_head_of_branch, state) if "head" in demands else "",
     )
+
+
+def session_changes(state: SessionState, folder: Path, base_commit: str) -> ChangedLines:
+    """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
+    return without_own(changed_lines(folder, base_commit, is_ours), folder, state.own_edits)
+
+
+def own_edits(root: Path, base_commit: str) -> dict[str, str]:
+    """Return what the user has not committed, file → digest. Raises GitWriteError."""
+    files = changed_lines(root, base_commit, is_ours).files
+    if len(files) > MAX_OWN_EDITS:
+        raise GitWriteError(
+            f"{len(files)} files of {root} are not committed, and without a branch at most {MAX_OWN_EDITS} can be told "
+            "apart from the change; commit them, or start without `quick`"
+        )
+    return digests_of(root, files)
+
+
+def _head_of_branch(state: SessionState) -> str:
+    """Return the commit of the session's branch; empty without one. Raises GitWriteError where it was tampered with."""
+    if state.place is None or not state.place.branch:
+        return ""
+    return head_of_change(Path(state.repository), work_tree(state.place), state.place.head, state.permitted)
 
 
 def _claims_success(payload: Mapping[str, Any]) -> bool:
@@ -76,7 +107,7 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
         return _without_stale(effect, state, who, ports)
     tree = work_tree(state.place)
     if effect.kind == "commit":
-        changed = changed_lines(Path(tree.folder), state.place.base_commit, is_ours)
+        changed = session_changes(state, Path(tree.folder), state.place.base_commit)
         if foreign := unpermitted(state, changed.files, Path(tree.folder)):
             raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
         commit = commit_change(tree, changed.files, effect.message, state.session_id, who.identity, state.place.head)
@@ -133,6 +164,20 @@ def _without_stale(effect: Effect, state: SessionState, who: Writable, ports: Po
             merge_change(root, tree, "Merged before a new session began.", who.identity, ports.work_trees)
             notes.append(f"branch {branch} was merged into {who.branch}")
     return state.with_(warnings=tuple(notes), place=first_place(root))
+
+
+def laid_aside(root: Path, branches: Sequence[str], ports: Ports) -> dict[str, Any]:
+    """Delete branches of sessions and keep their heads; return which, how each comes back, and which stay and why."""
+    who = writable(root).identity
+    deleted, kept = [], []
+    for branch in branches:
+        try:
+            aside = lay_aside(root, branch, who, ports.work_trees, is_ours, ports.clock.now_ms() / 1000)
+        except RepositoryError as error:
+            kept.append({"branch": branch, "reason": error.message})
+        else:
+            deleted.append({"branch": branch, "restore": aside.restoring})
+    return {"deleted": deleted, **({"kept": kept} if kept else {})}
 
 
 def with_work_tree(state: SessionState) -> SessionState:
