@@ -14,6 +14,7 @@ from actors.capabilities.code_change.session.workplaces import (
     observed,
     performed,
     session_changes,
+    with_work_tree,
 )
 from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
@@ -71,6 +72,13 @@ class LiveSession:
             except RepositoryError as error:
                 told = standing(self._contract, self._state)
                 return {**told, "error": {"code": "git_refused", "problems": [error.message]}}
+
+    async def restore(self) -> None:
+        """Make the session's work tree anew where its folder is gone. Raises GitWriteError."""
+        async with self._lock:
+            state = await in_own_thread(with_work_tree, self._state)
+            if state != self._state:
+                await self._keep(state)
 
     async def _reread(self) -> None:
         """Take over what a person answered meanwhile, by another process."""

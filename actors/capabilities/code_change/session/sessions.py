@@ -29,6 +29,10 @@ Recovery = Literal["", "resume", "discard"]
 
 LIVE_MS = 30 * 60_000
 MAX_QUERY_CHARS = 20_000
+HOOKS = (
+    "the hooks of this repository ({hooks}) are not run by this server's commit and merge; do yourself what they check "
+    "and tell the person. The operator can have them run as `checks` of the contract"
+)
 
 
 class ChangeSessions:
@@ -104,7 +108,7 @@ class ChangeSessions:
             last_key=key,
         )
         try:
-            state = await in_own_thread(self._placed, state)
+            state, notes = await in_own_thread(self._placed, state)
         except RepositoryError as error:
             return _refused(error.message)
         state = started(self._contract, state).state
@@ -113,25 +117,28 @@ class ChangeSessions:
         self._live = LiveSession(self._contract, state, self._ports)
         outcomes = await in_own_thread(self._ports.store.outcomes, str(self._root))
         hints = hints_of(query, outcomes)
-        return {**standing(self._contract, state), **({"hints": hints} if hints else {})}
+        told = standing(self._contract, state)
+        return {**told, **({"hints": hints} if hints else {}), **({"notes": notes} if notes else {})}
 
-    def _placed(self, state: SessionState) -> SessionState:
-        """Return the state with its place; what is to be changed must be writable from the start."""
+    def _placed(self, state: SessionState) -> tuple[SessionState, list[str]]:
+        """Return the state with its place, and what to know of it; what is to be changed must be writable."""
         passes = columns(self._contract, state.intent, state.flags)
         changes = any(passes[key] for key in self._contract.phases if self._contract.phases[key].duty == "plan")
         if not changes:
             try:
-                return state.with_(place=first_place(self._root))
+                return state.with_(place=first_place(self._root)), []
             except RepositoryError:
                 # What is only looked at need not be in git.
-                return state
+                return state, []
         place = writable(self._root)
         placed = state.with_(place=first_place(self._root))
         if placed.place is None or not placed.place.base_commit:
             raise GitWriteError(f"branch {place.branch} of {self._root} has no commit yet; make a first one")
         if has_trait(self._contract, placed, "no_branch"):
             placed = placed.with_(own_edits=own_edits(self._root, placed.place.base_commit))
-        return placed.with_(stale_branches=self._ports.stale_of(placed))
+        hooks = ", ".join(place.hooks)
+        notes = [HOOKS.format(hooks=hooks)] if hooks else []
+        return placed.with_(stale_branches=self._ports.stale_of(placed)), notes
 
     def _left_over(self, row: SessionRow) -> Answer:
         state = row.state
@@ -166,6 +173,10 @@ class ChangeSessions:
         live = self.live
         if live is not None and row.owner == self._ports.owner and live.state.session_id == row.state.session_id:
             # A second driver of one session would not wait for the calls of the first.
+            try:
+                await live.restore()
+            except RepositoryError as error:
+                return _refused(error.message)
             return {**await live.status(), "resumed": True}
         contract = await in_own_thread(pinned, self._ports.store, row.state, self._contract)
         if contract is None:

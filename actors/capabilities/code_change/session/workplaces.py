@@ -22,7 +22,7 @@ from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree, restore_linked
-from runtime.codebase.git.writable import Writable, writable
+from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
@@ -68,6 +68,11 @@ async def observed(
 
 def session_changes(state: SessionState, folder: Path, base_commit: str) -> ChangedLines:
     """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
+    if not folder.is_dir():
+        raise GitWriteError(
+            f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"
+        )
+    refuse_under_way(folder)
     return without_own(changed_lines(folder, base_commit, is_ours), folder, state.own_edits)
 
 
