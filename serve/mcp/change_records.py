@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.owners import is_driven
+from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES, OutcomeRow, SessionRow, SessionStore
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
@@ -19,6 +20,7 @@ from runtime.contracts.answers import answer_of, status_of
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import answered
 from runtime.contracts.loading import load_contract
+from runtime.contracts.session_state import SessionState
 from runtime.errors import InputError, RunStateError, UnknownNameError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings
@@ -69,11 +71,12 @@ def change_document(settings: Settings, session_id: str) -> dict[str, Any]:
     """Return where a session stands, with every decision. Raises UnknownNameError."""
     with _store(settings) as store:
         row = _known(store, session_id)
+        contract = _contract_of(store, row.state)
         decisions = [
             {"seq": each.seq, "at_ms": each.at_ms, "kind": each.kind, **each.data}
             for each in store.decisions(session_id)
         ]
-    return {**status_of(_contract(), row.state), "decisions": decisions}
+    return {**status_of(contract, row.state), "decisions": decisions}
 
 
 def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bool) -> dict[str, Any]:
@@ -82,7 +85,7 @@ def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bo
         raise InputError("say with --text how it should go on, or end the session with --reject")
     with _store(settings) as store:
         row = _known(store, session_id)
-        contract = _contract()
+        contract = _contract_of(store, row.state)
         decision = answered(contract, row.state, text, goes_on=goes_on, at_ms=SystemClock().now_ms())
         if decision.code:
             raise RunStateError(f"session {session_id} waits for no answer; it is in {row.state.phase}")
@@ -168,5 +171,7 @@ def _known(store: SessionStore, session_id: str) -> SessionRow:
     return row
 
 
-def _contract() -> Contract:
-    return load_contract(SHIPPED)
+def _contract_of(store: SessionStore, state: SessionState) -> Contract:
+    """Return the contract that a session began with; the shipped one for sessions that are older than the store's."""
+    shipped = load_contract(SHIPPED)
+    return pinned(store, state, shipped) or shipped
