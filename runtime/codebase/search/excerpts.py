@@ -57,7 +57,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `shown_start` to `shown_end` lie within the span, `text` holds them, lines of code before comments and docstrings;
     `quoted` are the numbers of the most telling lines, at most four, `quotes` those lines, stripped. Lines are
-    verbatim, cut at 400 characters. `share`: the part of the question's weight that the span covers, 0 to 1. `said`: the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it.
+    verbatim, cut at 400 characters. `share`: the part of the question's weight that the span covers, 0 to 1. `said`:
+    the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it.
     """
 
     start_line: int
