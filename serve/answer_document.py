@@ -100,6 +100,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if answer.parts:
+        document["parts"] = [_finding(item) for item in answer.parts]
     document |= {name: said for name, said in _trust(answer).items() if said is not None}
     document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     if answer.final_response and answer.citations is None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.agents.answer_parts import answer_parts, unanswered
 from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, shows_its_lines, tells_true_commits
 from actors.capabilities.code_analysis.agents.collected_claims import (
     Collected,
@@ -54,6 +55,7 @@ from actors.capabilities.code_analysis.handover.answer import (
     AnswerCommit,
     AnswerFinding,
     AnswerOutput,
+    AnswerPart,
 )
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_if_any
@@ -190,7 +192,8 @@ async def assemble(
         findings = as_likely(findings)
         citations = ranked_citations(findings)
     skipped = perceived.stats.skipped
-    answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, is_found=is_found)
+    parts = answer_parts(view, question, findings, collected, confidence, is_found=is_found)
+    answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, parts, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text, [c.file for c in citations])
@@ -201,6 +204,7 @@ async def assemble(
         final_response=with_note(answer, view.outputs, model_unused(view)),
         citations=read("integration", list(map(citation_document, citations)), list[AnswerCitation]),
         commits=read("integration", commits, list[AnswerCommit]),
+        parts=parts,
         findings=read("integration", [finding.as_document() for finding in findings], list[AnswerFinding]),
         files_examined=sorted({produced.file for produced in collected.ranges}),
         open_goals=[goal.text for goal in view.goals.unanswered],
@@ -241,6 +245,7 @@ def _composed(
     ended_by: str | None,
     collected: Collected,
     confidence: float | None,
+    parts: Sequence[AnswerPart],
     *,
     is_found: bool,
 ) -> str:
@@ -253,6 +258,7 @@ def _composed(
             *(question, findings, skipped, ended_by, remarks(view), reasons, failure),
             is_found=is_found,
             confidence=confidence,
+            unanswered=unanswered(parts) if is_found else (),
             absence=None if execution is None else execution.absence,
         )
     claims = in_order(findings)

@@ -96,6 +96,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         total_time_ms=int((time.perf_counter() - started_s) * 1000),
         meaning=_meaning(result.data.get("meaning") for result in results),
         absence=_absence(done.values()),
+        part_absences=_part_absences(done.values()),
     )
     return StageResult(written(output))
 
@@ -141,6 +142,7 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
         total_time_ms=sum(group.total_time_ms for group in groups),
         meaning=_meaning(group.meaning for group in groups),
         absence=next((group.absence for group in groups if group.absence is not None), None),
+        part_absences={step: absence for group in groups for step, absence in group.part_absences.items()},
     )
     return StageResult(written(output))
 
@@ -155,6 +157,12 @@ def _absence(runs: Iterable[StepRun]) -> Absence | None:
     found = (run.results[0].data.get("absence") for run in runs if run.step.purpose in WHOLE_QUESTION and run.results)
     absence = next(filter(None, found), None)
     return None if absence is None else msgspec.convert(absence, Absence)
+
+
+def _part_absences(runs: Iterable[StepRun]) -> dict[str, Absence]:
+    """Return what the search for each part of the question found to be nowhere, by its step."""
+    searched = ((run.step.id, run.results[0].data) for run in runs if run.step.purpose == "part" and run.results)
+    return {step: msgspec.convert(data["absence"], Absence) for step, data in searched if data.get("absence")}
 
 
 def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:

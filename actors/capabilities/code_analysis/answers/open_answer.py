@@ -9,6 +9,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+import msgspec
+
 from actors.capabilities.code_analysis.answers.further_places import (
     cited_lines,
     excerpt_in,
@@ -19,6 +21,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     quoted,
     word_count,
 )
+from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
@@ -34,16 +37,17 @@ POINT_SHARE = 0.2
 
 def answer_claims(
     places: Sequence[Place],
-    of_parts: Sequence[Place] = (),
+    parts: Sequence[PartPlaces] = (),
     passages: Sequence[Claim] = (),
     *,
     left_words: int = MAX_WORDS,
 ) -> list[Claim]:
     """Return the claims of an answer: a lead with code, what a document says, and further places.
 
-    `of_parts`: the best places of the parts of the question, in order; they stand before the other ones. `passages`:
-    what documents say, sentence by sentence; without any, the sections that the search for code found are quoted.
-    `left_words`: how many words the claims may have together; the lead and what a document says are told even so.
+    `parts`: those of the question with their places; the first place of each stands before the other ones and says
+    which part it answers. `passages`: what documents say, sentence by sentence; without any, the sections that the
+    search for code found are quoted. `left_words`: how many words the claims may have together; the lead and what a
+    document says are told even so.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
@@ -54,14 +58,19 @@ def answer_claims(
         led = [claim for place in prose if (claim := _document_claim(place.fact, "lead")) is not None]
         return [*led, *passages] if led else []
     lead, *others = code
+    numbers = numbers_of_places(parts)
     enough = POINT_SHARE * lead.score
-    first = [place for place in of_parts if place in others]
+    first = [part.first for part in parts if part.first in others and part.first is not None]
+    first = [place for at, place in enumerate(first) if place not in first[:at]]
     others = [*first, *(place for place in others if place not in first)]
     said = [claim for place in prose if (claim := _document_claim(place.fact, "said")) is not None]
-    ahead = [_lead(lead.fact), *(passages or said)]
+    best = msgspec.structs.replace(_lead(lead.fact), parts=numbers.get(lead.fact.place, ()))
+    ahead = [best, *(passages or said)]
     left_words -= sum(map(word_count, ahead))
     further = [place for place in others if place.score >= enough]
-    return [*ahead, *further_claims(further, left_words, [cited for claim in ahead for cited in claim.citations])]
+    cited = [citation for claim in ahead for citation in claim.citations]
+    asked = {place: (found, introduction(parts[found[0] - 1])) for place, found in numbers.items()}
+    return [*ahead, *further_claims(further, left_words, cited, asked)]
 
 
 def _place(fact: Fact, role: ClaimRole) -> Claim:

@@ -47,13 +47,25 @@ class AnswerFinding(msgspec.Struct, frozen=True):
     citations: list[AnswerCitation]
 
 
+class AnswerPart(msgspec.Struct, frozen=True):
+    """Represents one thing that was asked, in the form of the answer document.
+
+    `confidence`: None where nothing tells.
+    """
+
+    text: str
+    status: Literal["answered", "not_found"]
+    confidence: float | None
+    citations: list[AnswerCitation]
+
+
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of integration.
 
-        `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
-    answer that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the
-    reason in words. `claims_dropped` counts, by reason, claims that a model wrote and that were left out,
-    `claims_struck` are those that the judge struck.
+    `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
+    answer that lists likely places alone. `parts`: what was asked, in order. `bound` names the bound that left goals
+    open; `ended_because` gives the reason in words. `claims_dropped` counts, by reason, claims that a model wrote and
+    that were left out, `claims_struck` are those that the judge struck.
     `model_unused`: a model was wanted, and rules took its place in every visit.
     """
 
@@ -61,6 +73,7 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     citations: list[AnswerCitation]
     commits: list[AnswerCommit] = []
     findings: list[AnswerFinding] = []
+    parts: list[AnswerPart] = []
     files_examined: list[str] = []
     open_goals: list[str] = []
     partial: bool = False

@@ -32,7 +32,8 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of a traverser, and of the stage that merges the outputs of several.
 
     `meaning`: the share of the pieces that searches could compare by meaning; None if they went by words alone.
-    `absence`: what of a question in words occurs nowhere or only aside; None if nothing was searched for it.
+    `absence`: what of a question in words occurs nowhere or only aside; None if nothing was searched for it;
+    `part_absences`: that of its parts, by the step that searched for one.
     """
 
     results: list[StepReport]
@@ -47,6 +48,7 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     total_time_ms: int = 0
     meaning: float | None = None
     absence: Absence | None = None
+    part_absences: dict[str, Absence] = {}
 
 
 class TraversedOutput(msgspec.Struct, frozen=True, kw_only=True):

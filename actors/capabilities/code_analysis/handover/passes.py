@@ -13,7 +13,7 @@ from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize
 from actors.capabilities.code_analysis.handover.reading import read
-from actors.capabilities.code_analysis.handover.synthesis import PlaceNote
+from actors.capabilities.code_analysis.handover.synthesis import PartNote, PlaceNote
 from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from runtime.tools.result import Attempt
@@ -64,6 +64,7 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     context: ContextSize = ContextSize()
     confidence: float | None = None
     confidence_features: dict[str, float] = {}
+    parts: list[PartNote] = []
     shown: dict[str, Any] = {}
     rules_took_over: list[dict[str, Any]] = []
     route: str = ""
