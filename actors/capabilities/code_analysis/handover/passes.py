@@ -12,6 +12,7 @@ from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize
+from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
 from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.handover.synthesis import PartNote, PlaceNote
 from runtime.run.goals import GoalBoard, RoundSummary
@@ -73,6 +74,7 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     draft: ModelDraft | msgspec.UnsetType = msgspec.UNSET
     struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
     next_steps: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+    explained: ExplainedSteps | msgspec.UnsetType = msgspec.UNSET
 
 
 def pass_record(summary: RoundSummary) -> PassRecord:

@@ -6,6 +6,8 @@ import re
 
 import msgspec
 
+from runtime.codebase.files.words import query_terms
+
 # Where a further part may begin: behind «and», a comma or a mark, before a word that asks.
 _PART = re.compile(
     r"(?<!\s)\s*(?:[,;?.]\s*+(?:and\s++|but\s++)?|\s(?:and|but)\s++)"
@@ -37,6 +39,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 MIN_PART_WORDS = 4
+MIN_PART_TERMS = 3
 MAX_SEARCHED = 3
 
 
@@ -47,11 +50,15 @@ def asking_parts(text: str) -> tuple[str, ...]:
 
 
 def searched_parts(text: str) -> tuple[str, ...]:
-    """Return what is searched for besides the whole question: its first clauses, and each later one that asks."""
+    """Return what is searched for besides the whole question: its first clauses, and each later one that asks.
+
+    A clause of fewer than three words that tell something, such as «how do I change that», would find anything.
+    """
     clauses = asking_parts(text)
     first, asked = clauses[:MAX_SEARCHED], asked_parts(text)
     later = [part.text for part in asked if len(part.text.split()) >= MIN_PART_WORDS] if len(asked) > 1 else []
-    return (*first, *(one for one in later if not any(one in clause or clause in one for clause in first)))
+    later = [one for one in later if not any(one in clause or clause in one for clause in first)]
+    return tuple(part for part in (*first, *later) if len(query_terms(part).counts) >= MIN_PART_TERMS)
 
 
 class AskedPart(msgspec.Struct, frozen=True):
