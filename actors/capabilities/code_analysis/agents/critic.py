@@ -228,9 +228,11 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         context=execution.context,
         confidence=synthesis.confidence,
         confidence_features=synthesis.confidence_features,
+        parts=synthesis.parts,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
         struck=judged.struck,
         next_steps=judged.next_steps,
+        explained=execution.explained,
         draft=_draft(synthesis, judged, plan) if synthesis.is_by_model else msgspec.UNSET,
     )
 
