@@ -15,7 +15,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPl
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
-MAX_STEPS = 8
+MAX_STEPS = 6
 # How many of the best candidates are followed to their end at each step.
 BREADTH = 3
 SIMPLIFICATION_SCORE = 3.4
