@@ -106,6 +106,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         document["uncited"] = True
     if (meaning := _meaning(envelope)) is not None:
         document["meaning"] = meaning
+    if (vectors := _vectors(repository)) is not None:
+        document["vectors"] = vectors
     if failures := handled_failures(envelope.stages, envelope.history):
         document["failures"] = [{"stage": stage, "error": error} for stage, error in failures.items()]
         document["partial"] = True
@@ -167,6 +169,14 @@ def _meaning(envelope: Envelope) -> float | None:
     """Return the share of the pieces that searches could compare by meaning; None if they went by words alone."""
     share = envelope.outputs.get("execution", {}).get("meaning")
     return float(share) if isinstance(share, int | float) else None
+
+
+def _vectors(repository: object) -> dict[str, int] | None:
+    """Return how many of the pieces all searches of the run compared by meaning; None without vectors."""
+    fixed = repository.get("vectors") if isinstance(repository, dict) else None
+    counts = {name: fixed.get(name) for name in ("compared", "of")} if isinstance(fixed, dict) else {}
+    are_counts = counts and all(isinstance(count, int) for count in counts.values())
+    return {name: count for name, count in counts.items() if isinstance(count, int)} if are_counts else None
 
 
 def _finding(item: dict[str, Any]) -> dict[str, Any]:

@@ -66,6 +66,14 @@ _CACHED_SOURCES = 64
 _SourceKey = tuple[str, int, int]
 
 
+class FixedVectors(msgspec.Struct, frozen=True):
+    """Fixes the vectors of a run: those up to the id `last`, and how many of all pieces have one of them."""
+
+    last: int
+    compared: int
+    of: int
+
+
 class Codebase:
     """Reads one repository and its index. Create it with `open`."""
 
@@ -80,7 +88,7 @@ class Codebase:
         self.max_retries = MAX_RETRIES
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
-        self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
+        self._files: dict[str, tuple[IndexedFile, ...]] = {}
         self._proofs: dict[str, CallProofs] = {}
         self._proofs_guard = Lock()
 
@@ -108,6 +116,19 @@ class Codebase:
         """Return a copy whose tools make at most `max_retries` retries in a call, and never more than two."""
         other = copy.copy(self)
         other.max_retries = max_retries
+        return other
+
+    def fixed_vectors(self, question: str) -> FixedVectors | None:
+        """Return the vectors that all of a run compares a question with; None if words alone count."""
+        if self.semantics is None:
+            return None
+        last = self.semantics.fix(self.index, question)
+        return FixedVectors(last, *self.semantics.as_of(last).counted(self.index))
+
+    def comparing(self, fixed: FixedVectors) -> Codebase:
+        """Return a copy for which only the fixed vectors count, however many there are by now."""
+        other = copy.copy(self)
+        other.semantics = None if self.semantics is None else self.semantics.as_of(fixed.last)
         return other
 
     @property
@@ -141,9 +162,12 @@ class Codebase:
     def files(self) -> tuple[IndexedFile, ...]:
         """Return every file of the index by path, including skipped ones."""
         generation = self.index.generation()
-        if self._files[0] != generation or not generation:
-            self._files = (generation, tuple(self.index.files()))
-        return self._files[1]
+        known = self._files.get(generation) if generation else None
+        if known is None:
+            known = tuple(self.index.files())
+            self._files.clear()
+            self._files[generation] = known
+        return known
 
     def file(self, path: str) -> IndexedFile | None:
         """Return the index entry of the file at a path, or None."""

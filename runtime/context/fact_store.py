@@ -1,4 +1,4 @@
-"""Keeps the facts of a task: newer ones supersede older ones, and the least valuable are compacted away.
+"""Keeps the facts of a task: newer ones supersede older ones, the least valuable are compacted away.
 
 A store is a value: `add` returns another one and a record of the change. Nothing disappears unrecorded: superseded and
 compacted facts stay in the understanding, inactive, and what leaves that at its bound is returned as `dropped`.

@@ -46,6 +46,13 @@ class WantedIndex(NamedTuple):
     root: str
 
 
+class Packed(NamedTuple):
+    """Pairs a packed vector with its id; ids grow in the order in which vectors are added."""
+
+    id: int
+    data: bytes
+
+
 class VectorCache:
     """Reads and adds vectors, one byte per number on disk; beyond `max_vectors` the oldest are deleted."""
 
@@ -56,27 +63,28 @@ class VectorCache:
         self._connection: sqlite3.Connection | None = None
         self._is_broken = False
 
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Return the kept vectors, by key."""
-        return {key: unpack(data) for key, data in self.packed(keys).items()}
+    def get(self, keys: Sequence[bytes], *, until: int | None = None) -> dict[bytes, Vectors]:
+        """Return the kept vectors, by key; with `until`, those that were added no later than the one of that id."""
+        kept = self.packed(keys).items()
+        return {key: unpack(data) for key, (number, data) in kept if until is None or number <= until}
 
-    def packed(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+    def packed(self, keys: Sequence[bytes]) -> dict[bytes, Packed]:
         """Return the kept vectors as they are packed, by key."""
-        found: dict[bytes, bytes] = {}
+        found: dict[bytes, Packed] = {}
 
         def read(connection: sqlite3.Connection) -> None:
             for at in range(0, len(keys), _KEYS_PER_QUERY):
                 part = keys[at : at + _KEYS_PER_QUERY]
                 marks = ", ".join("?" * len(part))
-                rows = connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)
-                found.update({key: data for key, data in rows if len(data) == PACKED_BYTES})
+                rows = connection.execute(f"SELECT id, key, vector FROM vectors WHERE key IN ({marks})", part)
+                found.update({key: Packed(number, data) for number, key, data in rows if len(data) == PACKED_BYTES})
 
         self._work(read)
         return found
 
-    def packed_after(self, last_id: int) -> tuple[dict[bytes, bytes], int]:
+    def packed_after(self, last_id: int) -> tuple[dict[bytes, Packed], int]:
         """Return the packed vectors that were added after the one of an id, and the id of the newest."""
-        found: dict[bytes, bytes] = {}
+        found: dict[bytes, Packed] = {}
         newest = last_id
 
         def read(connection: sqlite3.Connection) -> None:
@@ -84,7 +92,7 @@ class VectorCache:
             for number, key, data in connection.execute("SELECT id, key, vector FROM vectors WHERE id > ?", (last_id,)):
                 newest = max(newest, number)
                 if len(data) == PACKED_BYTES:
-                    found[key] = data
+                    found[key] = Packed(number, data)
 
         self._work(read)
         return found, newest
