@@ -48,6 +48,7 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     │   └── QueueFullError
     └── StageError                 raised by a hook to fail its stage on purpose
         ├── HandoverError          what an agent hands on does not have its form: `agent`, `field`, `expected`
+        ├── ContextError           the context of a step does not validate: `task_id` and `faults`
         ├── ToolFailedError
         │   └── EffectInDoubtError  an earlier attempt may or may not have made a call: a person has to decide
         ├── ModelFailedError       `tokens_in` and `tokens_out`: the tokens that it used nevertheless
@@ -364,6 +365,12 @@ class HandoverError(StageError):
     """Reports an output without its form: `agent` wrote it, `field` is where, `expected` what was expected there."""
 
     code = "handover_unreadable"
+
+
+class ContextError(StageError):
+    """Reports that the context of a step does not validate, which is a fault of our own: `task_id` and `faults`."""
+
+    code = "context_invalid"
 
 
 class ToolFailedError(StageError):

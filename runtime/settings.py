@@ -360,7 +360,7 @@ class Settings(BaseSettings):
     state_dir: AbsolutePath
     system: SystemName = DEFAULT_SYSTEM
     config_dir: AbsolutePath | None = None
-    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
+    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis", "violation_fix")
     default_pipeline: Identifier = "code_analysis"
     warm_pipelines: Identifiers = ()
     reasoner: Literal["rules", "llm"] = "rules"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from runtime.context.actions import ActionRecord
+from runtime.context.fact_extraction import is_specific
 from runtime.context.understanding import Fact, FactCategory
+from runtime.loops.error_categories import error_category, error_digest
 from runtime.loops.records import ActionGroup, StepRecord
 from runtime.loops.suggestions import Advice
 
@@ -32,15 +33,6 @@ GROUP_OF: Mapping[str, ActionGroup] = {
     "escalate": "end",
     "cannot_fix": "end",
 }
-
-# The first pattern that occurs in the text of an error names its category.
-ERROR_CATEGORIES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("timeout", re.compile(r"tim(?:ed|e) ?out|deadline exceeded", re.IGNORECASE)),
-    ("test_regression", re.compile(r"broke \w*\s*tests?|regress|revert|taken back|tests? that passed", re.IGNORECASE)),
-    ("extraction_blocked", re.compile(r"control flow|cannot extract|extraction blocked", re.IGNORECASE)),
-    ("syntax_error", re.compile(r"syntax|does not parse|unexpected indent", re.IGNORECASE)),
-    ("not_found", re.compile(r"not found|no such file|does not exist|unknown (?:function|file)", re.IGNORECASE)),
-)
 
 EDITING_ADVICE: Advice = {
     ("edit_file", "not_found"): (
@@ -85,13 +77,6 @@ def state_digest(files: Mapping[str, str], verification: Mapping[str, Any]) -> s
     return digest([dict(files), dict(verification)])
 
 
-def error_category(error: str | None) -> str:
-    """Return the category of an error's text; "" for no text."""
-    if not error:
-        return ""
-    return next((name for name, pattern in ERROR_CATEGORIES if pattern.search(error)), "other")
-
-
 class LoopRecorder:
     """Makes a record of each action of one task, in order; remembers the facts and files that were known before."""
 
@@ -118,9 +103,11 @@ class LoopRecorder:
     ) -> StepRecord:
         """Return the record of the next action.
 
-        `state` is the digest after it (see `state_digest`); `facts` are those that it produced; `files_read` are paths,
+        `state` is the digest after it (see `state_digest`); `facts` are those that it produced, of which those
+        that say no more than the result do not count; `files_read` are paths,
         or `path:first-last` for parts. `category` overrides the category of the error's text.
         """
+        facts = [fact for fact in facts if is_specific(fact)]
         new = {fact.category for fact in facts if (fact.category, fact.statement) not in self._known}
         has_new_files = any(file not in self._files for file in files_read)
         self.know(facts, files_read)
@@ -132,7 +119,7 @@ class LoopRecorder:
             target=action.target or "",
             parameters=digest([action.target, action.parameters]),
             error_category=error_category(action.error) if category is None else category,
-            error=_error_digest(action.error),
+            error=error_digest(action.error),
             state=state,
             is_state_restored=is_state_restored,
             is_by_system=is_by_system,
@@ -147,8 +134,3 @@ class LoopRecorder:
 
 def _statements(facts: Sequence[Fact], category: FactCategory) -> tuple[str, ...]:
     return tuple(dict.fromkeys(digest(fact.statement) for fact in facts if fact.category is category))
-
-
-def _error_digest(error: str | None) -> str:
-    """Return a digest that numbers in the text do not change: lines and durations differ where the error does not."""
-    return digest(" ".join(re.sub(r"\d+", "#", error.lower()).split())) if error else ""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runtime.loops.kinds import Found, watchers
+from runtime.loops.kinds import watchers
 from runtime.loops.progress import Progress
 from runtime.loops.records import Detection, StepRecord
 from runtime.loops.suggestions import GENERAL_ADVICE, Advice, suggestions_for
 from runtime.loops.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from runtime.loops.watching import Found
 
 
 class LoopDetector:
@@ -48,6 +49,7 @@ class LoopDetector:
             found.description,
             suggestions_for(self._advice, found.kind, record.action, record.error_category),
             found.evidence,
+            found.count,
             record.step,
             record.action,
             record.parameters,

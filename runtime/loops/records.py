@@ -17,7 +17,10 @@ ActionGroup = Literal["edit", "extract", "check", "read", "end", "other"]
 LoopKind = Literal["identical_action", "error_cycle", "semantic_loop", "oscillation", "no_progress"]
 
 FAILING: frozenset[Outcome] = frozenset({"failure", "fatal"})
+EDITING: frozenset[ActionGroup] = frozenset({"edit", "extract"})
 LOOKING: frozenset[ActionGroup] = frozenset({"check", "read"})
+CANNOT_RUN = frozenset({"timeout", "not_found", "syntax_error"})
+SETTLING: frozenset[ActionGroup] = LOOKING | {"end"}
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -53,6 +56,16 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.outcome in FAILING
 
     @property
+    def is_broken_check(self) -> bool:
+        """True if a check could not do its work, so that it found nothing."""
+        return self.group == "check" and self.is_failing and self.error_category in CANNOT_RUN
+
+    @property
+    def has_news(self) -> bool:
+        """True if anything but an error was recorded for the first time."""
+        return self.has_new_facts or self.has_new_checks or self.has_new_files
+
+    @property
     def line(self) -> str:
         """The step in one line, as evidence."""
         target = f" {self.target}" if self.target else ""
@@ -63,7 +76,7 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 class Detection(msgspec.Struct, frozen=True):
     """Describes a detected loop: its kind, the confidence (0 to 1), what to try instead, and the steps that prove it.
 
-    `action` and `parameters` are those of the step that closed the loop.
+    `count` is the figure that met the threshold; `action` and `parameters` are those of the step that closed the loop.
     """
 
     kind: LoopKind
@@ -71,6 +84,7 @@ class Detection(msgspec.Struct, frozen=True):
     description: str
     suggestions: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    count: int = 0
     step: int = 0
     action: str = ""
     parameters: str = ""

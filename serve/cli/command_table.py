@@ -11,6 +11,7 @@ from serve.cli import (
     check,
     doctor,
     envelope_json,
+    fix,
     gc,
     index,
     mcp,
@@ -51,5 +52,6 @@ app.command("status")(up_down.status)
 app.command("serve")(serve_http.serve)
 app.command("simulate")(simulate.simulate)
 app.add_typer(bench.app, name="bench")
+app.add_typer(fix.app, name="fix")
 app.add_typer(runs.app, name="runs")
 app.add_typer(envelope_json.app, name="envelope")

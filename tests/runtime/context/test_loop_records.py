@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from runtime.context.actions import ActionRecord, ActionResult
 from runtime.context.loop_records import (
     EDITING_ADVICE,
     GROUP_OF,
     LoopRecorder,
-    error_category,
     state_digest,
 )
 from runtime.context.understanding import Fact, FactCategory
@@ -24,27 +21,6 @@ def action(step: int = 1, name: str = "run_check", **fields: Any) -> ActionRecor
 
 def fact(statement: str, category: FactCategory = FactCategory.CODE_STRUCTURE) -> Fact:
     return Fact(id=f"f-{statement}", category=category, statement=statement, confidence=1, source="run_check:x")
-
-
-@pytest.mark.parametrize(
-    ("text", "category"),
-    [
-        (None, ""),
-        ("", ""),
-        ("old text not found in a.py", "not_found"),
-        ("No such file or directory: 'b.py'", "not_found"),
-        ("SyntaxError: invalid syntax (a.py, line 3)", "syntax_error"),
-        ("IndentationError: unexpected indent", "syntax_error"),
-        ("cannot extract lines 3-9: they contain a return", "extraction_blocked"),
-        ("blocked by control flow", "extraction_blocked"),
-        ("the edit broke tests and was reverted", "test_regression"),
-        ("reverted: test_a failed, name 'x' not found", "test_regression"),
-        ("tests timed out after 60 s", "timeout"),
-        ("disk full", "other"),
-    ],
-)
-def test_the_text_of_an_error_has_a_category(text: str | None, category: str) -> None:
-    assert error_category(text) == category
 
 
 def test_a_category_that_is_given_goes_before_the_text() -> None:
@@ -76,6 +52,12 @@ def test_a_fact_and_a_file_are_new_once() -> None:
     assert (again.has_new_facts, again.has_new_checks, again.has_new_errors, again.has_new_files) == (False,) * 4
     assert (len(again.checks), len(again.errors)) == (1, 1)
     assert again.checks == first.checks
+
+
+def test_a_fact_that_says_no_more_than_the_result_is_none() -> None:
+    bare = fact("edit_file failed", FactCategory.ERROR).changed(source="edit_file:result")
+    record = LoopRecorder().record(action(), "s", [bare])
+    assert (record.errors, record.has_new_errors) == ((), False)
 
 
 def test_what_was_known_before_the_first_step_is_not_new() -> None:

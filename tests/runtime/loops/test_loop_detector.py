@@ -109,6 +109,26 @@ def test_reading_between_alternating_failures_does_not_hide_them() -> None:
     assert log.found() == "error_cycle 7"
 
 
+def test_checks_between_alternating_failures_do_not_hide_them() -> None:
+    log = Log()
+    for _ in range(2):
+        log.fail("edit", "1").fail("check", category="").fail("replace", "2", "syntax_error").fail("tests", category="")
+    assert log.found(**only("error_cycle", 2)) == "error_cycle 7"
+
+
+def test_an_edit_and_a_check_that_fail_in_turn_are_a_loop() -> None:
+    log = Log().add("check", has_new_checks=True)
+    for _ in range(2):
+        log.fail("edit", "1").fail("check", category="")
+    assert log.found(**only("error_cycle", 2)) == "error_cycle 5"
+
+
+def test_checks_that_cannot_run_fail_as_any_action_does() -> None:
+    log = Log().fail("check", category="timeout").fail("tests", category="timeout").fail("check", category="timeout")
+    assert log.found() is None
+    assert log.fail("tests", category="timeout").found() == "error_cycle 4"
+
+
 def test_a_change_that_was_kept_ends_a_cycle_of_failures() -> None:
     log = Log()
     for number in range(6):
@@ -120,6 +140,13 @@ def test_different_actions_that_fail_with_the_same_category_are_a_loop_at_the_fo
     log = Log().fail("edit", "1", error="a").fail("replace", "2", error="b").fail("extract", "3", error="c")
     assert log.found() is None
     assert log.fail("edit", "4", error="d").found(no_progress=None) == "semantic_loop 4"
+
+
+def test_reading_between_failures_of_one_category_does_not_hide_them() -> None:
+    log = Log()
+    for number, action in enumerate(["edit", "replace", "extract", "extract"]):
+        log.fail(action, str(number), error=str(number), has_new_errors=True).add("read", action, has_new_files=True)
+    assert log.found() == "semantic_loop 7"
 
 
 def test_failures_of_one_action_alone_are_no_semantic_loop() -> None:
@@ -164,9 +191,50 @@ def test_a_round_of_three_states_is_a_loop_at_the_second_return() -> None:
     assert log.add("edit", "b", state="b", has_new_facts=True).found() == "oscillation 5"
 
 
+def test_a_state_that_the_agent_returns_to_between_others_is_a_loop() -> None:
+    log = Log()
+    for state in "abac":
+        log.add("edit", state, state=state)
+    assert log.found() is None
+    assert log.add("edit", "a", state="a").found() == "oscillation 5"
+
+
+def test_returns_far_apart_in_a_long_run_are_no_loop() -> None:
+    log = Log()
+    for number in range(9):
+        for state in (f"{number} a", f"{number} b", f"{number} a"):
+            log.add("edit", state, state=state)
+    assert log.found() is None
+
+
 def test_undoing_an_edit_once_and_making_it_again_is_no_loop() -> None:
     log = Log().add("edit", "1", state="a").add("tests", has_new_checks=True).add("edit", "2", state="s0")
     assert log.add("tests").add("edit", "1", state="a").add("tests").found() is None
+
+
+def test_checks_that_record_another_result_bring_about_no_state_to_come_back_to() -> None:
+    log = Log()
+    for state in ("a", "b", "a"):
+        log.add("edit", state, state=state).add("check", state=f"{state} failing").add("tests", state=f"{state} red")
+    assert log.found() is None
+    assert log.add("edit", "b", state="b").found() == "oscillation 10"
+
+
+def test_checks_whose_results_alternate_bring_nothing_new() -> None:
+    log = Log().add("edit", state="a")
+    for _ in range(2):
+        log.add("check", state="a, checked").add("tests", state="a, tested")
+    assert log.found() is None
+    log.add("check", state="a, checked").add("tests", state="a, tested")
+    assert str(log.found()).startswith("no_progress")
+
+
+def test_the_same_edit_is_a_loop_though_the_system_takes_it_back_in_steps_of_its_own() -> None:
+    log = Log()
+    for _ in range(2):
+        log.add("edit", state="a").add("revert", state="s0", is_by_system=True)
+    assert log.found() is None
+    assert log.add("edit", state="a").found() == "identical_action 5"
 
 
 def test_states_that_the_system_restores_are_no_visits() -> None:

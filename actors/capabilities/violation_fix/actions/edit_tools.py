@@ -1,4 +1,4 @@
-"""Edits the file of a violation in a work tree: by lines, by quotation, as a whole, or by a refactoring.
+"""Edits the file of a violation: by lines, by quotation, as a whole, or by a refactoring.
 
 Every edit is journaled. One that was interrupted is found done, or is made now; none leaves a file that does not parse.
 """
@@ -21,10 +21,17 @@ from actors.capabilities.violation_fix.actions.text_edits import (
     replace_quoted,
     syntax_problem,
 )
+from actors.capabilities.violation_fix.checks.violation import Violation
+from actors.capabilities.violation_fix.verification.test_setup import TestSetup
+from actors.capabilities.violation_fix.verification.verdicts import Workspace
+from runtime.codebase.git.work_trees import WorkTree
 from runtime.errors import FileEditError
 from runtime.tools.result import ToolResult
 
 MAX_SHOWN_LINES = 400
+
+NOWHERE = Workspace(WorkTree("", "", "", ""), TestSetup("", "none"))
+NOTHING = Violation("", 0, 0, "", "")
 
 LineNumber = Annotated[int, Meta(ge=1, le=10_000_000)]
 FunctionName = Annotated[str, Meta(pattern=r"^[^\W\d]\w*\Z", max_length=80)]
@@ -32,12 +39,18 @@ Edited = tuple[str, str]
 
 
 class FixWorkspace(msgspec.Struct, frozen=True):
-    """Names the place of one fix: `file` in the work tree `root`, and the folder that its edits are recorded in."""
+    """Names the place of one fix: `file` in the work tree `root`, and the folder that its edits are recorded in.
+
+    `verified`, `violation` and `baseline_file`: what its checks and tests are compared with.
+    """
 
     root: str
     file: str
     edits: str
     line_length: int = 120
+    verified: Workspace = NOWHERE
+    violation: Violation = NOTHING
+    baseline_file: str = ""
 
     @property
     def journal(self) -> EditJournal:

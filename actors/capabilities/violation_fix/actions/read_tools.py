@@ -1,4 +1,4 @@
-"""Reads lines of the work tree, and definitions of symbols, for policies that need more than the function itself."""
+"""Reads lines of the work tree, and finds definitions of symbols."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ class ExtractFunction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start_line: LineNumber
     end_line: LineNumber
     name: FunctionName
+    function: str = ""
 
 
 def extract_function_tool(place: FixWorkspace, asked: ExtractFunction) -> ToolResult:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-ErrorCategory = Literal["not_found", "syntax_error", "extraction_blocked", "other"]
+ErrorCategory = Literal["not_found", "syntax_error", "extraction_blocked", "timeout", "other"]
 
 
 class EditRefused(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Carries out the chosen action, verifies every edit at once, and takes back one that breaks something.
+"""Carries out the chosen action, verifies each edit, and takes back one that breaks something.
 
 An action that is unknown, blocked or malformed is not carried out: it costs a step, and its record says why.
 """

@@ -1,4 +1,4 @@
-"""Defines the actions of a fix, and which of them are available, recommended and blocked at a step. Pure."""
+"""Defines the actions of a fix: available, recommended and blocked ones at a step. Pure."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ACTIONS: tuple[ActionDef, ...] = (
     ActionDef(
         name="read_file",
         description="read lines of a file",
-        parameters={"path": "string", "start_line": "integer", "end_line": "integer"},
+        parameters={"path": "string", "start_line": "integer?", "end_line": "integer?"},
         phases=EDITING,
     ),
     ActionDef(
@@ -87,6 +87,8 @@ ACTIONS: tuple[ActionDef, ...] = (
 )
 
 BY_NAME: Mapping[str, ActionDef] = {action.name: action for action in ACTIONS}
+# No digest is empty: this asks whether an action is blocked whatever its parameters.
+ANY_PARAMETERS = ""
 _PRIORITY_IN = {("run_check", "verify"): 10}
 ENDING = frozenset({"complete", "escalate", "cannot_fix"})
 
@@ -100,7 +102,7 @@ def menu(state: FixState, analysis: Analysis, offered: Sequence[str] = tuple(BY_
     ranked = [action.changed(priority=_PRIORITY_IN.get((action.name, phase), action.priority)) for action in here]
     available = tuple(sorted(ranked, key=lambda action: -action.priority))
     names = [action.name for action in available]
-    blocked = {name: why for name, why in state.blocked.items() if name in names}
+    blocked = {name: why for name in names if (why := state.budget.block_of(name, ANY_PARAMETERS)) is not None}
     if "complete" in names and not state.verification.ready_for_completion:
         blocked["complete"] = _not_ready(state)
     return ActionsSpec(

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
 from pydantic import Field
 
 from actors.capabilities.violation_fix.actions.edit_tools import FixWorkspace
-from runtime.context.fields import Frozen, Lines, Name, Names, NonNegative, Text
+from actors.capabilities.violation_fix.checks.options import CheckOptions
+from actors.capabilities.violation_fix.checks.violation import Violation
+from actors.capabilities.violation_fix.verification.test_runs import TestLimits
+from actors.capabilities.violation_fix.verification.test_setup import TestSetup
+from actors.capabilities.violation_fix.verification.verdicts import Workspace
+from runtime.codebase.git.work_trees import WorkTree
+from runtime.context.adaptive_budget import BudgetState
+from runtime.context.fields import Frozen, Name, Names, NonNegative, Text
 from runtime.context.models import (
     ActionRecord,
     ActionResult,
-    AgentContext,
     PhaseState,
     TaskSpec,
     Understanding,
@@ -29,69 +36,93 @@ MAX_STEPS_KEPT = 200
 Ending = Literal["fixed", "escalated", "skipped", "failed"]
 
 
-class FixLimits(Frozen):
-    """Holds the limits that the fixed code has to keep, new functions included."""
-
-    complexity: int = Field(default=10, ge=1)
-    parameters: int = Field(default=5, ge=0)
-    line_length: int = Field(default=120, ge=40)
-
-
 class FixRequest(Frozen):
     """Says what a run is to fix, and how: the part of the run's metadata that the door wrote.
 
-    `branch`: where the commit goes; `confirm` and `review`: a person is asked before it is made. `python` and
-    `test_command` override what is detected; `tests_allowed`: whether commands that the repository names may run.
+    `violation`, `setup`, `options`, `test_limits`: as the checks and the verification have them, as plain data. `name`
+    names the run's work tree. The commit goes to `branch`, whose work tree is `collected`. `includes_untested`: also
+    fix a function that no passing test executes. `confirm` and `review`: a person is asked before the commit.
     """
 
+    name: Name
     violation: dict[str, Any]
-    fix_id: Name
+    repository: Name
     branch: Name
-    limits: FixLimits = FixLimits()
+    collected: Name
+    base_commit: Name
+    baseline_file: Name
+    setup: dict[str, Any]
+    options: dict[str, Any] = Field(default_factory=dict)
+    test_limits: dict[str, Any] = Field(default_factory=dict)
+    line_length: int = Field(default=120, ge=40, le=1_000)
+    includes_untested: bool = False
     confirm: bool = False
     review: bool = False
     dry_run: bool = False
-    python: str | None = None
-    test_command: Names | None = None
-    tests_allowed: bool = False
 
 
 class FixTask(Frozen):
     """Holds what does not change while a fix is worked on. `symbol`: qualified name of the violating function.
 
-    `root`: the work tree; `file`: the one file that may change, relative to it; `edits`: where its edits are recorded.
-    `covered`: whether a passing test executes the function; None if no tests ran.
+    `tree`: the work tree, as plain data; `edits`: the folder that its edits are recorded in; `file_digest`: of the file
+    before the first edit; `watched_by`: a test that an exception planted in the function turned red.
     """
 
     task: TaskSpec
+    request: FixRequest
     violation: ViolationSpec
     symbol: str = ""
-    root: Name
-    file: Name
+    tree: dict[str, Any]
     edits: Name
-    base_commit: Name
-    branch: Name
-    limits: FixLimits = FixLimits()
-    measured: NonNegative | None = None
     file_digest: Name
-    baseline_file: str = ""
-    covered: bool | None = None
-    confirm: bool = False
-    review: bool = False
-    dry_run: bool = False
-    notes: Lines = ()
+    watched_by: str = ""
+    unwatched: str = ""
+
+    @property
+    def file(self) -> str:
+        """The one file that may change, relative to the work tree."""
+        return self.violation.file_path
+
+    @property
+    def found(self) -> Violation:
+        """The violation as the checks found it."""
+        return msgspec.convert(self.request.violation, Violation)
+
+    @property
+    def work_tree(self) -> WorkTree:
+        """The work tree of the fix."""
+        return msgspec.convert(self.tree, WorkTree)
+
+    @property
+    def options(self) -> CheckOptions:
+        """The selection and limits of the checks."""
+        return msgspec.convert(self.request.options, CheckOptions)
 
     @property
     def workspace(self) -> FixWorkspace:
         """The place that tools work in."""
-        return FixWorkspace(self.root, self.file, self.edits, self.limits.line_length)
+        return FixWorkspace(
+            root=self.work_tree.folder,
+            file=self.file,
+            edits=self.edits,
+            line_length=self.request.line_length,
+            verified=Workspace(
+                self.work_tree,
+                msgspec.convert(self.request.setup, TestSetup),
+                self.options,
+                msgspec.convert(self.request.test_limits, TestLimits),
+            ),
+            violation=self.found,
+            baseline_file=self.request.baseline_file,
+        )
 
 
 class FixState(Frozen):
     """Holds the progress of a fix after `step` steps.
 
-    `watch` and `budget` are the plain data of the loop detector's records and of the step budget. `tried`: refactorings
-    that were refused or taken back, so that they are not proposed again. `advice`: what to try instead of a loop.
+    `tests_ran`: whether all tests ran since the last edit. `watch`: the records that loops are detected from, as plain
+    data; `first_digest`: the digest of the state before the first step. `tried`: refactorings that were refused or
+    taken back, so that they are not proposed again. `outputs`: of tools, and those that gave a specific fact.
     """
 
     step: NonNegative = 0
@@ -100,27 +131,25 @@ class FixState(Frozen):
     verification: VerificationState = VerificationState()
     actions: tuple[ActionRecord, ...] = Field(default=(), max_length=MAX_STEPS_KEPT)
     files_modified: Names = ()
+    tests_ran: bool = False
+    file_digest: str = ""
     plan: Text | None = None
     watch: tuple[dict[str, Any], ...] = ()
-    budget: dict[str, Any] = Field(default_factory=dict)
-    phase_data: dict[str, Any] = Field(default_factory=dict)
+    first_digest: str = ""
+    budget: BudgetState = BudgetState()
+    files_read: Names = ()
     tried: tuple[dict[str, Any], ...] = ()
-    blocked: dict[str, str] = Field(default_factory=dict)
-    advice: Lines = ()
-    error: Text | None = None
-    tests_ran_at_step: NonNegative | None = None
+    outputs: NonNegative = 0
+    specific_outputs: NonNegative = 0
 
 
 class ChosenAction(Frozen):
-    """Holds the one action that the policy chose, and the context that it saw."""
+    """Holds the one action that the policy chose; `refused`: why it is not carried out."""
 
     action: Name
     parameters: dict[str, Any] = Field(default_factory=dict)
     reasoning: Text | None = None
     refused: str | None = None
-    context: AgentContext | None = None
-    context_yaml: str = ""
-    tokens: dict[str, int] = Field(default_factory=dict)
 
 
 class ToolText(Frozen):
@@ -150,13 +179,19 @@ class ActionOutcome(Frozen):
 
 
 class FixReport(Frozen):
-    """Says how a fix ended."""
+    """Says how a fix ended. `is_tested`: whether a passing test watches over the function."""
 
     ending: Ending
     reason: str
+    violation: ViolationSpec
+    symbol: str = ""
     commit: str = ""
     diff: str = ""
     steps: NonNegative = 0
+    reverted: NonNegative = 0
+    is_tested: bool = False
+    outputs: NonNegative = 0
+    specific_outputs: NonNegative = 0
 
 
 def task_of(view: StageView) -> FixTask:

@@ -21,6 +21,7 @@ from actors.capabilities.violation_fix.checks.linter_config import LinterConfig,
 from actors.capabilities.violation_fix.checks.options import DEFAULT_SELECTION, CheckOptions
 from actors.capabilities.violation_fix.checks.violation import SYNTAX_ERROR, Finding, FixKind, Unchecked
 from runtime.errors import InputError, MachineError
+from runtime.primitives.text_files import read_bytes_file
 from runtime.primitives.visible_text import visible_line
 from runtime.processes.programs import program_folders, run_program
 
@@ -198,3 +199,24 @@ def _findings(row: _Row, path: str) -> Iterator[Finding]:
         fix=_FIXES.get(row.fix.applicability, "") if row.fix is not None else "",
         hint=(row.fix.message or "") if row.fix is not None else "",
     )
+
+
+def safely_fixed(content: bytes, name: str, rule: str, timeout_s: float) -> bytes | str:
+    """Return the content of a file after ruff's safe fixes of one rule, or why there is none.
+
+    It works on a copy in a folder of its own, without any settings of the repository.
+    """
+    with tempfile.TemporaryDirectory(prefix="jeeves-fix-") as folder:
+        copy = Path(folder) / Path(name).name
+        copy.write_bytes(content)
+        command = [linter_program(), "check", "--isolated", "--no-cache", "--quiet", "--fix-only", "--exit-zero"]
+        _, status, late = run_program(
+            [*command, "--select", rule, str(copy)],
+            cwd=Path(folder),
+            timeout_s=timeout_s,
+            max_output_bytes=MAX_OUTPUT_BYTES,
+            environment={"PATH": program_folders()},
+        )
+        if late or status != 0:
+            return f"ruff took longer than {timeout_s:g} s" if late else f"ruff ended with status {status}"
+        return read_bytes_file(copy, MAX_OUTPUT_BYTES)
