@@ -25,7 +25,7 @@ from runtime.store.opening import has_database, open_store
 from runtime.store.options import store_options
 from serve.mcp.contract_host import OWNERS, SHIPPED, WORK_TREES
 
-FIX_TREES = "fix_trees"
+FIX_TREES = "fixes/trees"
 # A fix has an hour (configs/pipelines/violation_fix.yaml); a work tree that was not touched for longer has no owner.
 FIX_IDLE_S = 4_000.0
 VERDICTS = ("success", "failure", "partial")

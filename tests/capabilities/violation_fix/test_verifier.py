@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.verdicts import Baseline, Verification, load_baseline, save_baseline
 from actors.capabilities.violation_fix.verification.verifier import Verifier
+from runtime.codebase.git.commits import commit_change
+from runtime.codebase.git.side_branches import drop_commit, pick_commit
+from runtime.codebase.git.work_trees import WorkTree
 from tests.capabilities.violation_fix.fixed_project import CODE, project, workspace
-from tests.runtime.codebase.test_git_writing import git
+from tests.runtime.codebase.test_git_writing import WHO, git
 
 FILE = "src/pkg/marks.py"
 GRADED = CODE[CODE.index("def graded") : CODE.index("def untested")]
@@ -169,6 +173,18 @@ def test_an_exception_planted_in_a_function_that_tests_watch_turns_one_red_and_t
     assert git(folder, "status", "--porcelain") == ""
 
 
+def test_a_function_that_earlier_fixes_moved_is_known_by_its_name(site: Site) -> None:
+    """Its first line was that of another function when the baseline was taken."""
+    verifier, folder = site.tree()
+    moved = "# moved\n" * 15 + CODE
+    (folder / FILE).write_text(moved)
+    commit_change(verifier.place.tree, [FILE], "Move", "x", WHO)
+    proof = verifier.covers(site.baseline, FILE, 21)
+    assert (proof.function, proof.is_proven, len(proof.tests)) == ("graded", True, 4)
+    assert [each.name for each in verifier.untested(site.baseline, FILE)] == ["untested"]
+    assert (folder / FILE).read_text() == moved
+
+
 def test_a_function_that_no_test_executes_is_told_apart(site: Site) -> None:
     verifier, _ = site.tree()
     proof = verifier.covers(site.baseline, FILE, 15)
@@ -197,6 +213,33 @@ def test_tests_that_import_another_copy_are_found_out(tmp_path: Path) -> None:
 
 def fields(baseline: Baseline) -> dict[str, Any]:
     return {name: getattr(baseline, name) for name in baseline.__struct_fields__}
+
+
+def test_two_fixes_that_break_each_other_are_found_out_on_the_branch_that_collects_them(tmp_path: Path) -> None:
+    shared = CODE.replace("def graded", "_BEST = 90\n\n\ndef graded").replace("points > 90", "points > _BEST")
+    root = project(tmp_path / "project", src__pkg__marks=shared)
+    baseline = Verifier(workspace(root, "base")).baseline([FILE])
+    violation = next(each for each in baseline.violations if each.check_id == "C901")
+    fixes = {
+        "one": shared.replace("_BEST = 90\n\n\n", "").replace(
+            shared[shared.index("def graded") : shared.index("def untested")], SIMPLER
+        ),
+        "two": shared.replace("self.count += 1", "self.count += _BEST // 90"),
+    }
+    collected = workspace(root, "all", prefix="jeeves_fixes_")
+    for name, text in fixes.items():
+        place = workspace(root, name)
+        (Path(place.tree.folder) / FILE).write_text(text)
+        assert Verifier(place).verify(baseline, violation).broken == ()
+        commit = commit_change(place.tree, [FILE], name, name, WHO)
+        head = git(root, "rev-parse", collected.tree.branch)
+        picked = pick_commit(collected.tree, commit, WHO)
+        tree = WorkTree(collected.tree.folder, collected.tree.branch, "", head, is_linked=True)
+        again = Verifier(msgspec.structs.replace(collected, tree=tree)).verify(baseline, violation)
+        assert (again.broken == ()) == (name == "one"), again.broken
+    assert "new violation: " in again.broken[0]
+    assert "`_BEST`" in again.broken[0]
+    assert drop_commit(collected.tree, picked) == head
 
 
 FLAKY = """\
