@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import msgspec
 import pytest
 
 from actors.capabilities.violation_fix.checks.violation import Violation
+from actors.capabilities.violation_fix.verification.test_runs import WHOLE
+from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from actors.capabilities.violation_fix.verification.verdicts import Baseline, Verification, load_baseline, save_baseline
-from actors.capabilities.violation_fix.verification.verifier import Verifier
+from actors.capabilities.violation_fix.verification.verifier import ALL_TRIED_BELOW_S, Verifier
 from runtime.codebase.git.commits import commit_change
 from runtime.codebase.git.side_branches import drop_commit, pick_commit
 from runtime.codebase.git.work_trees import WorkTree
@@ -240,6 +243,45 @@ def test_two_fixes_that_break_each_other_are_found_out_on_the_branch_that_collec
     assert "new violation: " in again.broken[0]
     assert "`_BEST`" in again.broken[0]
     assert drop_commit(collected.tree, picked) == head
+
+
+SUBPROCESS = """\
+import subprocess
+import sys
+
+def test_in_a_process_of_its_own():
+    code = "from pkg.marks import untested; print(untested(1))"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"2\\n"
+"""
+
+
+def test_a_function_that_a_test_executes_in_another_process_is_proven_too(tmp_path: Path) -> None:
+    root = project(tmp_path / "project", tests__test_process=SUBPROCESS)
+    verifier = Verifier(workspace(root, "base"))
+    baseline = verifier.baseline([FILE])
+    proof = verifier.covers(baseline, FILE, 15)
+    assert (proof.is_proven, proof.red) == (True, "tests/test_process.py::test_in_a_process_of_its_own")
+    slow = msgspec.structs.replace(baseline, duration_s=ALL_TRIED_BELOW_S + 1)
+    assert not verifier.covers(slow, FILE, 15).is_proven
+
+
+def test_a_command_that_is_one_test_is_verified_as_one(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    check = "from pkg.marks import graded; assert graded(95) == 'a'"
+    made = TestSetup(sys.executable, "command", (sys.executable, "-c", check))
+    place = workspace(root, "base", made)
+    verifier = Verifier(place)
+    baseline = verifier.baseline([FILE])
+    assert baseline.passed == (WHOLE,)
+    assert verifier.covers(baseline, FILE, 6).is_proven
+    file = Path(place.tree.folder) / FILE
+    violation = next(each for each in baseline.violations if each.check_id == "C901")
+    file.write_text(FIXED.replace('(90, "a")', '(99, "a")'))
+    bad = verifier.verify(baseline, violation, "affected")
+    assert bad.tests is not None
+    assert list(bad.tests.regressions) == [WHOLE]
+    file.write_text(FIXED)
+    assert verifier.verify(baseline, violation).is_good
 
 
 FLAKY = """\

@@ -63,6 +63,7 @@ from runtime.codebase.git.work_trees import changes_since, printable
 from runtime.errors import RepositoryError
 
 MAX_NAMED = 20
+ALL_TRIED_BELOW_S = 60.0
 _RED = ("failed", "hung", "crashed")
 
 
@@ -126,10 +127,9 @@ class Verifier:
         if not baseline.passed:
             return Coverage(place.name, (), False, why="no test passes")
         tests = self._callers(baseline, path).get(place.name, ())
-        tried = tests or affected_tests(self._tree, path, baseline.passed)
-        if not tried:
-            return Coverage(place.name, (), False, why="no passing test executes it")
-        red = self._turned_red(baseline, path, source, planted, tried)
+        red = None
+        for tried in self._likely(baseline, path, tests):
+            red = red or self._turned_red(path, source, planted, tried)
         if red is None:
             why = "an exception planted in it turns no test red: the tests do not watch it, or import another copy"
             return Coverage(place.name, tests, False, why=why if tests else "no passing test executes it")
@@ -204,9 +204,19 @@ class Verifier:
     def _runner(self, files: Sequence[str]) -> TestRunner:
         return TestRunner(self._tree, self.place.setup, self.place.limits, import_roots(self._tree, files))
 
-    def _turned_red(
-        self, baseline: Baseline, path: str, source: bytes, planted: bytes, tests: Sequence[str]
-    ) -> str | None:
+    def _likely(self, baseline: Baseline, path: str, callers: Sequence[str]) -> list[Sequence[str]]:
+        """Return the tests to try, in turn: those that call a function, else those that import its file, and all.
+
+        What a test does in a process of its own is not traced, so all are tried where that does not take long.
+        """
+        if callers:
+            return [callers]
+        importing = affected_tests(self._tree, path, baseline.passed)
+        others = tuple(sorted(set(baseline.passed) - set(importing)))
+        takes_long = baseline.duration_s > ALL_TRIED_BELOW_S
+        return [tests for tests in (importing, () if takes_long else others) if tests]
+
+    def _turned_red(self, path: str, source: bytes, planted: bytes, tests: Sequence[str]) -> str | None:
         """Return a test that fails with a planted exception and passes without it."""
         runner, file = self._runner([path]), self._tree / path
         try:
