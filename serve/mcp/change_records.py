@@ -35,7 +35,7 @@ from serve.mcp.agreement_records import (
 )
 from serve.mcp.contract_host import OWNERS, SHIPPED, WORK_TREES
 
-FIX_TREES = "fix_trees"
+FIX_TREES = "fixes/trees"
 # A fix has an hour (configs/pipelines/violation_fix.yaml); a work tree that was not touched for longer has no owner.
 FIX_IDLE_S = 4_000.0
 VERDICTS = ("success", "failure", "partial")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.doors.program import Program
+from tests.doors.program import JEEVES, Program
 
 
 @pytest.fixture
@@ -123,3 +125,28 @@ def test_rules_of_the_project_count_once_they_are_allowed(jeeves: Program, repo:
 def test_a_hostile_name_does_not_reach_the_terminal_as_it_is(jeeves: Program, repo: Path) -> None:
     (repo / "\x1b[31mred.py").write_text("import os\n")
     assert "\x1b" not in jeeves.run("check", "--repo", str(repo)).out
+
+
+def test_a_terminal_gets_rows_below_each_path(repo: Path, tmp_path: Path) -> None:
+    """Through a terminal of its own, as a person sees it."""
+    master, slave = pty.openpty()
+    program = Program(tmp_path / "state")
+    running = subprocess.Popen(
+        [str(JEEVES), "check", "--repo", str(repo)], stdout=slave, stderr=subprocess.PIPE, env=program.env, cwd=tmp_path
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:
+            break
+        shown += piece
+    os.close(master)
+    _, complaint = running.communicate()
+    rows = shown.decode().replace("\r\n", "\n").splitlines()
+    assert (running.returncode, complaint) == (1, b"")
+    assert rows[0] == "a.py"
+    assert rows[1].startswith("  1:8  F401-")
+    assert rows[1].endswith("  `os` imported but unused")
+    assert rows[-1] == "2 violations in 1 of 2 files"

@@ -9,6 +9,7 @@ from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.verification.test_runs import TestLimits
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from actors.capabilities.violation_fix.verification.verdicts import Workspace
+from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree
 from tests.runtime.codebase.test_git_writing import WHO, git
 
@@ -94,8 +95,10 @@ def setup() -> TestSetup:
     return TestSetup(sys.executable, "pytest")
 
 
-def workspace(root: Path, name: str, made: TestSetup | None = None, limits: TestLimits = LIMITS) -> Workspace:
+def workspace(
+    root: Path, name: str, made: TestSetup | None = None, limits: TestLimits = LIMITS, prefix: str = FIX_PREFIX
+) -> Workspace:
     """A work tree of the project's last commit, on a branch of its own."""
     head = git(root, "rev-parse", "HEAD")
-    tree = open_side_tree(root, f"jeeves_fix_{name}", root.parent / "trees" / name, head)
+    tree = open_side_tree(root, f"{prefix}{name}", root.parent / "trees" / name, head)
     return Workspace(tree, made or setup(), OPTIONS, limits)

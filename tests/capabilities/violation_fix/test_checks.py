@@ -176,6 +176,11 @@ def test_named_paths_alone_are_checked_and_those_outside_are_refused(tmp_path: P
     assert [each.path for each in report(root, "F", paths=("sub",)).violations] == ["sub/b.py", "sub/c.py"]
     assert [each.path for each in report(root, "F", paths=("a.py", "sub/c.py")).violations] == ["a.py", "sub/c.py"]
     assert len(report(root, "F", paths=(".",)).violations) == 3
+    (root / ".gitignore").write_text("sub/\n")
+    assert [each.path for each in report(root, "F").violations] == ["a.py"]
+    assert [each.path for each in report(root, "F", paths=("sub/b.py",)).violations] == ["sub/b.py"]
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    assert report(root, "F", paths=("link.py",)).unchecked[0].reason == "it is a link out of the repository"
     for path, told in (("../outside.py", "no file or folder"), ("gone.py", "gone.py"), ("notes.txt", "holds no file")):
         with pytest.raises(InputError, match=told):
             report(root, "F", paths=(path,))

@@ -120,6 +120,19 @@ def test_settings_that_stop_early_or_measure_coverage_hide_no_test(tmp_path: Pat
     assert (ends(stopped), stopped.is_complete) == ({"test_a": "failed"}, True)
 
 
+def test_tests_that_tamper_with_the_report_block_nobody(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text(
+        "import os\n\ndef test_a():\n    name = os.environ['JEEVES_TEST_REPORT']\n"
+        '    for line in (\'{\', \'[]\', \'{"event": "end"\', \'{"event": "end", "outcome": 1}\'):\n'
+        "        open(name, 'a').write(line + chr(10))\n"
+        "    assert os.path.getsize(name)\n\n"
+        "def test_b():\n    name = os.environ['JEEVES_TEST_REPORT']\n"
+        "    os.remove(name)\n    os.mkfifo(name)\n    os.mkfifo(name + '.calls-x')\n"
+    )
+    found = run(tmp_path, traced=["test_a.py"])
+    assert (found.ends, found.is_complete) == ({}, False)
+
+
 def test_nothing_is_written_beside_the_tests(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
     run(tmp_path)
@@ -250,3 +263,22 @@ def test_tests_are_reported_and_traced_in_interpreters_other_than_ours(tmp_path:
         "marks.py:1": ("test_marks.T.test_one", "test_marks.T.test_two"),
         "marks.py:4": ("test_marks.T.test_thread",),
     }
+
+
+@pytest.mark.long
+def test_tests_that_run_in_several_processes_are_reported_and_traced_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -n 2 -p no:asyncio\n")
+    (tmp_path / "marks.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "test_a.py").write_text(
+        "import os, time, pytest, marks\n\n"
+        "@pytest.mark.parametrize('x', range(6))\ndef test_each(x): assert marks.double(x) == 2 * x\n\n"
+        "def test_bad(): assert marks.double(1) == 3\n\ndef test_hangs(): time.sleep(60)\n"
+    )
+    found = run(tmp_path, traced=["marks.py"], limits=TestLimits(run_s=120.0, start_s=60.0, stall_s=5.0))
+    outcomes = ends(found)
+    assert (outcomes["test_bad"], outcomes["test_hangs"]) == ("failed", "hung")
+    assert len(found.of("passed")) == 6
+    assert len(found.calls["marks.py:1"]) == 7

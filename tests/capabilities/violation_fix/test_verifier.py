@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.capabilities.violation_fix.checks.violation import Violation
+from actors.capabilities.violation_fix.verification.test_runs import WHOLE
+from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from actors.capabilities.violation_fix.verification.verdicts import Baseline, Verification, load_baseline, save_baseline
-from actors.capabilities.violation_fix.verification.verifier import Verifier
+from actors.capabilities.violation_fix.verification.verifier import ALL_TRIED_BELOW_S, Verifier
+from runtime.codebase.git.commits import commit_change
+from runtime.codebase.git.side_branches import drop_commit, pick_commit
+from runtime.codebase.git.work_trees import WorkTree
 from tests.capabilities.violation_fix.fixed_project import CODE, project, workspace
-from tests.runtime.codebase.test_git_writing import git
+from tests.runtime.codebase.test_git_writing import WHO, git
 
 FILE = "src/pkg/marks.py"
 GRADED = CODE[CODE.index("def graded") : CODE.index("def untested")]
@@ -169,6 +176,18 @@ def test_an_exception_planted_in_a_function_that_tests_watch_turns_one_red_and_t
     assert git(folder, "status", "--porcelain") == ""
 
 
+def test_a_function_that_earlier_fixes_moved_is_known_by_its_name(site: Site) -> None:
+    """Its first line was that of another function when the baseline was taken."""
+    verifier, folder = site.tree()
+    moved = "# moved\n" * 15 + CODE
+    (folder / FILE).write_text(moved)
+    commit_change(verifier.place.tree, [FILE], "Move", "x", WHO)
+    proof = verifier.covers(site.baseline, FILE, 21)
+    assert (proof.function, proof.is_proven, len(proof.tests)) == ("graded", True, 4)
+    assert [each.name for each in verifier.untested(site.baseline, FILE)] == ["untested"]
+    assert (folder / FILE).read_text() == moved
+
+
 def test_a_function_that_no_test_executes_is_told_apart(site: Site) -> None:
     verifier, _ = site.tree()
     proof = verifier.covers(site.baseline, FILE, 15)
@@ -197,6 +216,72 @@ def test_tests_that_import_another_copy_are_found_out(tmp_path: Path) -> None:
 
 def fields(baseline: Baseline) -> dict[str, Any]:
     return {name: getattr(baseline, name) for name in baseline.__struct_fields__}
+
+
+def test_two_fixes_that_break_each_other_are_found_out_on_the_branch_that_collects_them(tmp_path: Path) -> None:
+    shared = CODE.replace("def graded", "_BEST = 90\n\n\ndef graded").replace("points > 90", "points > _BEST")
+    root = project(tmp_path / "project", src__pkg__marks=shared)
+    baseline = Verifier(workspace(root, "base")).baseline([FILE])
+    violation = next(each for each in baseline.violations if each.check_id == "C901")
+    fixes = {
+        "one": shared.replace("_BEST = 90\n\n\n", "").replace(
+            shared[shared.index("def graded") : shared.index("def untested")], SIMPLER
+        ),
+        "two": shared.replace("self.count += 1", "self.count += _BEST // 90"),
+    }
+    collected = workspace(root, "all", prefix="jeeves_fixes_")
+    for name, text in fixes.items():
+        place = workspace(root, name)
+        (Path(place.tree.folder) / FILE).write_text(text)
+        assert Verifier(place).verify(baseline, violation).broken == ()
+        commit = commit_change(place.tree, [FILE], name, name, WHO)
+        head = git(root, "rev-parse", collected.tree.branch)
+        picked = pick_commit(collected.tree, commit, WHO)
+        tree = WorkTree(collected.tree.folder, collected.tree.branch, "", head, is_linked=True)
+        again = Verifier(msgspec.structs.replace(collected, tree=tree)).verify(baseline, violation)
+        assert (again.broken == ()) == (name == "one"), again.broken
+    assert "new violation: " in again.broken[0]
+    assert "`_BEST`" in again.broken[0]
+    assert drop_commit(collected.tree, picked) == head
+
+
+SUBPROCESS = """\
+import subprocess
+import sys
+
+def test_in_a_process_of_its_own():
+    code = "from pkg.marks import untested; print(untested(1))"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"2\\n"
+"""
+
+
+def test_a_function_that_a_test_executes_in_another_process_is_proven_too(tmp_path: Path) -> None:
+    root = project(tmp_path / "project", tests__test_process=SUBPROCESS)
+    verifier = Verifier(workspace(root, "base"))
+    baseline = verifier.baseline([FILE])
+    proof = verifier.covers(baseline, FILE, 15)
+    assert (proof.is_proven, proof.red) == (True, "tests/test_process.py::test_in_a_process_of_its_own")
+    slow = msgspec.structs.replace(baseline, duration_s=ALL_TRIED_BELOW_S + 1)
+    assert not verifier.covers(slow, FILE, 15).is_proven
+
+
+def test_a_command_that_is_one_test_is_verified_as_one(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    check = "from pkg.marks import graded; assert graded(95) == 'a'"
+    made = TestSetup(sys.executable, "command", (sys.executable, "-c", check))
+    place = workspace(root, "base", made)
+    verifier = Verifier(place)
+    baseline = verifier.baseline([FILE])
+    assert baseline.passed == (WHOLE,)
+    assert verifier.covers(baseline, FILE, 6).is_proven
+    file = Path(place.tree.folder) / FILE
+    violation = next(each for each in baseline.violations if each.check_id == "C901")
+    file.write_text(FIXED.replace('(90, "a")', '(99, "a")'))
+    bad = verifier.verify(baseline, violation, "affected")
+    assert bad.tests is not None
+    assert list(bad.tests.regressions) == [WHOLE]
+    file.write_text(FIXED)
+    assert verifier.verify(baseline, violation).is_good
 
 
 FLAKY = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,13 +11,14 @@ import msgspec
 from actors.capabilities.violation_fix.checks.violation import Unchecked
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import SourceText, decode, is_binary
-from runtime.codebase.files.walk import FileEntry, WalkOptions, walk
+from runtime.codebase.files.walk import FileEntry, SkipReason, Walk, WalkOptions, is_secret, walk
 from runtime.codebase.language_registry import language_named, language_of
 from runtime.errors import InputError
 from runtime.primitives.hashing import content_hash
 
 MAX_FILE_BYTES = 2_000_000
 MAX_FILES = 100_000
+_OPTIONS = WalkOptions(max_file_bytes=MAX_FILE_BYTES, max_files=MAX_FILES)
 
 _WHY: Mapping[str, str] = {
     "too_large": f"it has more than {MAX_FILE_BYTES} bytes",
@@ -39,25 +41,44 @@ class SourceFiles(msgspec.Struct, frozen=True):
 def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
     """Return the files with code below `root`, or those among `paths` and below them.
 
-    Raises InputError for a path that does not exist, leads out of the repository or holds no code, and RepositoryError
-    where the root cannot be listed.
+    A file that is named is taken also where git ignores it. Raises InputError for a path that does not exist, leads out
+    of the repository or holds no code, and RepositoryError where the root cannot be listed.
     """
     wanted = [_inside(root, path) for path in paths]
-    listed = walk(root, WalkOptions(max_file_bytes=MAX_FILE_BYTES, max_files=MAX_FILES))
-    entries = [each for each in listed.entries if _is_code(each)]
+    named = [_named(root, path) for path in wanted if not (root / path).is_dir() or (root / path).is_symlink()]
+    folders = [path for path in wanted if (root / path).is_dir() and not (root / path).is_symlink()]
+    listed = walk(root, _OPTIONS) if folders or not paths else Walk(())
+    entries = [*(each for each in listed.entries if _is_code(each)), *named]
     for path in wanted:
-        if not any(_is_below(each.path, path) for each in entries):
-            raise InputError(f"{path or '.'} holds no file with code that git does not ignore", path=path)
-    chosen = [each for each in entries if not wanted or any(_is_below(each.path, path) for path in wanted)]
+        if not any(_is_below(each.path, path) and _is_code(each) for each in entries):
+            raise InputError(f"{path or '.'} holds no file with code", path=path)
+    chosen = {each.path: each for each in entries if not paths or any(_is_below(each.path, path) for path in wanted)}
     return SourceFiles(
-        languages={each.path: each.language for each in chosen if each.skip_reason is None and each.language},
+        languages={
+            path: each.language for path, each in sorted(chosen.items()) if each.skip_reason is None and each.language
+        },
         unchecked=tuple(
-            Unchecked(each.path, _WHY[each.skip_reason])
-            for each in chosen
+            Unchecked(path, _WHY[each.skip_reason])
+            for path, each in sorted(chosen.items())
             if each.skip_reason is not None and each.skip_reason in _WHY
         ),
         notes=listed.notes,
     )
+
+
+def _named(root: Path, path: str) -> FileEntry:
+    status = (root / path).lstat()
+    why: SkipReason | None = None
+    if stat.S_ISLNK(status.st_mode):
+        inside = (root / path).resolve().is_relative_to(root)
+        why = "symlink_duplicate" if inside else "symlink_outside"
+    elif not stat.S_ISREG(status.st_mode):
+        why = "not_a_file"
+    elif is_secret(path):
+        why = "secret"
+    elif status.st_size > MAX_FILE_BYTES:
+        why = "too_large"
+    return FileEntry(path, status.st_size, status.st_mtime_ns, language_of(path), why)
 
 
 def read_source(root: Path, path: str) -> tuple[SourceText | None, str]:

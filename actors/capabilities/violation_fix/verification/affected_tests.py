@@ -6,9 +6,11 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
+from actors.capabilities.violation_fix.verification.test_runs import WHOLE
 from runtime.codebase.files.regular_file import read_below
 
 MAX_TEST_FILE_BYTES = 2_000_000
+_STARTS = ("", "tests/", "test/")
 
 
 def import_roots(tree: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -22,14 +24,14 @@ def import_roots(tree: Path, files: Sequence[str]) -> tuple[str, ...]:
 
 
 def affected_tests(tree: Path, path: str, tests: Sequence[str]) -> tuple[str, ...]:
-    """Return the tests whose files import the module of a file, or name it; none where no file does.
+    """Return the tests whose files import the module of a file; none where no file does.
 
-    A test without a file in its id, as of unittest, is taken by its module.
+    A test without a file in its id, as of unittest, is taken by its module; a command that is one test is affected.
     """
     module = _module_of(tree, path)
-    files = sorted({_file_of(test) for test in tests})
-    chosen = {file for file in files if _imports(tree, file, module)}
-    return tuple(test for test in tests if _file_of(test) in chosen)
+    files = {test: _file_of(tree, test) for test in tests if test != WHOLE}
+    chosen = {file for file in sorted(set(files.values())) if _imports(tree, file, module)}
+    return tuple(test for test in tests if test == WHOLE or files[test] in chosen)
 
 
 def _above_package(tree: Path, file: str) -> str:
@@ -45,12 +47,13 @@ def _module_of(tree: Path, path: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _file_of(test: str) -> str:
+def _file_of(tree: Path, test: str) -> str:
     file = test.partition("::")[0]
     if file.endswith(".py"):
         return file
-    # unittest: package.module.Class.method
-    return "/".join(test.split(".")[:-2]) + ".py"
+    # unittest: package.module.Class.method, and below a folder that is no package module.Class.method
+    named = "/".join(test.split(".")[:-2]) + ".py"
+    return next((place for start in _STARTS if (tree / (place := start + named)).is_file()), named)
 
 
 def _imports(tree: Path, file: str, module: str) -> bool:

@@ -13,16 +13,17 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
+from runtime.primitives.text_files import read_bytes_file
 from runtime.processes.programs import run_program
 
 Outcome = Literal["passed", "failed", "skipped", "hung", "crashed"]
 MAX_OUTPUT_BYTES = 20_000_000
-MAX_LINE_CHARS = 5_000_000
+MAX_REPORT_BYTES = 300_000_000
 MAX_TOLD_CHARS = 2_000
 MAX_FILES_AS_ARGUMENTS = 100
 MAX_ROUNDS = 6
@@ -244,35 +245,41 @@ class _Job:
         """Take what was reported; return whether the run came to its end."""
         is_done = False
         for event in _events(self._report):
-            test = str(event.get("id", ""))
-            match event.get("event"):
+            match event.event:
                 case "start":
-                    self._under_way.add(test)
+                    self._under_way.add(event.id)
                 case "end":
-                    self.ends[test] = TestEnd(event["outcome"], event.get("why", ""))
-                    self._under_way.discard(test)
+                    self.ends[event.id] = TestEnd(event.outcome, event.why)
+                    self._under_way.discard(event.id)
                 case "broken":
-                    self.broken[test] = str(event.get("why", ""))
+                    self.broken[event.id] = event.why
                 case "done":
                     is_done = True
         for file in sorted(self._private.glob("report.calls-*")):
             for event in _events(file):
-                for path, line in event.get("calls", ()):
+                for path, line in event.calls:
                     relative = os.path.relpath(path, self._tree)
-                    self.calls.setdefault(f"{relative}:{line}", set()).add(str(event.get("id", "")))
+                    self.calls.setdefault(f"{relative}:{line}", set()).add(event.id)
             file.unlink()
         return is_done
 
 
-def _events(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a report; the last one may be cut off by a kill."""
-    if not file.exists():
+class _Event(msgspec.Struct):
+    event: str
+    id: str = ""
+    outcome: Outcome = "failed"
+    why: str = ""
+    calls: tuple[tuple[str, int], ...] = ()
+
+
+def _events(file: Path) -> Iterator[_Event]:
+    """Yield the events of a report; the last one may be cut off by a kill, and tests may have made it anything."""
+    try:
+        content = read_bytes_file(file, MAX_REPORT_BYTES)
+    except OSError:
         return
-    with file.open(encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            try:
-                event = json.loads(line[:MAX_LINE_CHARS])
-            except ValueError:
-                continue
-            if isinstance(event, dict):
-                yield event
+    for line in content.splitlines():
+        try:
+            yield msgspec.json.decode(line, type=_Event)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue

@@ -19,6 +19,9 @@ For each fix, in a work tree of its own:
     verifier.verify(baseline, violation, scope="affected")         # and the tests that call into the file
     verifier.verify(baseline, violation, scope="all")              # and all others; before a commit
 
+On the branch that fixes are collected on, to which others may have come meanwhile, the same is asked once more, with
+the head before the pick as `base_commit` of the work tree; `drop_commit` takes a fix back that fails there.
+
 A `Verification` is good if the violation is gone, no check complains anew, no other file changed, the public signatures
 and the comments that excuse violations are as they were, and no test that passed fails, hangs or is missing. A test
 that fails is run again alone; one that then passes is flaky and no regression. What tests leave behind in the work tree
@@ -60,6 +63,7 @@ from runtime.codebase.git.work_trees import changes_since, printable
 from runtime.errors import RepositoryError
 
 MAX_NAMED = 20
+ALL_TRIED_BELOW_S = 60.0
 _RED = ("failed", "hung", "crashed")
 
 
@@ -67,25 +71,25 @@ class Verifier:
     """Verifies one work tree."""
 
     def __init__(self, place: Workspace) -> None:
-        self._place = place
+        self.place = place
         self._tree = Path(place.tree.folder)
 
     def baseline(self, files: Sequence[str]) -> Baseline:
         """Take the baseline in a clean work tree: violations of `files`, and all tests, failing ones several times."""
-        violations = list_violations(self._tree, files, self._place.options).violations
-        commit = self._place.tree.base_commit
-        if not self._place.setup.has_tests:
+        violations = list_violations(self._tree, files, self.place.options).violations
+        commit = self.place.tree.base_commit
+        if not self.place.setup.has_tests:
             return Baseline(commit, tuple(files), violations, notes=("there are no tests",))
         runner = self._runner(files)
         run = runner.run(traced=files)
         failed = dict(_red(run))
         flaky: list[str] = []
-        for _ in range(self._place.limits.reruns):
+        for _ in range(self.place.limits.reruns):
             again = [test for test in failed if run.ends[test].outcome == "failed" and test not in flaky]
             if not again:
                 break
             flaky += runner.run(only=again).of("passed")
-        restore_tree(self._place.tree)
+        restore_tree(self.place.tree)
         passed = run.of("passed")
         calls = {
             function: kept
@@ -122,11 +126,10 @@ class Verifier:
             return Coverage("", (), False, why=f"no function is around line {line} of {path}")
         if not baseline.passed:
             return Coverage(place.name, (), False, why="no test passes")
-        tests = baseline.calls.get(f"{path}:{place.first_line}", ())
-        tried = tests or affected_tests(self._tree, path, baseline.passed)
-        if not tried:
-            return Coverage(place.name, (), False, why="no passing test executes it")
-        red = self._turned_red(baseline, path, source, planted, tried)
+        tests = self._callers(baseline, path).get(place.name, ())
+        red = None
+        for tried in self._likely(baseline, path, tests):
+            red = red or self._turned_red(path, source, planted, tried)
         if red is None:
             why = "an exception planted in it turns no test red: the tests do not watch it, or import another copy"
             return Coverage(place.name, tests, False, why=why if tests else "no passing test executes it")
@@ -137,8 +140,9 @@ class Verifier:
 
         What tests do in processes of their own is not traced. Raises SyntaxError or ValueError.
         """
+        known = self._callers(baseline, path)
         functions = functions_of(read_below(self._tree, path, MAX_FILE_BYTES))
-        return tuple(each for each in functions if f"{path}:{each.first_line}" not in baseline.calls)
+        return tuple(each for each in functions if not known.get(each.name))
 
     def check(self, baseline: Baseline, violation: Violation) -> CheckVerdict:
         """Return what the checks say of the file of a violation, and of what else changed in the work tree."""
@@ -147,7 +151,7 @@ class Verifier:
         problems = list(self._foreign_changes(path)) + list(self._broken_promises(baseline, path))
         after: tuple[Violation, ...] = ()
         try:
-            report = list_violations(self._tree, [path], self._place.options)
+            report = list_violations(self._tree, [path], self.place.options)
             after = report.violations
             problems += [f"{each.path} cannot be checked any more: {each.reason}" for each in report.unchecked]
         except RepositoryError as error:
@@ -157,7 +161,7 @@ class Verifier:
         problems += [f"new violation: {_line(each)}" for each in found.new]
         failing = len(found.new) + (0 if fixed else 1)
         told = _told_of_checks(violation, fixed, found.new, problems)
-        passing = max(len(self._place.options.select) - len({each.check_id for each in found.new}) - (not fixed), 0)
+        passing = max(len(self.place.options.select) - len({each.check_id for each in found.new}) - (not fixed), 0)
         return CheckVerdict(fixed, passing, failing, found.new, found.stayed, tuple(problems), told)
 
     def test(self, baseline: Baseline, path: str, scope: Scope) -> TestVerdict | None:
@@ -165,7 +169,7 @@ class Verifier:
 
         The tests of the scope `affected` are those that call a function of the file, else those that import it.
         """
-        if not self._place.setup.has_tests or not baseline.passed:
+        if not self.place.setup.has_tests or not baseline.passed:
             return None
         return self._tested(path, frozenset(baseline.passed) if scope == "all" else self._affected(baseline, path))
 
@@ -180,7 +184,7 @@ class Verifier:
         run = runner.run(only=wanted)
         regressions = _regressions(run, wanted)
         flaky = self._flaky(runner, regressions)
-        restore_tree(self._place.tree, [path])
+        restore_tree(self.place.tree, [path])
         left = {test: why for test, why in regressions.items() if test not in flaky}
         passed = len(run.of("passed")) + len(flaky)
         told = _told_of_tests(passed, left)
@@ -198,11 +202,21 @@ class Verifier:
         return Verification(checks, _joined(first, self._tested(violation.path, rest)) if rest else first)
 
     def _runner(self, files: Sequence[str]) -> TestRunner:
-        return TestRunner(self._tree, self._place.setup, self._place.limits, import_roots(self._tree, files))
+        return TestRunner(self._tree, self.place.setup, self.place.limits, import_roots(self._tree, files))
 
-    def _turned_red(
-        self, baseline: Baseline, path: str, source: bytes, planted: bytes, tests: Sequence[str]
-    ) -> str | None:
+    def _likely(self, baseline: Baseline, path: str, callers: Sequence[str]) -> list[Sequence[str]]:
+        """Return the tests to try, in turn: those that call a function, else those that import its file, and all.
+
+        What a test does in a process of its own is not traced, so all are tried where that does not take long.
+        """
+        if callers:
+            return [callers]
+        importing = affected_tests(self._tree, path, baseline.passed)
+        others = tuple(sorted(set(baseline.passed) - set(importing)))
+        takes_long = baseline.duration_s > ALL_TRIED_BELOW_S
+        return [tests for tests in (importing, () if takes_long else others) if tests]
+
+    def _turned_red(self, path: str, source: bytes, planted: bytes, tests: Sequence[str]) -> str | None:
         """Return a test that fails with a planted exception and passes without it."""
         runner, file = self._runner([path]), self._tree / path
         try:
@@ -210,7 +224,7 @@ class Verifier:
             run = runner.run(only=tests, stops_at_failure=True)
         finally:
             _write(file, source)
-            restore_tree(self._place.tree)
+            restore_tree(self.place.tree)
         wanted = frozenset(tests)
         red = [test for test, _ in _red(run) if test in wanted]
         red += [test for test in tests if any(test.startswith(file) for file in run.broken if file)]
@@ -222,16 +236,37 @@ class Verifier:
     def _flaky(self, runner: TestRunner, regressions: Mapping[str, str]) -> list[str]:
         """Return the tests that pass when they are run again."""
         flaky: list[str] = []
-        for _ in range(self._place.limits.reruns):
+        for _ in range(self.place.limits.reruns):
             again = [test for test in regressions if test not in flaky]
             if not again or len(again) > MAX_NAMED:
                 break
             flaky += runner.run(only=again).of("passed")
         return flaky
 
+    def _callers(self, baseline: Baseline, path: str) -> dict[str, tuple[str, ...]]:
+        """Return the passing tests that call each function of a file, by qualified name.
+
+        Lines are those of the baseline: commits of earlier fixes may have moved the functions since.
+        """
+        try:
+            functions = functions_of(self._source_then(baseline, path))
+        except (SyntaxError, ValueError):
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for each in functions:
+            # Of several with one name, as behind `if` and `else`, any may be called.
+            found[each.name] = (*found.get(each.name, ()), *baseline.calls.get(f"{path}:{each.first_line}", ()))
+        return found
+
+    def _source_then(self, baseline: Baseline, path: str) -> bytes:
+        """Return a file as it was when the baseline was taken; empty where it was not there."""
+        with GitWriter(self._tree) as git:
+            told, status = git.status_of("show", "--no-textconv", f"{baseline.commit}:{path}", accepted=(0, 128))
+        return told.encode("utf-8", "surrogateescape") if status == 0 else b""
+
     def _foreign_changes(self, path: str) -> Sequence[str]:
         with GitWriter(self._tree) as git:
-            changed = changes_since(git, self._place.tree.base_commit, lambda _file: False)
+            changed = changes_since(git, self.place.tree.base_commit, lambda _file: False)
         foreign = [printable(each.file) for each in changed if each.file != path]
         return [f"files changed that are not the violation's: {', '.join(foreign[:MAX_NAMED])}"] if foreign else []
 
@@ -239,9 +274,7 @@ class Verifier:
         """Return what changed in a file that a fix leaves alone: public signatures, and comments that excuse."""
         if not path.endswith(".py"):
             return []
-        with GitWriter(self._tree) as git:
-            told = git.run("show", "--no-textconv", f"{baseline.commit}:{path}")
-        before = told.encode("utf-8", "surrogateescape")
+        before = self._source_then(baseline, path)
         try:
             after = read_below(self._tree, path, MAX_FILE_BYTES)
             exports = path.endswith("__init__.py")
