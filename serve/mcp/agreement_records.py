@@ -5,6 +5,7 @@ A change whose outcome is success makes an agreement: its request, and the symbo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -29,7 +30,7 @@ from runtime.codebase.files.source_text import from_bytes, is_binary
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.language_registry import language_of, language_of_content
 from runtime.codebase.parsing.parse import parse
-from runtime.codebase.parsing.syntax import Symbol
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 from runtime.contracts.session_state import SessionState
 from runtime.errors import InputError, RepositoryError
 from runtime.primitives.text_files import read_bytes_file
@@ -38,6 +39,7 @@ from serve.mcp.project_files import leave_out
 MAX_SOURCE_BYTES = 1_000_000
 MAX_IMPORT_BYTES = 32_000_000
 _NO_SYMBOLS = frozenset({"module", "key", "section", "namespace"})
+_WHOLE = (CONTAINER_KINDS | CALLABLE_KINDS) - _NO_SYMBOLS
 
 _Text = Annotated[str, msgspec.Meta(max_length=4_000)]
 _Names = Annotated[tuple[_Text, ...], msgspec.Meta(max_length=1_000)]
@@ -147,7 +149,7 @@ def _keep(root: Path, agreements: Any, consent: Consent) -> None:
 
 
 def _names_at(state: SessionState, place: Evidence) -> list[str]:
-    """Return the innermost definition that evidence lies in; none for files other than source, or that are gone."""
+    """Return the definitions that evidence lies in or holds; none for files other than source, or that are gone."""
     if kind_of_path(place.file) not in {"source", "declaration"}:
         return []
     try:
@@ -157,16 +159,21 @@ def _names_at(state: SessionState, place: Evidence) -> list[str]:
     if source is None:
         return []
     language = language_of_content(place.file, language_of(place.file), source.text)
-    found = [each for each in parse(source, place.file, language).symbols if _is_around(each, place)]
-    inner = min(found, key=lambda each: (each.end_line - each.start_line, -each.start_line), default=None)
-    return [inner.qualified_name] if inner is not None and is_symbol(inner.qualified_name) else []
+    names = [each.qualified_name for each in defined_at(parse(source, place.file, language).symbols, place)]
+    return [name for name in names if is_symbol(name)]
 
 
-def _is_around(symbol: Symbol, place: Evidence) -> bool:
-    """Return whether a definition holds the first line of the evidence."""
-    if symbol.kind in _NO_SYMBOLS:
-        return False
-    return symbol.start_line <= place.start_line <= symbol.end_line
+def defined_at(symbols: Sequence[Symbol], place: Evidence) -> list[Symbol]:
+    """Return the innermost definition around the first line of evidence, and the outermost ones that begin in it."""
+    usual = [each for each in symbols if each.kind not in _NO_SYMBOLS]
+    around = [each for each in usual if each.start_line <= place.start_line <= each.end_line]
+    inner = min(around, key=lambda each: (each.end_line - each.start_line, -each.start_line), default=None)
+    inside = [each for each in usual if each.kind in _WHOLE and place.start_line <= each.start_line <= place.end_line]
+    outermost: list[Symbol] = []
+    for each in sorted(inside, key=lambda each: (each.start_line, -each.end_line)):
+        if not outermost or each.start_line > outermost[-1].end_line:
+            outermost.append(each)
+    return list(dict.fromkeys((*([inner] if inner is not None else ()), *outermost)))
 
 
 def _content(state: SessionState, file: str) -> bytes:
