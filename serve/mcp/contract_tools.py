@@ -200,7 +200,7 @@ CONTRACT_TOOLS = (
         _start,
         "Begin a change under contract (or an investigation), or go on with one that was left (`recovery`: resume). "
         "The answer says the phase, what to do and what to submit; from then on follow `instruction` and call only "
-        "submit_phase to get on; numbers of steps may leave gaps. Takes a second.",
+        "submit_phase to get on; steps that are not needed are passed over: their numbers leave gaps. Takes a second.",
         is_read_only=False,
     ),
     ContractTool(
@@ -253,7 +253,8 @@ CONTRACT_TOOLS = (
         Impact,
         _impact,
         "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests), with what "
-        "proves it, and `should_verify` (mentions by name, documents). A second or so for each symbol.",
+        "proves it, and `should_verify` (likeliest mentions by name and documents, a dozen at most; `more` counts the "
+        "rest). A second or so for each symbol.",
     ),
     ContractTool(
         "cleanup_stale_branches",

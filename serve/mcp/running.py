@@ -30,7 +30,9 @@ INSTRUCTIONS = (
 
 CONTRACT_INSTRUCTIONS = (
     "To change code, call start_session with the person's request and follow the `instruction` of each answer; "
-    "submit_phase is the only way on. Whatever you have forgotten, get_session_status tells again."
+    "submit_phase is the only way on. Steps are numbered 1 to 19; those that the request, your answers or the "
+    "repository make needless are passed over, so the numbers leave gaps. Whatever you have forgotten, "
+    "get_session_status tells again."
 )
 
 
