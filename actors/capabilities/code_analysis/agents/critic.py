@@ -240,7 +240,9 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
 def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput, plan: PlanOutput) -> ModelDraft:
     return ModelDraft(
         dropped=synthesis.claims_dropped or {},
-        open_questions=synthesis.open_questions,
+        open_questions=[
+            question for question in synthesis.open_questions if question not in (judged.closed_questions or ())
+        ],
         contradictions=synthesis.contradictions,
         seen=synthesis.seen or [],
         asked=[call_text(step) for step in plan.steps if not step.top_of],
