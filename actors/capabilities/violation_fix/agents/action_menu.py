@@ -87,8 +87,6 @@ ACTIONS: tuple[ActionDef, ...] = (
 )
 
 BY_NAME: Mapping[str, ActionDef] = {action.name: action for action in ACTIONS}
-# No digest is empty: this asks whether an action is blocked whatever its parameters.
-ANY_PARAMETERS = ""
 _PRIORITY_IN = {("run_check", "verify"): 10}
 ENDING = frozenset({"complete", "escalate", "cannot_fix"})
 
@@ -102,7 +100,9 @@ def menu(state: FixState, analysis: Analysis, offered: Sequence[str] = tuple(BY_
     ranked = [action.changed(priority=_PRIORITY_IN.get((action.name, phase), action.priority)) for action in here]
     available = tuple(sorted(ranked, key=lambda action: -action.priority))
     names = [action.name for action in available]
-    blocked = {name: why for name in names if (why := state.budget.block_of(name, ANY_PARAMETERS)) is not None}
+    warning = state.budget.warning
+    is_all = warning is not None and warning.is_blocking and warning.parameters is None
+    blocked = {warning.action: warning.reason} if warning is not None and is_all and warning.action in names else {}
     if "complete" in names and not state.verification.ready_for_completion:
         blocked["complete"] = _not_ready(state)
     return ActionsSpec(

@@ -18,7 +18,7 @@ from actors.capabilities.violation_fix.policies.fix_rules import Situation, choo
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.context.context_builder import ContextBuilder
 from runtime.context.fact_store import FactStore
-from runtime.context.loop_records import digest
+from runtime.context.loop_records import parameters_digest
 from runtime.context.models import (
     MAX_RECENT_ACTIONS,
     AgentContext,
@@ -172,7 +172,7 @@ def refusal(task: FixTask, state: FixState, response: AgentResponse) -> str | No
         phase = state.phase.current_phase
         return f"'{response.action}' is not available in phase {phase}; available: {', '.join(actions.allowed)}"
     blocked = {each.action: each.reason for each in actions.blocked}
-    parameters = digest([task.file, response.parameters])
+    parameters = parameters_digest(task.file, response.parameters)
     why = blocked.get(response.action) or state.budget.block_of(response.action, parameters)
     if why is not None:
         return f"'{response.action}' is blocked: {why}"
