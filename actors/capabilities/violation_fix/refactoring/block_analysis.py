@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -194,9 +194,11 @@ class _BlockAnalysis:
             raise self.refuse("unreachable", "no path leads to the block")
         self._refuse_suspension()
         form, jump = self._form()
-        outputs = self._outputs(form)
+        outputs = self._outputs(form, jump)
+        if form is Form.IF_JUMP and outputs:
+            form = Form.IF_NONE
         self._refuse_lost_bindings()
-        inputs = self._inputs(outputs)
+        inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
         self._refuse_orphans(outputs)
         self._refuse_closures()
         free = self.function.outer_names.among(self._names_read() - self.function.declared)
@@ -244,7 +246,7 @@ class _BlockAnalysis:
                 return Form.THEN_JUMP, jumps[0]
             return Form.RETURN, None
         kinds = {spelling_of(jump) for jump in jumps}
-        if len(kinds) == 1:
+        if len(kinds) == 1 and _is_constant(jumps[0]):
             form = Form.IF_JUMP if goes_on else Form.THEN_JUMP
             return form, jumps[0]
         if only_returns and all(is_never_none(node.value, self.function.place.locals) for node in crossings.returns):
@@ -265,30 +267,37 @@ class _BlockAnalysis:
             if after not in self.inside and (after in node.next or after is self.exit)
         ]
 
-    def _outputs(self, form: Form) -> frozenset[str]:
-        exits = self._exits()
-        wanted = 0
-        for node, after in exits:
-            wanted |= (self.bound_before[node] | self.flow.bound_by(node)) & self.flow.live_at[after]
-        if not wanted:
+    def _outputs(self, form: Form, jump: Jump | None) -> frozenset[str]:
+        exits = [(node, after) for node, after in self._exits() if form is not Form.IF_JUMP or not _leaves(node, jump)]
+        wanted = self._wanted_at(exits)
+        wanted_anywhere = self._wanted_at(self._exits())
+        if not wanted_anywhere:
             return frozenset()
-        names = self.flow.spelled(wanted)
-        if form not in (Form.PLAIN, Form.THEN_JUMP):
+        names = self.flow.spelled(wanted_anywhere)
+        # A tuple of two or more is never None, so that None can stand for the jump.
+        tells_jump = form is Form.IF_JUMP and len(names) > 1 and not self._wanted_at(set(self._exits()) - set(exits))
+        if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
         for node, after in exits:
             missing = wanted & ~self.flow.surely_bound_on(node, after)
             if missing:
-                raise self.refuse(
-                    "maybe_unbound", f"{_list(self.flow.spelled(missing))} may be unbound after the block"
-                )
+                unbound = _list(self.flow.spelled(missing))
+                raise self.refuse("maybe_unbound", f"{unbound} may be unbound after the block")
         for part in (part for statement in self.statements for part in own_nodes(statement)):
             if isinstance(part, Scope) and part.name in names:
                 message = f"the block defines {part.name}, which is used after it"
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
 
-    def _inputs(self, outputs: frozenset[str]) -> frozenset[str]:
-        wanted = {after: self.flow.bits(outputs) for _, after in self._exits()}
+    def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
+        """Return the names that the block may bind and that may be read after some of its exits."""
+        wanted = 0
+        for node, after in exits:
+            wanted |= (self.bound_before[node] | self.flow.bound_by(node)) & self.flow.live_at[after]
+        return wanted
+
+    def _inputs(self, outputs: frozenset[str], jump: Jump | None) -> frozenset[str]:
+        wanted = {after: self.flow.bits(outputs) for node, after in self._exits() if not _leaves(node, jump)}
         live = self.flow.live_inside(self.inside, wanted, swallowing=False)[self.entry]
         # What is read only if a context manager eats an exception may be unbound, if it always is.
         rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
@@ -408,6 +417,15 @@ class _BlockAnalysis:
     def _ordered(self, names: frozenset[str]) -> tuple[str, ...]:
         order = self.function.order_of_names
         return tuple(sorted(names, key=lambda name: (order.get(name, len(order)), name)))
+
+
+def _is_constant(jump: Jump) -> bool:
+    """Check that a jump means the same outside the block: a returned value is not worked out there."""
+    return not isinstance(jump, ast.Return) or jump.value is None or isinstance(jump.value, ast.Constant)
+
+
+def _leaves(node: Node, jump: Jump | None) -> bool:
+    return isinstance(node.statement, ast.Return | ast.Break | ast.Continue) and type(node.statement) is type(jump)
 
 
 def _list(names: frozenset[str] | set[str]) -> str:

@@ -37,6 +37,8 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 MAX_OUTPUTS = 3
 MIN_LINES = 3
 MIN_QUALITY = 0.4
+# Forms whose call is followed by a branch of its own.
+_ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 _MAX_RUN = 14
 # How many simple statements may prepare the first compound statement of a block.
 _MAX_LEADING = 4
@@ -113,7 +115,7 @@ class CandidateSearch:
         if isinstance(extraction, Refused):
             self.refusals.append(extraction)
             return None
-        removed = complexity_of(statements) - (extraction.form in (Form.IF_JUMP, Form.IF_RESULT))
+        removed = complexity_of(statements) - (extraction.form in _ASKING)
         if removed < 1 or block.last_line - block.first_line + 1 < MIN_LINES or not _is_sensible(extraction, limits):
             return None
         context = BlockContext(self.source, analysis.place, statements, parents, extraction.parameters)
@@ -191,7 +193,14 @@ def _is_sensible(extraction: Extraction, limits: Limits) -> bool:
     return len(extraction.outputs) <= MAX_OUTPUTS and not only_raises
 
 
-_FORM_COST = {Form.PLAIN: 0.0, Form.RETURN: 0.1, Form.THEN_JUMP: 0.7, Form.IF_JUMP: 0.9, Form.IF_RESULT: 0.9}
+_FORM_COST = {
+    Form.PLAIN: 0.0,
+    Form.RETURN: 0.1,
+    Form.THEN_JUMP: 0.7,
+    Form.IF_JUMP: 0.9,
+    Form.IF_RESULT: 0.9,
+    Form.IF_NONE: 1.2,
+}
 
 
 def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, needed: int) -> float:
