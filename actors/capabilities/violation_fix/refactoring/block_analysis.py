@@ -17,17 +17,15 @@ from actors.capabilities.violation_fix.refactoring.hazards import (
     Jump,
     crossings_of,
     is_bare,
+    is_constant,
     kept_alive,
-    needs_class,
     refuse_dynamic_function,
-    refuse_frame_bound_code,
     spelling_of,
 )
 from actors.capabilities.violation_fix.refactoring.name_events import Kind
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
     Scope,
-    bound_names,
     declared_names,
     local_names,
     names_read,
@@ -36,6 +34,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
+from actors.capabilities.violation_fix.refactoring.statement_facts import StatementFacts
 
 
 @dataclass(frozen=True)
@@ -54,32 +53,6 @@ class Extraction:
     @property
     def first(self) -> ast.stmt:
         return self.statements[0]
-
-
-@dataclass(frozen=True)
-class StatementFacts:
-    """Holds what is known of one statement whatever block it is looked at in."""
-
-    parts: frozenset[ast.stmt]
-    read: frozenset[str]
-    bound: frozenset[str]
-    needs_class: bool
-    refusal: Refused | None
-
-    @classmethod
-    def of(cls, statement: ast.stmt) -> StatementFacts:
-        refusal = None
-        try:
-            refuse_frame_bound_code([statement])
-        except RefusedRefactoring as refused:
-            refusal = refused.refusal
-        return cls(
-            parts=frozenset(part for part in ast.walk(statement) if isinstance(part, ast.stmt)),
-            read=names_read(statement),
-            bound=bound_names(statement),
-            needs_class=needs_class([statement]),
-            refusal=refusal,
-        )
 
 
 class FunctionAnalysis:
@@ -117,6 +90,10 @@ class FunctionAnalysis:
     @cached_property
     def reachable(self) -> frozenset[Node]:
         return self.flow.reachable_from([self.flow.graph.start])
+
+    @cached_property
+    def has_captures(self) -> bool:
+        return any(event.kind is Kind.CAPTURE for node in self.flow.graph.nodes for event in node.events)
 
     @cached_property
     def written_by_closures(self) -> frozenset[str]:
@@ -171,8 +148,8 @@ class _BlockAnalysis:
         self.crossings = crossings_of(self.statements)
         self.bound_before = self.flow.bound_before(self.inside, self.entry)
 
-    def refuse(self, code: str, message: str, lines: tuple[int, ...] | None = None) -> RefusedRefactoring:
-        return RefusedRefactoring(code, message, self.lines if lines is None else lines)
+    def refuse(self, code: str, message: str, lines: tuple[int, ...] = ()) -> RefusedRefactoring:
+        return RefusedRefactoring(code, message, lines or self.lines)
 
     @cached_property
     def reached(self) -> frozenset[Node]:
@@ -201,7 +178,8 @@ class _BlockAnalysis:
         inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
         self._refuse_orphans(outputs)
         self._refuse_closures()
-        free = self.function.outer_names.among(self._names_read() - self.function.declared)
+        read = frozenset[str]().union(*(facts.read for facts in self.facts))
+        free = self.function.outer_names.among(read - self.function.declared)
         host = self._host(inputs | free)
         if host is not None:
             inputs, free = inputs - {host.first_parameter}, free - {host.first_parameter}
@@ -246,7 +224,7 @@ class _BlockAnalysis:
                 return Form.THEN_JUMP, jumps[0]
             return Form.RETURN, None
         kinds = {spelling_of(jump) for jump in jumps}
-        if len(kinds) == 1 and _is_constant(jumps[0]):
+        if len(kinds) == 1 and is_constant(jumps[0]):
             form = Form.IF_JUMP if goes_on else Form.THEN_JUMP
             return form, jumps[0]
         if only_returns and all(is_never_none(node.value, self.function.place.locals) for node in crossings.returns):
@@ -354,10 +332,7 @@ class _BlockAnalysis:
         shared = relevant & self.function.written_by_closures
         if shared:
             raise self.refuse("closure", f"a nested function assigns {_list(shared)}")
-        captured = {
-            event.name: node for node in self.flow.graph.nodes for event in node.events if event.kind is Kind.CAPTURE
-        }
-        if not captured:
+        if not self.function.has_captures:
             return
         later = self.flow.reachable_from([after for _, after in self._exits()])
         bound_later = 0
@@ -376,9 +351,6 @@ class _BlockAnalysis:
 
     def _reaches_block(self, node: Node) -> bool:
         return self.entry in self.flow.reachable_from([node])
-
-    def _names_read(self) -> frozenset[str]:
-        return frozenset[str]().union(*(facts.read for facts in self.facts))
 
     def _host(self, inputs: frozenset[str]) -> Host | None:
         host = self.function.host
@@ -417,11 +389,6 @@ class _BlockAnalysis:
     def _ordered(self, names: frozenset[str]) -> tuple[str, ...]:
         order = self.function.order_of_names
         return tuple(sorted(names, key=lambda name: (order.get(name, len(order)), name)))
-
-
-def _is_constant(jump: Jump) -> bool:
-    """Check that a jump means the same outside the block: a returned value is not worked out there."""
-    return not isinstance(jump, ast.Return) or jump.value is None or isinstance(jump.value, ast.Constant)
 
 
 def _leaves(node: Node, jump: Jump | None) -> bool:
