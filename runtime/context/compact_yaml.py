@@ -65,12 +65,12 @@ def _mapping_lines(mapping: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 def _sequence_lines(items: Sequence[Any], indent: str) -> Iterator[str]:
     for item in items:
-        if isinstance(item, Mapping) and (flow := _flow(item)) is None:
+        if isinstance(item, Mapping | list) and (flow := _flow(item)) is not None:
+            yield f"{indent}- {flow}"
+        elif isinstance(item, Mapping):
             first, *rest = _mapping_lines(item, f"{indent}  ")
             yield f"{indent}- {first[len(indent) + 2 :]}"
             yield from rest
-        elif isinstance(item, Mapping):
-            yield f"{indent}- {flow}"
         elif isinstance(item, list):
             yield f"{indent}-"
             yield from _sequence_lines(item, f"{indent}  ")
@@ -95,14 +95,17 @@ def _text_lines(start: str, value: Any, indent: str) -> Iterator[str]:
     yield from [""] * (ends - 1)
 
 
-def _flow(mapping: Mapping[str, Any]) -> str | None:
-    """Return a short mapping of one-line scalars in braces, None for any other."""
-    parts = []
-    for key, value in mapping.items():
-        if isinstance(value, Mapping | list) or (isinstance(value, str) and "\n" in value):
-            return None
-        parts.append(f"{_scalar(key, in_flow=True)}: {_scalar(value, in_flow=True)}")
-    line = "{" + ", ".join(parts) + "}"
+def _flow(value: Mapping[str, Any] | list[Any]) -> str | None:
+    """Return a short mapping or list of one-line scalars in braces or brackets, None for any other."""
+    items = list(value.values()) if isinstance(value, Mapping) else value
+    if any(isinstance(item, Mapping | list) or (isinstance(item, str) and "\n" in item) for item in items):
+        return None
+    scalars = [_scalar(item, in_flow=True) for item in items]
+    if isinstance(value, Mapping):
+        pairs = zip(value, scalars, strict=True)
+        line = "{" + ", ".join(f"{_scalar(key, in_flow=True)}: {scalar}" for key, scalar in pairs) + "}"
+    else:
+        line = "[" + ", ".join(scalars) + "]"
     return line if len(line) <= _MAX_FLOW_CHARS else None
 
 

@@ -72,6 +72,11 @@ def digest(value: object) -> str:
     return hashlib.blake2b(_ENCODER.encode(value), digest_size=12).hexdigest()
 
 
+def parameters_digest(target: str | None, parameters: Mapping[str, Any]) -> str:
+    """Return the digest by which records, detections and blocks know the parameters of an action."""
+    return digest([target, dict(parameters)])
+
+
 def state_digest(files: Mapping[str, str], verification: Mapping[str, Any]) -> str:
     """Return the digest of a state: modified files (path -> hash of the content) and the results of checks."""
     return digest([dict(files), dict(verification)])
@@ -117,7 +122,7 @@ class LoopRecorder:
             outcome=action.result.value,
             group=self._groups.get(action.action, "other"),
             target=action.target or "",
-            parameters=digest([action.target, action.parameters]),
+            parameters=parameters_digest(action.target, action.parameters),
             error_category=error_category(action.error) if category is None else category,
             error=error_digest(action.error),
             state=state,

@@ -1,8 +1,8 @@
 """Writes the context of a step as YAML for a language model, in sections whose order never changes.
 
 The step comes last, because it changes with every step: the bytes before it stay the same as long as their parts do,
-and a model server can reuse what it has computed for them. A part that no action of the phase can use is left out: the
-source and the extraction suggestions while a fix is verified.
+and a model server can reuse what it has computed for them. What no action of the phase can use is left out: source and
+extraction suggestions while a fix is verified. Long source is shown in outline (source_outline.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from runtime.context.actions import ActionDef, ActionRecord, ActionsSpec
 from runtime.context.compact_yaml import compact_yaml
 from runtime.context.fact_store import CONTEXT_CONFIDENCE
 from runtime.context.models import AgentContext, Analysis, TaskSpec, VerificationState
+from runtime.context.source_outline import outlined
 from runtime.context.understanding import Fact, FactCategory
 
 SECTIONS = ("task", "understanding", "verification", "analysis", "context", "actions", "recent", "step")
@@ -22,12 +23,15 @@ RECENT_SHOWN = 3
 PHASES_WITHOUT_CODE = frozenset({"verify", "complete", "failed", "escalated"})
 
 
-def to_yaml(context: AgentContext) -> str:
-    """Return the context as YAML without its empty parts; the same context gives the same text."""
-    return compact_yaml(sections_of(context))
+def to_yaml(context: AgentContext, is_complete: bool = False) -> str:
+    """Return the context as YAML without its empty parts; the same context gives the same text.
+
+    `is_complete` leaves nothing else out: neither code in any phase nor lines of source.
+    """
+    return compact_yaml(sections_of(context, is_complete))
 
 
-def sections_of(context: AgentContext) -> dict[str, Any]:
+def sections_of(context: AgentContext, is_complete: bool = False) -> dict[str, Any]:
     """Return the sections of a context as plain values, in the order of SECTIONS."""
     state = context.state
     phase = state.phase.current_phase
@@ -35,7 +39,7 @@ def sections_of(context: AgentContext) -> dict[str, Any]:
         "task": _task(context.task, phase),
         "understanding": understanding_section(state.understanding.above(CONTEXT_CONFIDENCE)),
         "verification": _verification(state.verification),
-        "analysis": _analysis(context.precomputed, shows_code=phase not in PHASES_WITHOUT_CODE),
+        "analysis": _analysis(context.precomputed, phase, is_complete),
         "context": context.domain_context,
         "actions": _actions(context.actions),
         "recent": [_recent(record) for record in state.recent_actions[-RECENT_SHOWN:]],
@@ -74,13 +78,20 @@ def _verification(state: VerificationState) -> dict[str, Any]:
     }
 
 
-def _analysis(found: Analysis, shows_code: bool) -> dict[str, Any]:
-    lines = found.function_lines
+def _analysis(found: Analysis, phase: str, is_complete: bool) -> dict[str, Any]:
+    lines, source, suggestions = found.function_lines, found.function_source, found.extraction_suggestions
+    if not is_complete:
+        if phase in PHASES_WITHOUT_CODE:
+            source, suggestions = None, ()
+        elif source is not None:
+            source = outlined(source, lines[0] if lines else 1, suggestions)
     return {
         "violating_function": found.violating_function,
         "function_lines": f"{lines[0]}-{lines[1]}" if lines else None,
-        "function_source": found.function_source if shows_code else None,
-        "extraction_suggestions": [each.model_dump() for each in found.extraction_suggestions] if shows_code else [],
+        "function_source": source,
+        "extraction_suggestions": [
+            [each.start_line, each.end_line, each.suggested_name, each.reason] for each in suggestions
+        ],
     }
 
 

@@ -54,7 +54,7 @@ class _Alternation:
         self._has_repetition |= _is_repetition(self._failures[-1], self._failures[-3])
         if self._returns < self._threshold + (not self._has_repetition):
             return None
-        names = f"'{self._failures[-2].action}' and '{self._failures[-1].action}'"
+        names = f"'{self._failures[-2].name}' and '{self._failures[-1].name}'"
         text = f"{names} fail in turn; {self._returns} times the one was returned to after the other had failed"
         return Found("error_cycle", 0.9, text, tuple(record.line for record in self._failures), self._returns)
 
@@ -94,10 +94,9 @@ class SemanticLoop:
     def _found(self) -> Found | None:
         category = self._failures[-1].error_category
         outcomes = {(f.error_category, f.error if category == "other" else "") for f in self._failures}
-        actions = list(dict.fromkeys(f.action for f in self._failures))
-        if not category or len(outcomes) > 1 or len(actions) < 2:
+        if not category or len(outcomes) > 1 or len({f.action for f in self._failures}) < 2:
             return None
-        names = ", ".join(f"'{name}'" for name in actions)
+        names = ", ".join(dict.fromkeys(f"'{f.name}'" for f in self._failures))
         text = f"{names} all fail with '{category}', {len(self._failures)} times in a row"
         return Found("semantic_loop", 0.85, text, tuple(f.line for f in self._failures), len(self._failures))
 

@@ -29,7 +29,7 @@ class IdenticalAction:
         self._last = record
         if self._count < self._threshold:
             return None
-        text = f"'{record.action}' was repeated {self._count} times with the same parameters and brought nothing new"
+        text = f"'{record.name}' was repeated {self._count} times with the same parameters and brought nothing new"
         return Found("identical_action", 1.0, text, tuple(self._lines), self._count)
 
 

@@ -12,10 +12,13 @@ from typing import Literal
 
 import msgspec
 
+from runtime.primitives.visible_text import visible_line
+
 Outcome = Literal["success", "failure", "partial", "skipped", "fatal"]
 ActionGroup = Literal["edit", "extract", "check", "read", "end", "other"]
 LoopKind = Literal["identical_action", "error_cycle", "semantic_loop", "oscillation", "no_progress"]
 
+MAX_SHOWN_CHARS = 80
 FAILING: frozenset[Outcome] = frozenset({"failure", "fatal"})
 EDITING: frozenset[ActionGroup] = frozenset({"edit", "extract"})
 LOOKING: frozenset[ActionGroup] = frozenset({"check", "read"})
@@ -51,6 +54,11 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     errors: tuple[str, ...] = ()
 
     @property
+    def name(self) -> str:
+        """The action's name for messages: short and visible, whatever an agent called it."""
+        return _short(self.action)
+
+    @property
     def is_failing(self) -> bool:
         """True if the action was carried out and failed."""
         return self.outcome in FAILING
@@ -68,9 +76,14 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def line(self) -> str:
         """The step in one line, as evidence."""
-        target = f" {self.target}" if self.target else ""
+        target = f" {_short(self.target)}" if self.target else ""
         category = f" ({self.error_category})" if self.error_category else ""
-        return f"step {self.step}: {self.action}{target} -> {self.outcome}{category}"
+        return f"step {self.step}: {self.name}{target} -> {self.outcome}{category}"
+
+
+def _short(text: str) -> str:
+    line = visible_line(text[:MAX_SHOWN_CHARS])
+    return line if len(text) <= MAX_SHOWN_CHARS else f"{line}…"
 
 
 class Detection(msgspec.Struct, frozen=True):

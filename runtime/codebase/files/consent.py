@@ -33,10 +33,18 @@ class Consent:
 
     def found(self, root: Path, files: Sequence[str]) -> list[Found]:
         """Return those of `files` that are in a repository, allowed or not."""
-        allowed = self._read().get(str(root), {})
+        allowed = self.allowed(root)
         texts = ((name, text_of_file(root, name)) for name in files)
         digests = ((name, digest_of(text)) for name, text in texts if text is not None)
         return [Found(name, digest, allowed.get(name) == digest) for name, digest in digests]
+
+    def allowed(self, root: Path) -> dict[str, str]:
+        """Return what was allowed of a repository: file → SHA-256."""
+        return self._read().get(str(root), {})
+
+    def add(self, root: Path, files: dict[str, str]) -> None:
+        """Allow further files of a repository, beside what is allowed of it."""
+        self.allow(root, {**self.allowed(root), **files})
 
     def allow(self, root: Path, files: dict[str, str]) -> None:
         """Allow files of a repository with exactly these digests, in place of what was allowed of it before."""
@@ -49,7 +57,7 @@ class Consent:
     def allowed_text(self, root: Path, file: str) -> str | None:
         """Return the text of a file exactly as it was allowed; None where it is missing or differs."""
         text = text_of_file(root, file)
-        wanted = self._read().get(str(root), {}).get(file)
+        wanted = self.allowed(root).get(file)
         return text if text is not None and wanted == digest_of(text) else None
 
     def _read(self) -> dict[str, dict[str, str]]:

@@ -64,6 +64,7 @@ def commit_change(
         head = git.commit_of("HEAD")
         if head is None:
             raise GitWriteError(f"branch {tree.branch} is gone; `git branch {tree.branch} {known}` brings it back")
+        git.distrust_index()
         git.run("read-tree", "--reset", tree.base_commit)
         listed = git.private / "files-to-add"
         listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
@@ -149,6 +150,19 @@ def merge_change(
         git.delete_reference(f"refs/heads/{tree.branch}", head)
     remove_linked(root, tree.branch, [kept_below])
     return merged
+
+
+def head_of_change(root: Path, tree: WorkTree, known_head: str, permitted: Collection[str]) -> str:
+    """Return the commit that a change's branch is at; empty if the branch is gone, as after its merge.
+
+    GitWriteError if it lost the session's commit, or gained files that were not permitted.
+    """
+    with GitWriter(root) as git:
+        head = git.commit_of(f"refs/heads/{tree.branch}")
+        base = git.commit_of(f"refs/heads/{tree.base_branch}")
+        if head is not None and base is not None and known_head and head != known_head:
+            _check_moved(git, tree, base, head, known_head, permitted)
+        return head or ""
 
 
 def _check_branch(git: GitWriter, tree: WorkTree) -> None:

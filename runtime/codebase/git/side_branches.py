@@ -20,10 +20,10 @@ from pathlib import Path
 from runtime.codebase.git.commits import MAX_NAMED, task_branches
 from runtime.codebase.git.git_folder import GitFolder, find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
-from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
 from runtime.codebase.git.identity import Identity
 from runtime.codebase.git.linked_trees import PREFIXES, check_out, make_linked, remove_linked, task_name
-from runtime.codebase.git.work_trees import MAX_ARGUMENTS, WorkTree, changes_since, printable
+from runtime.codebase.git.work_trees import WorkTree, changes_since, printable
 from runtime.errors import GitWriteError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")

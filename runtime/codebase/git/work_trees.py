@@ -14,13 +14,12 @@ import msgspec
 
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
-from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, check_out, make_linked
 from runtime.codebase.git.writable import Writable
 from runtime.errors import GitWriteError
 
 MAX_DIGESTED_FILES = 10_000
-MAX_ARGUMENTS = 500
 
 IsOurs = Callable[[str], bool]
 
@@ -98,6 +97,7 @@ def uncommitted(git: GitWriter) -> list[str]:
 def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     """Return the files that differ from a commit, new ones included, in order; of a rename both."""
     _show_hidden(git)
+    git.distrust_index()
     raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
     words = [word for word in raw.split("\0") if word]
     found = {

@@ -340,3 +340,17 @@ def test_the_rest_of_a_chain_of_branches_moves_behind_an_else() -> None:
             else:
                 _do_part(a, log)
     """)
+
+
+def test_what_a_context_manager_may_swallow_is_still_returned() -> None:
+    source = text("""
+        def f(a, log):
+            c = a
+            with unknown(log):
+                c = [a]
+                raise KeyError
+            return c
+    """)
+    done = extracted(source, 3, 5)
+    assert "    c = _do_part(a, log, c)\n" in done
+    assert refusal(source, 4, 5).code == "exception_visible"

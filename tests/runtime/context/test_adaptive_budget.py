@@ -154,6 +154,16 @@ def test_after_the_warning_one_step_without_news_does_not_end_the_work() -> None
     assert task.take(step(3, "edit_file", group="edit", outcome="failure", error_category="not_found")).goes_on
 
 
+def test_a_loop_of_hostile_names_is_warned_of_in_few_visible_words() -> None:
+    task = Task()
+    for number in range(4):
+        name = f"{number}\x1b[31m\n" + "x" * 990
+        task.take(step(number, name, target="y" * 1000, outcome="failure", error="e", error_category="not_found"))
+    assert task.state.warning is not None
+    shown = [task.state.warning.description, *task.state.warning.evidence]
+    assert all(text.isprintable() and len(text) < 600 for text in shown)
+
+
 def test_a_loop_at_the_last_step_ends_the_work() -> None:
     task = Task(initial_steps=3)
     verdicts = [task.take(step(number, parameters="p")) for number in range(3)]

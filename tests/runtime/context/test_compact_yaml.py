@@ -106,8 +106,18 @@ def test_a_text_of_several_lines_is_parsed_back(first: str, second: str) -> None
 
 
 def test_code_is_a_literal_block_and_short_records_take_a_line() -> None:
-    value = {"source": "def f():\n\treturn 1\n", "recent": [{"step": 1, "action": "read_file"}], "none": [], "no": None}
-    assert compact_yaml(value) == ("source: |\n  def f():\n  \treturn 1\nrecent:\n- {step: 1, action: read_file}\n")
+    value = {
+        "source": "def f():\n\treturn 1\n",
+        "lines": [[1, 2, "a, b"], [3]],
+        "recent": [{"step": 1, "action": "read_file"}],
+        "none": [],
+        "no": None,
+    }
+    assert compact_yaml(value) == (
+        "source: |\n  def f():\n  \treturn 1\n"
+        "lines:\n- [1, 2, 'a, b']\n- [3]\n"
+        "recent:\n- {step: 1, action: read_file}\n"
+    )
 
 
 def test_keys_are_bounded_and_stay_apart() -> None:

@@ -50,7 +50,7 @@ def context(facts: int = 9, source_lines: int = 90, domain: int = 10) -> AgentCo
             violating_function="f",
             function_source="\n".join(f"line {n}" for n in range(source_lines)),
             extraction_suggestions=tuple(
-                ExtractionSuggestion(start_line=n, end_line=n, suggested_name="g", reason="r") for n in range(1, 9)
+                ExtractionSuggestion(start_line=n, end_line=n, suggested_name="g", reason="r") for n in range(901, 909)
             ),
         ),
     )

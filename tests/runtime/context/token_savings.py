@@ -23,7 +23,8 @@ class Savings(NamedTuple):
     """Holds mean tokens per step, and the shares that YAML saves as it is sent, within the budgets.
 
     `saved` is against all that prose prompts carry, `saved_of_same_fields` against prose with the fields of the YAML
-    alone, `saved_uncut` with YAML that no budget has cut, and `least_saved` the smallest share of a single step.
+    alone, `saved_complete` with YAML that leaves out neither code nor what exceeds a budget (the saving of the notation
+    alone), and `least_saved` is the smallest share of a single step.
     """
 
     steps: int
@@ -32,7 +33,7 @@ class Savings(NamedTuple):
     same_fields_tokens: float
     saved: float
     saved_of_same_fields: float
-    saved_uncut: float
+    saved_complete: float
     least_saved: float
 
 
@@ -40,7 +41,7 @@ def savings_of(contexts: Sequence[AgentContext], count: Callable[[str], int]) ->
     """Return what YAML saves over the contexts of steps, of their sums; there is at least one."""
     builder = ContextBuilder(count=count)
     yaml = [count(builder.write(context).text) for context in contexts]
-    uncut = [count(to_yaml(context)) for context in contexts]
+    complete = [count(to_yaml(context, is_complete=True)) for context in contexts]
     prose = [count(prose_of(context)) for context in contexts]
     same = [count(prose_of(context, same_fields=True)) for context in contexts]
     steps = len(contexts)
@@ -51,7 +52,7 @@ def savings_of(contexts: Sequence[AgentContext], count: Callable[[str], int]) ->
         same_fields_tokens=sum(same) / steps,
         saved=1 - sum(yaml) / sum(prose),
         saved_of_same_fields=1 - sum(yaml) / sum(same),
-        saved_uncut=1 - sum(uncut) / sum(prose),
+        saved_complete=1 - sum(complete) / sum(prose),
         least_saved=min(1 - short / long for short, long in zip(yaml, prose, strict=True)),
     )
 

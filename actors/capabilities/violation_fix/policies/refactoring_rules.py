@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from actors.capabilities.violation_fix.refactoring.candidates import Candidate, CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, Measures, measure
+from actors.capabilities.violation_fix.refactoring.conditionals import REDUCING, SIMPLIFICATIONS, conditionals_in
 from actors.capabilities.violation_fix.refactoring.extraction import write_extraction
 from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, find_function
-from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
-MAX_STEPS = 8
+MAX_STEPS = 6
 # How many of the best candidates are followed to their end at each step.
 BREADTH = 3
+SIMPLIFICATION_SCORE = 3.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Proposal:
     @property
     def key(self) -> str:
         """Identifies the proposal among those that were tried, even if lines have moved since."""
-        return f"{self.action}:{self.parameters.get('function', '')}:{self.parameters.get('name', '')}"
+        names = ("function", "name", "kind", "line")
+        return ":".join([self.action, *(str(self.parameters.get(name, "")) for name in names)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,16 @@ def exceeded_of(place: FunctionPlace, limits: Limits, options: PlanningOptions) 
     return {name: over for name, over in measures_of(place).over(limits).items() if name in options.goals}
 
 
+@dataclass(frozen=True)
+class _Step:
+    """Joins a proposal with the source that it leads to, made when it is first asked for."""
+
+    proposal: Proposal
+    score: float
+    start_line: int
+    apply: Callable[[], str | None]
+
+
 class _Planner:
     def __init__(self, name: str, limits: Limits, tried: frozenset[str], options: PlanningOptions) -> None:
         self.name = name
@@ -116,58 +130,83 @@ class _Planner:
     def plan(self, source: str) -> Plan | None:
         """Follow the best candidates; where they lead nowhere, try the next best first steps."""
         plans: list[Plan] = []
-        for candidate in self._candidates(source)[:BREADTH]:
+        for step in self._steps(source)[:BREADTH]:
             shortest = min((len(plan.steps) for plan in plans), default=MAX_STEPS)
             if shortest == 1:
                 break
-            plan = self._follow(source, candidate, shortest)
+            plan = self._follow(step, shortest)
             if plan is not None:
                 plans.append(plan)
         return min(plans, key=lambda plan: (len(plan.steps), -plan.score), default=None)
 
-    def _follow(self, source: str, first: Candidate, at_most: int) -> Plan | None:
+    def _follow(self, first: _Step, at_most: int) -> Plan | None:
         steps: list[Proposal] = []
         score = 0.0
-        candidate: Candidate | None = first
-        while candidate is not None and len(steps) < at_most:
-            written = self._apply(source, candidate)
-            if written is None:
+        step: _Step | None = first
+        while step is not None and len(steps) < at_most:
+            source = step.apply()
+            if source is None:
                 return None
-            steps.append(self._proposal(candidate))
-            score += candidate.score
-            source = written
+            steps.append(step.proposal)
+            score += step.score
             place = find_function(SourceText(source).tree, self.name)
-            if place is None or not exceeded_of(place, self.limits, self.options):
-                return Plan(tuple(steps), source, score) if place is not None else None
-            candidate = next(iter(self._candidates(source)), None)
+            if place is None:
+                return None
+            if not exceeded_of(place, self.limits, self.options):
+                return Plan(tuple(steps), source, score)
+            step = next(iter(self._steps(source)), None)
         return None
 
-    def _apply(self, source: str, candidate: Candidate) -> str | None:
-        try:
-            return write_extraction(
-                candidate.block,
-                candidate.extraction,
-                candidate.suggested_name,
-                self.options.line_length,
-            )
-        except RefusedRefactoring as refused:
-            self._count(refused.refusal.code, str(refused.refusal))
-            return None
-
-    def _candidates(self, source: str) -> list[Candidate]:
+    def _steps(self, source: str) -> list[_Step]:
+        """Return what can be done with a source next, best first."""
         text = SourceText(source)
         place = find_function(text.tree, self.name)
         if place is None:
             return []
         exceeded = exceeded_of(place, self.limits, self.options)
-        search = CandidateSearch(text, place, reserved=self.options.reserved)
         needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
+        found = [*self._extractions(text, place, needed), *self._simplifications(text, place, needed)]
+        untried = [step for step in found if step.proposal.key not in self.tried]
+        return sorted(untried, key=lambda step: (-step.score, step.start_line))
+
+    def _extractions(self, text: SourceText, place: FunctionPlace, needed: int) -> list[_Step]:
+        search = CandidateSearch(text, place, reserved=self.options.reserved)
         found = search.ranked(needed, self.limits)
         for refusal in search.refusals:
-            self._count(refusal.code, str(refusal))
-        return [candidate for candidate in found if self._proposal(candidate).key not in self.tried]
+            self._count(refusal)
+        return [_Step(self._extraction(one), one.score, one.start_line, partial(self._extracted, one)) for one in found]
 
-    def _proposal(self, candidate: Candidate) -> Proposal:
+    def _extracted(self, candidate: Candidate) -> str | None:
+        name, line_length = candidate.suggested_name, self.options.line_length
+        try:
+            return write_extraction(candidate.block, candidate.extraction, name, line_length)
+        except RefusedRefactoring as refused:
+            self._count(refused.refusal)
+            return None
+
+    def _simplifications(self, text: SourceText, place: FunctionPlace, needed: int) -> list[_Step]:
+        steps = []
+        for conditional in conditionals_in(text, place, self.options.line_length):
+            for kind in REDUCING:
+                try:
+                    source = SIMPLIFICATIONS[kind](conditional)
+                except RefusedRefactoring as refused:
+                    self._count(refused.refusal)
+                    continue
+                if source is not None:
+                    score = SIMPLIFICATION_SCORE + (2.0 if needed == 1 else 0.0)
+                    proposal = self._simplification(conditional.line, kind)
+                    steps.append(_Step(proposal, score, conditional.line, partial(str, source)))
+        return steps
+
+    def _simplification(self, line: int, kind: str) -> Proposal:
+        return Proposal(
+            action="simplify_conditional",
+            parameters={"function": self.name, "line": line, "kind": kind},
+            suggestion=f"{kind.replace('_', ' ')} on line {line} of {self.name}: complexity less 1",
+        )
+
+    def _extraction(self, candidate: Candidate) -> Proposal:
         return Proposal(
             action="extract_function",
             parameters={
@@ -183,9 +222,9 @@ class _Planner:
             ),
         )
 
-    def _count(self, code: str, text: str) -> None:
-        self.refusals[code] += 1
-        self.blocked.setdefault(code, text)
+    def _count(self, refusal: Refused) -> None:
+        self.refusals[refusal.code] += 1
+        self.blocked.setdefault(refusal.code, str(refusal))
 
     def reason(self, exceeded: Mapping[str, int]) -> GiveUp:
         over = ", ".join(f"{name} {amount} over" for name, amount in exceeded.items())

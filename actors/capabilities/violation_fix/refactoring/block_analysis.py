@@ -9,7 +9,7 @@ from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form, is_never_none
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
-from actors.capabilities.violation_fix.refactoring.control_flow import Node, may_swallow
+from actors.capabilities.violation_fix.refactoring.control_flow import Node
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
 from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
 from actors.capabilities.violation_fix.refactoring.hazards import (
@@ -36,13 +36,6 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
-
-# Context managers that are known to let exceptions through.
-_TRANSPARENT: tuple[str, ...] = (
-    *("lock", "open", "mutex", "semaphore", "condition", "closing", "tempfile", "temporary", "tempdir", "temp"),
-    *("session", "connect", "cursor", "transaction", "pool", "executor", "timer", "span", "status", "progress"),
-    *("redirect", "nullcontext", "patch", "chdir", "cwd", "console", "zipfile", "tarfile", "file", "stream"),
-)
 
 
 @dataclass(frozen=True)
@@ -187,7 +180,7 @@ class _BlockAnalysis:
 
     @cached_property
     def falls_through(self) -> bool:
-        return any(self.exit in node.next or self.exit in node.on_error for node in self.reached)
+        return any(self.exit in node.successors for node in self.reached)
 
     @cached_property
     def bound(self) -> int:
@@ -264,7 +257,13 @@ class _BlockAnalysis:
         return self.flow.graph.loop_heads[loops[-1]] if loops else None
 
     def _exits(self) -> list[tuple[Node, Node]]:
-        return [(node, after) for node in self.reached for after in node.next if after not in self.inside]
+        """Return the edges on which control leaves the block otherwise than by an exception."""
+        return [
+            (node, after)
+            for node in self.reached
+            for after in node.successors
+            if after not in self.inside and (after in node.next or after is self.exit)
+        ]
 
     def _outputs(self, form: Form) -> frozenset[str]:
         exits = self._exits()
@@ -276,8 +275,8 @@ class _BlockAnalysis:
         names = self.flow.spelled(wanted)
         if form not in (Form.PLAIN, Form.THEN_JUMP):
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
-        for node, _ in exits:
-            missing = wanted & ~self.flow.surely_bound_after(node)
+        for node, after in exits:
+            missing = wanted & ~self.flow.surely_bound_on(node, after)
             if missing:
                 raise self.refuse(
                     "maybe_unbound", f"{_list(self.flow.spelled(missing))} may be unbound after the block"
@@ -289,7 +288,11 @@ class _BlockAnalysis:
         return names
 
     def _inputs(self, outputs: frozenset[str]) -> frozenset[str]:
-        live = self.flow.live_inside(self.inside, self.flow.bits(outputs))[self.entry]
+        wanted = {after: self.flow.bits(outputs) for _, after in self._exits()}
+        live = self.flow.live_inside(self.inside, wanted, swallowing=False)[self.entry]
+        # What is read only if a context manager eats an exception may be unbound, if it always is.
+        rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
+        live |= rarely & self.flow.maybe_bound_at[self.entry]
         missing = live & ~self.flow.surely_bound_at[self.entry]
         if missing:
             raise self.refuse("maybe_unbound", f"{_list(self.flow.spelled(missing))} may be unbound before the block")
@@ -303,8 +306,9 @@ class _BlockAnalysis:
         """Refuse what a handler could see of a block that raised half-way: a call that raises binds nothing."""
         for node in self.reached:
             before = self.bound_before[node] | self._bound_before_raising(node)
-            for after in node.on_error:
-                lost = before & self.flow.live_at[after] if after not in self.inside else 0
+            for after in (*node.on_error, *node.on_swallow):
+                is_lost = after not in self.inside and after is not self.exit
+                lost = before & self.flow.live_at[after] if is_lost else 0
                 if lost:
                     names = _list(self.flow.spelled(lost))
                     raise self.refuse("exception_visible", f"{names} may be read after the block raises")
@@ -313,15 +317,6 @@ class _BlockAnalysis:
         written |= names_bound & self.function.declared
         if written:
             raise self.refuse("declared_names", f"the block binds {_list(written)}, declared global or nonlocal")
-        for parent in self.function.parents[self.first]:
-            if isinstance(parent, ast.With | ast.AsyncWith) and not all(
-                may_swallow(item.context_expr, _TRANSPARENT) for item in parent.items
-            ):
-                seen = self.bound & self.flow.live_at[self.flow.graph.exit_of[parent]]
-                # The last thing that the block does may bind what it likes: if it raises, nothing is bound.
-                if seen and not self._binds_only_at_end(seen):
-                    message = f"{_list(self.flow.spelled(seen))} may be read after a context manager ate an exception"
-                    raise self.refuse("exception_visible", message, (parent.lineno,))
 
     def _bound_before_raising(self, node: Node) -> int:
         """Return what a node may have bound when it raises: nothing, where it is one assignment to one name."""
@@ -332,9 +327,6 @@ class _BlockAnalysis:
             simple = isinstance(statement, ast.AugAssign | ast.AnnAssign) and isinstance(statement.target, ast.Name)
         single = sum(event.kind is not Kind.READ and event.kind is not Kind.CAPTURE for event in node.events) == 1
         return 0 if simple and single else self.flow.bound_by(node)
-
-    def _binds_only_at_end(self, names: int) -> bool:
-        return all(not (self.bound_before[node] | self._bound_before_raising(node)) & names for node in self.inside)
 
     def _refuse_orphans(self, outputs: frozenset[str]) -> None:
         """Refuse to take the only bindings of a name that is still read: it would come to mean a global one."""

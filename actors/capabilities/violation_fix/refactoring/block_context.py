@@ -15,7 +15,7 @@ from actors.capabilities.violation_fix.refactoring.condition_words import (
     noun_of,
     tested_nouns,
 )
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, Scope, own_nodes
+from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, Scope, own_nodes, statement_lists
 from actors.capabilities.violation_fix.refactoring.name_words import (
     VAGUE_VERBS,
     VERBS,
@@ -149,6 +149,16 @@ class BlockContext:
             return noun
         names = [node.id for node in ast.walk(loops[0].target) if isinstance(node, ast.Name) and is_good_noun(node.id)]
         return plural(names[-1]) if names else None
+
+    @cached_property
+    def next_statement(self) -> ast.stmt | None:
+        """The statement that follows the block in the same list."""
+        around: ast.AST = self.parents[-1] if self.parents else self.place.function
+        for body in statement_lists(around):
+            if self.statements[-1] in body:
+                position = body.index(self.statements[-1]) + 1
+                return body[position] if position < len(body) else None
+        return None
 
     @cached_property
     def branch_description(self) -> str | None:

@@ -21,6 +21,15 @@ class Form(Enum):
     IF_RESULT = "return what the call returns unless it is None"
 
 
+def is_boolean(value: ast.expr) -> bool:
+    """Check that an expression is True or False and nothing else."""
+    if isinstance(value, ast.Compare):
+        return all(isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn) for operator in value.ops)
+    if isinstance(value, ast.BoolOp):
+        return all(is_boolean(part) for part in value.values)
+    return isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+
+
 def is_never_none(value: ast.expr | None, local_names: frozenset[str]) -> bool:
     """Check that an expression cannot be None whatever its names stand for."""
     if isinstance(value, ast.Constant):

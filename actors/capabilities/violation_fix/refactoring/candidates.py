@@ -199,9 +199,10 @@ def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, nee
     score = 4.0 * name.quality - _FORM_COST[candidate.extraction.form]
     score -= 0.3 * len(candidate.inputs) + 0.7 * max(0, len(candidate.outputs) - 1)
     score -= 0.5 * candidate.extraction.crossings.yields
-    score += 0.25 * min(candidate.complexity_removed, needed)
+    score += 0.35 * min(candidate.complexity_removed, needed)
+    score -= 0.6 if candidate.complexity_removed * 6 < needed else 0.0
     score += 2.0 if candidate.complexity_removed >= needed else 0.0
-    score += _unity(statements, context)
+    score += _unity(statements, context) + _fit_with_return(candidate, context)
     overlapping = set(candidate.inputs) & set(candidate.outputs)
     score -= 0.4 * len(overlapping)
     lines = candidate.end_line - candidate.start_line + 1
@@ -209,6 +210,16 @@ def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, nee
     score -= 1.0 if candidate.complexity_removed == 1 < needed else 0.0
     share = statements_of(statements) / max(1, statements_of(candidate.block.place.function.body))
     return score - (1.5 if share > 0.75 else 0.0)
+
+
+def _fit_with_return(candidate: Candidate, context: BlockContext) -> float:
+    """Prefer blocks that take the return of their output with them."""
+    last = candidate.block.statements[-1]
+    if isinstance(last, ast.Return) and isinstance(last.value, ast.Name):
+        return 0.5
+    after = context.next_statement
+    is_returned = isinstance(after, ast.Return) and isinstance(after.value, ast.Name)
+    return -0.5 if is_returned and len(candidate.outputs) == 1 else 0.0
 
 
 def _unity(statements: Sequence[ast.stmt], context: BlockContext) -> float:

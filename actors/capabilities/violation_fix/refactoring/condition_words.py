@@ -39,6 +39,8 @@ def description_of(test: ast.expr) -> str | None:
 
 def _words_of_test(test: ast.expr) -> list[str]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        if len(test.values) > 2:
+            return []
         described = (_words_of_test(value) for value in test.values)
         return next((words for words in described if words), [])
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -90,7 +92,15 @@ def _words_of_call(call: ast.Call) -> list[str]:
     if name == "hasattr" and len(call.args) == 2:
         return _words_of_value(call.args[1])
     words = words_of(name)
-    return words[1:] if len(words) > 1 and words[0] in {"is", "has"} else []
+    if len(words) < 2 or words[0] not in {"is", "has"}:
+        return []
+    # The text that a predicate is asked about says more than its name.
+    asked = [
+        spelled
+        for argument in call.args
+        if isinstance(argument, ast.Constant) and (spelled := _words_of_value(argument))
+    ]
+    return asked[0] if asked else words[1:]
 
 
 def description_of_pattern(pattern: ast.pattern) -> str | None:

@@ -13,6 +13,15 @@ from actors.capabilities.violation_fix.refactoring.name_events import Event, Kin
 _SWALLOWING = ("suppress", "ignor", "raises", "catch", "swallow", "exitstack", "silence", "warns", "expect")
 
 
+# Context managers of these names are known to let exceptions through.
+_TRANSPARENT: tuple[str, ...] = (
+    *("lock", "open", "mutex", "semaphore", "condition", "closing", "tempfile", "temporary", "tempdir", "temp"),
+    *("session", "connect", "cursor", "transaction", "pool", "executor", "timer", "span", "status", "progress"),
+    *("redirect", "nullcontext", "patch", "chdir", "cwd", "console", "zipfile", "tarfile", "file", "stream"),
+    *("indent", "scope", "context", "environ", "section", "tag", "block"),
+)
+
+
 @dataclass(eq=False, slots=True)
 class Node:
     """Holds the events of one evaluation, or is only a place to jump to (`acts` is false)."""
@@ -23,6 +32,12 @@ class Node:
     events: tuple[Event, ...] = ()
     next: list[Node] = field(default_factory=list)
     on_error: list[Node] = field(default_factory=list)
+    # Taken if a context manager, of which nothing is known, eats the exception.
+    on_swallow: list[Node] = field(default_factory=list)
+
+    @property
+    def successors(self) -> tuple[Node, ...]:
+        return (*self.next, *self.on_error, *self.on_swallow)
 
 
 @dataclass(slots=True)
@@ -55,14 +70,11 @@ class FlowGraph:
             if node.statement is not None:
                 self.nodes_of.setdefault(node.statement, []).append(node)
 
-    def predecessors(self) -> dict[Node, list[tuple[Node, bool]]]:
-        """Return each node's predecessors and whether the edge is taken when they raise."""
-        found: dict[Node, list[tuple[Node, bool]]] = {node: [] for node in self.nodes}
+    def predecessors(self) -> dict[Node, list[Node]]:
+        found: dict[Node, list[Node]] = {node: [] for node in self.nodes}
         for node in self.nodes:
-            for successor in node.next:
-                found[successor].append((node, False))
-            for successor in node.on_error:
-                found[successor].append((node, True))
+            for successor in node.successors:
+                found[successor].append(node)
         return found
 
     @staticmethod
@@ -84,6 +96,7 @@ class _Builder:
         self.loops: list[_Loop] = []
         self.finals: list[_Finally] = []
         self.errors: list[list[Node]] = []
+        self.swallowers: list[Node] = []
         self._annotations = annotations_are_evaluated
         self.end = self.place(None)
 
@@ -98,6 +111,8 @@ class _Builder:
         node.events = events_of(*parts, annotations_are_evaluated=self._annotations)
         if raises and self.errors:
             node.on_error = list(self.errors[-1])
+        if raises:
+            node.on_swallow = list(self.swallowers)
         before.next.append(node)
         return node
 
@@ -160,13 +175,18 @@ class _Builder:
         node = entry
         for item in statement.items:
             node = self.step(statement, node, item.context_expr, item.optional_vars)
-        swallows = any(may_swallow(item.context_expr, _SWALLOWING) for item in statement.items)
+        swallows = any(_is_named(item.context_expr, _SWALLOWING) for item in statement.items)
+        is_unknown = not swallows and not all(_is_named(item.context_expr, _TRANSPARENT) for item in statement.items)
         if swallows:
             self.errors.append([*(self.errors[-1] if self.errors else []), after])
+        if is_unknown:
+            self.swallowers.append(after)
         # Leaving the block calls the context manager, which may raise; a jump out of it does the same.
         leave = self.step(statement, self.block(statement.body, node))
         leave.acts = False
         leave.next.append(after)
+        if is_unknown:
+            self.swallowers.pop()
         if swallows:
             self.errors.pop()
 
@@ -259,8 +279,7 @@ def _cannot_raise(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal)
 
 
-def may_swallow(manager: ast.expr, names: tuple[str, ...]) -> bool:
-    """Return whether a context manager's name contains one of the given lower-case parts."""
+def _is_named(manager: ast.expr, names: tuple[str, ...]) -> bool:
     words = " ".join(_identifiers(manager)).lower()
     return any(name in words for name in names)
 

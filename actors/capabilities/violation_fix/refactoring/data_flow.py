@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,7 +69,7 @@ class DataFlow:
         return self._effects[node].read
 
     @cached_property
-    def predecessors(self) -> dict[Node, list[tuple[Node, bool]]]:
+    def predecessors(self) -> dict[Node, list[Node]]:
         return self.graph.predecessors()
 
     @cached_property
@@ -91,20 +91,41 @@ class DataFlow:
                         pending.append(successor)
         return before
 
-    def surely_bound_after(self, node: Node) -> int:
+    def surely_bound_on(self, node: Node, after: Node) -> int:
+        """Return the names surely bound when control goes from one node to another.
+
+        If a context manager eats an exception, of which nothing is known, nothing is claimed to be unbound.
+        """
         effects = self._effects[node]
-        return (self.surely_bound_at[node] & ~effects.surely_unbound) | effects.surely_bound
+        if after in node.next:
+            return (self.surely_bound_at[node] & ~effects.surely_unbound) | effects.surely_bound
+        return self.surely_bound_at[node] & ~effects.ever_deleted if after in node.on_error else -1
+
+    @cached_property
+    def maybe_bound_at(self) -> dict[Node, int]:
+        """Names bound on some path to a node."""
+        everywhere = frozenset(self.graph.nodes)
+        parameters = self.bits(argument.arg for argument in parameters_of(self.function.args))
+        return {node: bound | parameters for node, bound in self.bound_before(everywhere, self.graph.start).items()}
 
     @cached_property
     def live_at(self) -> dict[Node, int]:
         """Names whose value at a node may be read later."""
-        return self._liveness(self.graph.nodes, lambda node: True, 0)
+        return self._liveness(self.graph.nodes, {}, swallowing=True)
 
-    def live_inside(self, inside: frozenset[Node], at_exits: int) -> dict[Node, int]:
-        """Return liveness within some nodes, where `at_exits` are the names wanted on leaving them."""
-        return self._liveness(inside, inside.__contains__, at_exits)
+    def live_inside(
+        self, inside: frozenset[Node], wanted: Mapping[Node, int], *, swallowing: bool = True
+    ) -> dict[Node, int]:
+        """Return liveness within some nodes, where `wanted` are the names live at nodes outside."""
+        return self._liveness(inside, wanted, swallowing=swallowing)
 
-    def _liveness(self, nodes: Iterable[Node], within: Callable[[Node], bool], at_exits: int) -> dict[Node, int]:
+    def _liveness(
+        self,
+        nodes: Iterable[Node],
+        wanted: Mapping[Node, int],
+        *,
+        swallowing: bool,
+    ) -> dict[Node, int]:
         ordered = sorted(nodes, key=lambda node: node.index)
         live = dict.fromkeys(ordered, 0)
         pending = list(ordered)
@@ -113,13 +134,13 @@ class DataFlow:
             effects = self._effects[node]
             after = on_error = 0
             for successor in node.next:
-                after |= live[successor] if within(successor) else at_exits
-            for successor in node.on_error:
-                on_error |= live[successor] if within(successor) else 0
+                after |= live[successor] if successor in live else wanted.get(successor, 0)
+            for successor in (*node.on_error, *(node.on_swallow if swallowing else ())):
+                on_error |= live[successor] if successor in live else wanted.get(successor, 0)
             now = effects.read_first | (after & ~effects.surely_bound) | on_error
             if now != live[node]:
                 live[node] = now
-                pending.extend(before for before, _ in self.predecessors[node] if within(before))
+                pending.extend(before for before in self.predecessors[node] if before in live)
         return live
 
     def reachable_from(self, starts: Iterable[Node], inside: frozenset[Node] | None = None) -> frozenset[Node]:
@@ -130,8 +151,7 @@ class DataFlow:
             if node in found:
                 continue
             found.add(node)
-            successors = (*node.next, *node.on_error)
-            pending.extend(successor for successor in successors if inside is None or successor in inside)
+            pending.extend(successor for successor in node.successors if inside is None or successor in inside)
         return frozenset(found)
 
     def bound_before(self, inside: frozenset[Node], entry: Node) -> dict[Node, int]:
@@ -143,7 +163,7 @@ class DataFlow:
             node = pending.pop()
             seen.add(node)
             after = before[node] | self._effects[node].bound
-            for successor in (*node.next, *node.on_error):
+            for successor in node.successors:
                 if successor in inside and (after & ~before[successor] or successor not in seen):
                     before[successor] |= after
                     pending.append(successor)

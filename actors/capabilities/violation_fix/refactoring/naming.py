@@ -41,14 +41,14 @@ def suggest_names(context: BlockContext, extraction: Extraction) -> list[Suggest
         _from_outputs,
         _from_validation,
         _from_branch,
-        _from_chain,
         _from_handler,
         _from_loop,
         _from_loop_body,
         _from_main_call,
         _from_mutation,
     )
-    for rule in rules:
+    is_rest_of_chain = context.source.is_elif(extraction.first)
+    for rule in (_from_chain,) if is_rest_of_chain else rules:
         for suggestion in rule(context, extraction):
             known = found.get(suggestion.name)
             if _is_acceptable(suggestion.name, context) and (known is None or known.quality < suggestion.quality):
@@ -146,7 +146,7 @@ def _from_branch(context: BlockContext, extraction: Extraction) -> Iterator[Sugg
 def _from_chain(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
     """Name the rest of a chain of branches after what all its conditions look at."""
     first = extraction.first
-    if not isinstance(first, ast.If) or not context.source.is_elif(first):
+    if not isinstance(first, ast.If):
         return
     verb = context.function_verb or context.main_verb or "handle"
     for noun in context.chain_nouns[:1]:
@@ -166,6 +166,8 @@ def _from_loop(context: BlockContext, extraction: Extraction) -> Iterator[Sugges
     noun = context.iterated_noun
     if noun is None or not is_good_noun(noun):
         return
+    if not context.main_verb and any(changed == noun for changed, _ in context.mutations):
+        yield SuggestedName(_joined("update", noun), 0.67, "the loop over " + noun)
     verb = context.main_verb or context.function_verb
     if verb is not None:
         yield SuggestedName(_joined(verb, plural(noun)), 0.66 - 0.15 * is_middling_noun(noun), "the loop over " + noun)

@@ -124,6 +124,17 @@ def first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
+def shifted_lines(source: SourceText, first: int, last: int, old: str, new: str) -> str:
+    """Return lines with one indentation in place of another; lines inside strings stay as they are."""
+    strings = source.lines_inside_strings
+    shifted = []
+    for number in range(first, last + 1):
+        line = source.line(number)
+        moves = number not in strings and line.startswith(old) and line.strip()
+        shifted.append(new + line[len(old) :] if moves else line)
+    return "".join(shifted)
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """Apply edits that do not overlap."""
     pieces: list[str] = []
