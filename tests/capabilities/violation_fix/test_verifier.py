@@ -219,6 +219,7 @@ def fields(baseline: Baseline) -> dict[str, Any]:
     return {name: getattr(baseline, name) for name in baseline.__struct_fields__}
 
 
+@pytest.mark.long
 def test_two_fixes_that_break_each_other_are_found_out_on_the_branch_that_collects_them(tmp_path: Path) -> None:
     shared = CODE.replace("def graded", "_BEST = 90\n\n\ndef graded").replace("points > 90", "points > _BEST")
     root = project(tmp_path / "project", src__pkg__marks=shared)
