@@ -142,7 +142,7 @@ def test_many_and_long_actions_are_cut_to_their_names() -> None:
     assert fitted.tokens["actions"] <= 400
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.integers(0, 25),
     st.integers(0, 200),
