@@ -325,6 +325,16 @@ class CapabilitySection(_Section):
     domain: dict[str, Any] = {}
 
 
+class CodeChangeSettings(_Section):
+    """Bounds the sessions of code changes that a process keeps in memory; the store has them all.
+
+    `session_idle_s`: after so many seconds without a call a session leaves memory, and comes back with the next one.
+    """
+
+    sessions_in_memory: int = Field(default=32, ge=1, le=10_000)
+    session_idle_s: float = Field(default=600, gt=0, le=86_400)
+
+
 class LoggingSettings(_Section):
     """Sets the level and the format of the logs of all processes."""
 
@@ -361,7 +371,7 @@ class Settings(BaseSettings):
     state_dir: AbsolutePath
     system: SystemName = DEFAULT_SYSTEM
     config_dir: AbsolutePath | None = None
-    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
+    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis", "violation_fix")
     default_pipeline: Identifier = "code_analysis"
     warm_pipelines: Identifiers = ()
     reasoner: Literal["rules", "llm"] = "rules"
@@ -373,6 +383,7 @@ class Settings(BaseSettings):
     models: ModelSettings = ModelSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
+    code_change: CodeChangeSettings = CodeChangeSettings()
     logging: LoggingSettings = LoggingSettings()
     capability_settings: dict[Identifier, CapabilitySection] = {}
 

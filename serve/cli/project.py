@@ -41,16 +41,18 @@ def allow(
     yes: Annotated[bool, typer.Option("--yes", help="Allow without asking.")] = False,
     config: Config = None,
 ) -> None:
-    """Allow the contract, rules and agreements that a repository brings along, exactly as they are now."""
-    from actors.capabilities.code_change.session.consent import Consent
+    """Allow the contract, rules, checks and agreements that a repository brings along, exactly as they are now."""
+    from actors.capabilities.code_change.session.consent import BINDING_FILES, found_agreements, found_context
+    from actors.capabilities.violation_fix.checks.project_rules import RULES_FILE
+    from runtime.codebase.files.consent import Consent
 
     consent = Consent(load_command_settings(config).state_dir)
     root = Path(checked_repository(repo))
-    binding = [*consent.found(root), *consent.found_context(root)]
-    agreements = consent.found_agreements(root)
+    binding = [*consent.found(root, (*BINDING_FILES, RULES_FILE)), *found_context(root, consent)]
+    agreements = found_agreements(root, consent)
     found = [*binding, *agreements]
     if not found:
-        say_line("this repository brings no contract, no rules and no agreements along")
+        say_line("this repository brings no contract, no rules, no checks and no agreements along")
         return
     for each in binding:
         say_line(f"{'allowed ' if each.is_allowed else 'new     '} {each.file}  sha256 {each.sha256[:16]}")
@@ -60,7 +62,7 @@ def allow(
     if all(each.is_allowed for each in found):
         say_line("everything is allowed already")
         return
-    if not yes and not typer.confirm("Have you read them, and shall they bind sessions of changes?"):
+    if not yes and not typer.confirm("Have you read them, and shall they take effect?"):
         raise InputError("nothing was allowed")
     consent.allow(root, {each.file: each.sha256 for each in found})
     say_line(f"allowed {len(found)} files; a changed file needs to be allowed again")
@@ -71,7 +73,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", help="Clean without asking.")] = False,
     config: Config = None,
 ) -> None:
-    """Delete what earlier sessions of changes left: branches (each head is kept for 30 days) and checkpoints."""
+    """Delete what sessions of changes and fixes left: branches (each head is kept for 30 days) and checkpoints."""
     from serve.mcp.change_records import clean as cleaned
     from serve.mcp.change_records import leftovers
 
@@ -82,7 +84,9 @@ def clean(
         say_line(f"branch   {branch}")
     for session_id in found.sessions:
         say_line(f"session  {session_id}")
-    if not found.branches and not found.sessions:
+    for branch in found.fixes:
+        say_line(f"fix      {branch}")
+    if not found.branches and not found.sessions and not found.fixes:
         say_line("nothing was left here")
         return
     if not yes and not typer.confirm("Delete them?"):

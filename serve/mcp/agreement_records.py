@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from actors.capabilities.code_change.session.agreed_symbols import Evidence, accepted_evidence, proven_symbols
-from actors.capabilities.code_change.session.consent import Consent
 from actors.capabilities.code_change.store.agreement_files import (
     MAX_FILES,
     MAX_QUERY_CHARS,
@@ -24,6 +23,7 @@ from actors.capabilities.code_change.store.agreement_files import (
     write_agreement,
 )
 from actors.capabilities.code_change.store.session_store import OutcomeRow, SessionStore
+from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import from_bytes, is_binary

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_change.session.live_session import LiveSession
 from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError, RunStateError
 from serve.mcp.contract_host import SHIPPED, ContractHost
@@ -132,7 +131,7 @@ class ContractTool(NamedTuple):
 async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession, report: Report) -> Mapping[str, Any]:
     more, not_in_force = await search.documents.beginning() if search.documents is not None else ((), [])
     flags = [*given.flags, *(flag for flag in more if flag not in given.flags)]
-    told = await host.sessions().start(given.intent, given.query, flags, given.gate_level, given.recovery)
+    told = await host.start(given.intent, given.query, flags, given.gate_level, given.recovery)
     beginning = host.beginning() if "error" not in told else {}
     notes = [*told.get("notes", ()), *beginning.get("notes", ()), *not_in_force]
     rules = beginning.get("project_rules")
@@ -152,7 +151,7 @@ async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase,
 async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
     if host.live is not None:
         return await host.live.status()
-    return await host.sessions().left_over()
+    return await host.left_over()
 
 
 async def _check(host: ContractHost, search: WorkspaceHost, given: OneFile, report: Report) -> Mapping[str, Any]:
@@ -172,9 +171,9 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
         problem = "symbols, files: both are empty; name what will change"
         return {"error": {"code": "payload_mismatch", "problems": [problem]}}
     found = await impact_of(search, given.symbols, given.files, report)
-    session: LiveSession | None = host.live
+    session = host.live
     if session is not None:
-        must = tuple(dict.fromkeys((*session.state.must_verify, *(row["file"] for row in found["must_verify"]))))
+        must = [row["file"] for row in found["must_verify"]]
         await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
     return found
 
@@ -189,6 +188,10 @@ async def _context(host: ContractHost, search: WorkspaceHost, given: Nothing, re
     return await search.documents.update(report)
 
 
+async def _clean(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    return await host.clean_up()
+
+
 CONTRACT_TOOLS = (
     ContractTool(
         "start_session",
@@ -197,7 +200,7 @@ CONTRACT_TOOLS = (
         _start,
         "Begin a change under contract (or an investigation), or go on with one that was left (`recovery`: resume). "
         "The answer says the phase, what to do and what to submit; from then on follow `instruction` and call only "
-        "submit_phase to get on; numbers of steps may leave gaps. Takes a second.",
+        "submit_phase to get on; steps that are not needed are passed over: their numbers leave gaps. Takes a second.",
         is_read_only=False,
     ),
     ContractTool(
@@ -250,7 +253,17 @@ CONTRACT_TOOLS = (
         Impact,
         _impact,
         "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests), with what "
-        "proves it, and `should_verify` (mentions by name, documents). A second or so for each symbol.",
+        "proves it, and `should_verify` (likeliest mentions by name and documents, a dozen at most; `more` counts the "
+        "rest). A second or so for each symbol.",
+    ),
+    ContractTool(
+        "cleanup_stale_branches",
+        "Delete branches that were left",
+        Nothing,
+        _clean,
+        "Delete the branches of earlier sessions that nothing can resume, if the person at the client agrees: they are "
+        "asked, not you. Each head is kept for 30 days, and the command that brings it back is told.",
+        is_read_only=False,
     ),
     ContractTool(
         "sync_index",

@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from actors.capabilities.code_change.session.consent import Consent
 from actors.capabilities.code_change.store.context_file import (
     CONTEXT_FILE,
     MAX_DOCUMENTS,
@@ -19,6 +18,7 @@ from actors.capabilities.code_change.store.context_file import (
     read_context,
     write_summary,
 )
+from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import from_bytes, is_binary
 from runtime.errors import InputError

@@ -1,4 +1,4 @@
-"""Compares a request with those of agreements, whose vectors are kept in the vector store of the settings."""
+"""Compares requests with agreements, whose vectors are kept in the vector store of the settings."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.capabilities.code_change.session.agreed_symbols import Agreed, agreed, exact
-from actors.capabilities.code_change.session.consent import Consent, contract_of
+from actors.capabilities.code_change.session.consent import contract_of
 from actors.capabilities.code_change.store.agreement_files import AgreementFile, read_agreements
+from runtime.codebase.files.consent import Consent
 from runtime.contracts.loading import load_contract
 from runtime.errors import MachineError
 from runtime.settings import Settings

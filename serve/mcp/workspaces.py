@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +25,14 @@ class WorkspaceHost(SearchHost):
         settings: Settings,
         root: str,
         folder: Callable[[], Path | None],
-        close: Callable[[], None] = lambda: None,
+        in_use: Callable[[], Collection[Path]] = tuple,
     ) -> None:
-        """`close` is called when the host is closed."""
+        """Create it. `folder`: that of the session of the current call; `in_use`: those of all sessions."""
         super().__init__(settings, root)
-        self._close = close
         self._main = Path(root)
         self._folder = folder
-        self._beside: tuple[Path, SearchHost] | None = None
+        self._in_use = in_use
+        self._beside: dict[Path, SearchHost] = {}
         # Set where agreements are to be asked before a search by meaning.
         self.map: SymbolMap | None = None
         # Set where a summary of the project's documents is kept.
@@ -59,18 +59,20 @@ class WorkspaceHost(SearchHost):
 
     async def close(self) -> None:
         """Kill all processes of the tools."""
-        if self._beside is not None:
-            await self._beside[1].close()
+        for host in self._beside.values():
+            await host.close()
         await super().close()
-        self._close()
 
     async def _current(self) -> SearchHost | None:
         """Return the host of the folder beside the repository; None while the session works in the repository."""
         folder = self._folder()
         wanted = None if folder is None or folder == self._main else folder
-        if self._beside is not None and self._beside[0] != wanted:
-            closing, self._beside = self._beside[1], None
-            await asyncio.shield(closing.close())
-        if wanted is not None and self._beside is None:
-            self._beside = (wanted, SearchHost(self._settings, str(wanted)))
-        return None if self._beside is None else self._beside[1]
+        in_use = {*self._in_use(), wanted}
+        # Another client's call must not end the processes of a session that still works.
+        for place in [place for place in self._beside if place not in in_use]:
+            await asyncio.shield(self._beside.pop(place).close())
+        if wanted is None:
+            return None
+        if wanted not in self._beside:
+            self._beside[wanted] = SearchHost(self._settings, str(wanted))
+        return self._beside[wanted]

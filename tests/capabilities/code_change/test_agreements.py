@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_change.session.agreed_symbols import agreed, exact, proven_symbols
-from actors.capabilities.code_change.session.consent import Consent
+from actors.capabilities.code_change.session.consent import found_agreements
 from actors.capabilities.code_change.store.agreement_files import (
     FOLDER,
     MAX_FILE_BYTES,
@@ -25,6 +25,7 @@ from actors.capabilities.code_change.store.agreement_files import (
     read_agreements,
     write_agreement,
 )
+from runtime.codebase.files.consent import Consent
 from runtime.codebase.semantics.embedding import shared_embedder
 from runtime.codebase.semantics.similarity import is_installed
 from runtime.errors import InputError
@@ -255,12 +256,12 @@ def test_allowing_an_agreement_leaves_what_was_allowed_before(tmp_path: Path) ->
     consent = Consent(tmp_path / "state")
     consent.allow(tmp_path, {"AGENTS.md": "abc"})
     written = write_agreement(tmp_path, made())
-    assert [found.is_allowed for found in consent.found_agreements(tmp_path)] == [False]
+    assert [found.is_allowed for found in found_agreements(tmp_path, consent)] == [False]
     consent.add(tmp_path, {written.agreement.file: written.sha256})
-    assert [found.is_allowed for found in consent.found_agreements(tmp_path)] == [True]
+    assert [found.is_allowed for found in found_agreements(tmp_path, consent)] == [True]
     assert consent.allowed(tmp_path)["AGENTS.md"] == "abc"
     write_agreement(tmp_path, made("Make it retry", "changed"))
-    assert [found.is_allowed for found in consent.found_agreements(tmp_path)] == [False]
+    assert [found.is_allowed for found in found_agreements(tmp_path, consent)] == [False]
 
 
 @pytest.mark.long

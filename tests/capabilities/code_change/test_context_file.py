@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_change.session.consent import Consent
+from actors.capabilities.code_change.session.consent import found_context
 from actors.capabilities.code_change.store.context_file import (
     CONTEXT_FILE,
     MAX_BYTES,
@@ -17,6 +17,7 @@ from actors.capabilities.code_change.store.context_file import (
     read_context,
     write_summary,
 )
+from runtime.codebase.files.consent import Consent
 from runtime.errors import InputError
 
 ROW = Summarised("docs/a.md", "0" * 64, "A: «title» # no comment", "- it\n  says")
@@ -95,7 +96,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
     put(tmp_path, text)
     with pytest.raises(InputError, match=r"context\.yml"):
         read_context(tmp_path)
-    assert Consent(tmp_path / "state").found_context(tmp_path) == []
+    assert found_context(tmp_path, Consent(tmp_path / "state")) == []
 
 
 def test_links_pipes_and_too_much_are_not_read_and_nothing_is_written_through_a_link(tmp_path: Path) -> None:
@@ -120,12 +121,12 @@ def test_links_pipes_and_too_much_are_not_read_and_nothing_is_written_through_a_
 def test_switching_research_off_takes_consent_that_survives_a_new_summary(tmp_path: Path) -> None:
     consent = Consent(tmp_path / "state")
     put(tmp_path, STARTING)
-    assert consent.found_context(tmp_path) == []
+    assert found_context(tmp_path, consent) == []
     put(tmp_path, STARTING.replace("enabled: true", "enabled: false"))
-    (found,) = consent.found_context(tmp_path)
+    (found,) = found_context(tmp_path, consent)
     assert not found.is_allowed
     consent.add(tmp_path, {found.file: found.sha256})
     write_summary(tmp_path, (ROW,))
-    assert consent.found_context(tmp_path)[0].is_allowed
+    assert found_context(tmp_path, consent)[0].is_allowed
     put(tmp_path, STARTING.replace("enabled: true", "enabled: false").replace("[docs]", "[elsewhere]"))
-    assert not consent.found_context(tmp_path)[0].is_allowed
+    assert not found_context(tmp_path, consent)[0].is_allowed
