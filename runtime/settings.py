@@ -175,7 +175,7 @@ class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
     `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
-    meaning.
+    meaning. `vector_store`: where the vectors of agreements are kept and compared; chroma needs its extra.
     """
 
     excludes: Patterns = ()
@@ -185,6 +185,7 @@ class CodeIndexSettings(_Section):
     memory_bytes: int = Field(default=4_000_000_000, ge=256_000_000)
     allow_secrets: bool = False
     embeddings: bool = True
+    vector_store: Literal["sqlite", "chroma"] = "sqlite"
 
 
 class SupervisorSettings(_Section):
@@ -370,7 +371,7 @@ class Settings(BaseSettings):
     state_dir: AbsolutePath
     system: SystemName = DEFAULT_SYSTEM
     config_dir: AbsolutePath | None = None
-    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
+    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis", "violation_fix")
     default_pipeline: Identifier = "code_analysis"
     warm_pipelines: Identifiers = ()
     reasoner: Literal["rules", "llm"] = "rules"

@@ -69,6 +69,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     sections = {name: capability_section(settings, name) for name in settings.capabilities}
     told: dict[str, Any] = {
         "allow_secrets": section.allow_secrets,
+        "state_dir": str(settings.state_dir),
         "vectors": vectors,
         "capability_settings": {
             name: each.model_dump(mode="json", exclude_unset=True) for name, each in sections.items()

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.session import calls
-from actors.capabilities.code_change.session.consent import Consent, project_rules
+from actors.capabilities.code_change.session.consent import project_rules
 from actors.capabilities.code_change.session.owners import Owner, driver_of
 from actors.capabilities.code_change.session.ports import Confirm, Similarities, no_similarities, nobody
 from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
 from actors.capabilities.code_change.session.sessions import Recovery
+from runtime.codebase.files.consent import Consent
 from runtime.errors import RunStateError
 from runtime.settings import Settings, open_state_dir
 from serve.mcp.change_calls import ChosenCalls, OwnCalls, warm_calls

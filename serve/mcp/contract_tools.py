@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from runtime.contracts.contract import ESCALATION
-from runtime.errors import FencedError
+from runtime.errors import FencedError, RunStateError
 from serve.mcp.contract_host import SHIPPED, ContractHost
 from serve.mcp.elicitation import advice
 from serve.mcp.impact import impact_of
@@ -23,7 +23,7 @@ Paths = Annotated[list[Annotated[str, msgspec.Meta(min_length=1, max_length=1_00
 SELF_RECORDED = frozenset(
     {
         *("start_session", "submit_phase", "get_session_status", "check_write_target", "add_explored_files"),
-        *("review_changes", "analyze_impact", "sync_index"),
+        *("review_changes", "analyze_impact", "sync_index", "update_context"),
     }
 )
 
@@ -77,6 +77,14 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Takes no arguments."""
 
 
+class Wait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Says how long the embedding of chunks is waited for."""
+
+    wait_s: Annotated[
+        float, msgspec.Meta(ge=0, le=600, description="Seconds to wait for vectors that are still to be made.")
+    ] = 0.0
+
+
 class OneFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names a file by its path from the top of the repository."""
 
@@ -121,9 +129,11 @@ class ContractTool(NamedTuple):
 
 
 async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession, report: Report) -> Mapping[str, Any]:
-    told = await host.start(given.intent, given.query, given.flags, given.gate_level, given.recovery)
+    more, not_in_force = await search.documents.beginning() if search.documents is not None else ((), [])
+    flags = [*given.flags, *(flag for flag in more if flag not in given.flags)]
+    told = await host.start(given.intent, given.query, flags, given.gate_level, given.recovery)
     beginning = host.beginning() if "error" not in told else {}
-    notes = [*told.get("notes", ()), *beginning.get("notes", ())]
+    notes = [*told.get("notes", ()), *beginning.get("notes", ()), *not_in_force]
     rules = beginning.get("project_rules")
     return {**told, **({"project_rules": rules} if rules else {}), **({"notes": notes} if notes else {})}
 
@@ -168,13 +178,18 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
     return found
 
 
+async def _sync(host: ContractHost, search: WorkspaceHost, given: Wait, report: Report) -> Mapping[str, Any]:
+    return await search.sync(given.wait_s, report)
+
+
+async def _context(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    if search.documents is None:
+        raise RunStateError("this server keeps no summary of documents; start it with --tools all")
+    return await search.documents.update(report)
+
+
 async def _clean(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
     return await host.clean_up()
-
-
-async def _sync(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
-    state = await search.result("git_status", {}, report)
-    return {"status": "the index is up to date with the files on disk", "branch": state.data.get("branch")}
 
 
 CONTRACT_TOOLS = (
@@ -253,9 +268,20 @@ CONTRACT_TOOLS = (
     ContractTool(
         "sync_index",
         "Bring the index up to date",
-        Nothing,
+        Wait,
         _sync,
-        "Bring the index up to date with the files on disk. Seldom needed: every search does so by itself.",
+        "Compare every file with the index by its content, and count: files added, changed and removed; chunks whose "
+        "vectors were embedded by this call, reused, or are left to be made. Seldom needed: every search brings the "
+        "index up to date by itself, and vectors are made in the background.",
+    ),
+    ContractTool(
+        "update_context",
+        "Refresh the summary of documents",
+        Nothing,
+        _context,
+        "Read the documents that .code-intel/context.yml names once more and renew the summary in it: what each is "
+        "about. Counts those added, changed and removed. Use it after documents were written or moved.",
+        is_read_only=False,
     ),
 )
 
@@ -279,11 +305,31 @@ def contract_tools(host: ContractHost, search: WorkspaceHost) -> list[McpTool]:
 def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Callable[..., Awaitable[ToolAnswer]]:
     async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
         try:
-            return told(with_guide(await tool.run(host, search, given, report)))
+            answer = await with_documents(search, with_guide(await tool.run(host, search, given, report)))
+            return told(await with_agreed(host, search, answer, report))
         except FencedError as error:
             return told({"error": {"code": "taken_over", "problems": [error.message]}})
 
     return run
+
+
+async def with_documents(search: WorkspaceHost, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an answer with the documents that the project names, where they are to be read."""
+    if data.get("phase") != "DOCUMENT_RESEARCH" or "error" in data or search.documents is None:
+        return data
+    found = dict(await search.documents.research())
+    notes = [*data.get("notes", ()), *found.pop("notes", ())]
+    return {**data, **found, **({"notes": notes} if notes else {})}
+
+
+async def with_agreed(
+    host: ContractHost, search: WorkspaceHost, data: Mapping[str, Any], report: Report
+) -> Mapping[str, Any]:
+    """Return an answer with what earlier changes for a like query turned out to mean, where a query is to be framed."""
+    if data.get("phase") != "QUERY_FRAME" or "error" in data or host.live is None or search.map is None:
+        return data
+    hit = await search.map.hit(str((await host.live.status())["query"]), report)
+    return data if hit is None or not hit.agreed.is_allowed else {**data, "agreed_symbols": hit.symbols()}
 
 
 def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -85,13 +85,17 @@ def _opened(
     from serve.mcp.contract_host import ContractHost
     from serve.mcp.contract_tools import contract_tools
     from serve.mcp.elicitation import confirm
+    from serve.mcp.project_context import ProjectDocuments
     from serve.mcp.session_gate import SessionGate
+    from serve.mcp.symbol_map import SymbolMap
     from serve.mcp.symbol_meaning import SymbolMeaning
     from serve.wiring import CHANGE_CONTRACT
 
     contract = ContractHost(settings, root, confirm)
     host = WorkspaceHost(settings, root, lambda: contract.folder, lambda: contract.folders)
-    contract.compare = SymbolMeaning(settings, host).likeness
+    host.documents = ProjectDocuments(settings, root, host)
+    host.map = SymbolMap(settings, root, host)
+    contract.compare = SymbolMeaning(settings, host, host.map).likeness
     tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
     told = f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}"
     server = ToolServer(tools, SessionGate(contract), told, Prompts(CHANGE_CONTRACT.parent))

@@ -206,11 +206,7 @@ class SearchHost:
     async def call(self, tool: SearchTool, given: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a code tool. Raises RepositoryError and StateStorageError."""
         calls = await self._calls()
-        arguments = {
-            tool.renamed.get(name, name): value
-            for name, value in given.items()
-            if value is not None and name not in {"max_tokens", "patterns"}
-        }
+        arguments = arguments_of(tool, given)
         max_tokens = int(given["max_tokens"])
         if "patterns" not in given:
             result = await calls.call(tool.code_tool, arguments, report)
@@ -228,6 +224,12 @@ class SearchHost:
         calls = await self._calls()
         result: ToolResult = await calls.call(code_tool, arguments, report)
         return result
+
+    async def sync(self, wait_s: float, report: Report) -> Mapping[str, Any]:
+        """Bring the index up to date by the content of all files, and return exact counts."""
+        calls = await self._calls()
+        counts: Mapping[str, Any] = await calls.sync(wait_s, report)
+        return counts
 
     async def _calls(self) -> Any:
         self.start()
@@ -254,7 +256,17 @@ class SearchHost:
 
     async def _refreshed(self, calls: Any) -> None:
         with contextlib.suppress(JeevesError):  # told to the first call, whose own refresh fails alike
-            await calls.ready(_unheard)
+            if await asyncio.to_thread(calls.syncs_on_start):
+                await calls.ready(_unheard)
+
+
+def arguments_of(tool: SearchTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the code tool behind a search tool."""
+    return {
+        tool.renamed.get(name, name): value
+        for name, value in given.items()
+        if value is not None and name not in {"max_tokens", "patterns"}
+    }
 
 
 async def _unheard(_done: float, _total: float | None, _message: str) -> None:

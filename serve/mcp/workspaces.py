@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp.search_tools import SearchHost, SearchTool
 from serve.mcp.toolset import Report, ToolAnswer
+
+if TYPE_CHECKING:
+    from serve.mcp.project_context import ProjectDocuments
+    from serve.mcp.symbol_map import SymbolMap
 
 
 class WorkspaceHost(SearchHost):
@@ -29,9 +33,15 @@ class WorkspaceHost(SearchHost):
         self._folder = folder
         self._in_use = in_use
         self._beside: dict[Path, SearchHost] = {}
+        # Set where agreements are to be asked before a search by meaning.
+        self.map: SymbolMap | None = None
+        # Set where a summary of the project's documents is kept.
+        self.documents: ProjectDocuments | None = None
 
     async def call(self, tool: SearchTool, given: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a code tool on the folder that the session works in."""
+        if self.map is not None and tool.name == "semantic_search":
+            return await self.map.answer(tool, given, report)
         beside = await self._current()
         return await (super().call(tool, given, report) if beside is None else beside.call(tool, given, report))
 
@@ -41,6 +51,11 @@ class WorkspaceHost(SearchHost):
         if beside is None:
             return await super().result(code_tool, arguments, report)
         return await beside.result(code_tool, arguments, report)
+
+    async def sync(self, wait_s: float, report: Report) -> Mapping[str, Any]:
+        """Bring the index of the folder that the session works in up to date, and return exact counts."""
+        beside = await self._current()
+        return await (super().sync(wait_s, report) if beside is None else beside.sync(wait_s, report))
 
     async def close(self) -> None:
         """Kill all processes of the tools."""

@@ -14,15 +14,8 @@ from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.identity import Identity
-from runtime.codebase.git.work_trees import (
-    BRANCH_PREFIX,
-    IsOurs,
-    WorkTree,
-    changes_since,
-    printable,
-    remove_linked,
-    uncommitted,
-)
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, PREFIXES, remove_linked, task_name
+from runtime.codebase.git.work_trees import IsOurs, WorkTree, changes_since, printable, uncommitted
 from runtime.errors import GitWriteError
 
 TRASH = "refs/jeeves/trash"
@@ -45,11 +38,19 @@ class LaidAside(msgspec.Struct, frozen=True):
 
 
 def commit_change(
-    tree: WorkTree, files: Sequence[str], message: str, session_id: str, who: Identity, known_head: str = ""
+    tree: WorkTree,
+    files: Sequence[str],
+    message: str,
+    session_id: str,
+    who: Identity,
+    known_head: str = "",
+    *,
+    trailer: str = TRAILER,
 ) -> str:
     """Commit the base commit with `files` as they are in the work tree to its branch; return the commit.
 
-    `known_head`: the session's last commit, else the base commit, on which this one is made. Where the branch holds
+    `known_head`: the session's last commit, else the base commit, on which this one is made; `trailer`: the key under
+    which the message names the session. Where the branch holds
     that very content already, its head is returned. GitWriteError where nothing differs, the branch is not the one
     that is out or holds commits that the session did not make, or a file needs a filter of git.
     """
@@ -80,7 +81,7 @@ def commit_change(
                 return head
             raise GitWriteError("there is nothing to commit: the files are as they were")
         text = git.private / "message"
-        text.write_text(f"{message.strip()}\n\n{TRAILER}: {session_id}\n", encoding="utf-8")
+        text.write_text(f"{message.strip()}\n\n{trailer}: {session_id}\n", encoding="utf-8")
         commit = git.run("commit-tree", written, "-p", head, "-F", str(text)).strip()
         git.set_branch(tree.branch, commit, head)
         publish(locks["index"], (git.private / "index").read_bytes())
@@ -223,10 +224,10 @@ def _follow(git: GitWriter, old: str, new: str) -> None:
         ) from error
 
 
-def task_branches(root: Path) -> dict[str, str]:
-    """Return the branches of earlier sessions with their commits, by name."""
+def task_branches(root: Path, prefix: str = BRANCH_PREFIX) -> dict[str, str]:
+    """Return the branches of earlier sessions or fixes with their commits, by name."""
     with GitWriter(root) as git:
-        told = git.run("for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{BRANCH_PREFIX}*")
+        told = git.run("for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{prefix}*")
     rows = (line.split(" ", 1) for line in told.splitlines())
     return {name.removeprefix("refs/heads/"): commit for commit, name in rows}
 
@@ -238,7 +239,7 @@ def lay_aside(root: Path, branch: str, who: Identity, kept_below: Path, is_ours:
     """
     with GitWriter(root, identity=who) as git:
         head = git.commit_of(f"refs/heads/{branch}")
-        if head is None or not branch.startswith(BRANCH_PREFIX):
+        if head is None or not branch.startswith(PREFIXES):
             raise GitWriteError(f"{branch} is no branch of a session")
         if (git.private / "HEAD").read_text().strip() == f"ref: refs/heads/{branch}":
             raise GitWriteError(f"{branch} is the branch that {root} is on; switch to another one first")
@@ -252,7 +253,7 @@ def lay_aside(root: Path, branch: str, who: Identity, kept_below: Path, is_ours:
 
 
 def _with_uncommitted(root: Path, branch: str, head: str, who: Identity, kept_below: Path, is_ours: IsOurs) -> str:
-    folder = kept_below / branch.removeprefix(BRANCH_PREFIX)
+    folder = kept_below / task_name(branch)
     found = find_git_folder(folder.resolve()) if (folder / ".git").is_file() else None
     if found is None or found.top != folder.resolve():
         return head

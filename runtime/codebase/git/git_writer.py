@@ -28,7 +28,8 @@ _AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 _COMMANDS = frozenset(
     {
-        *("add", "cat-file", "check-attr", "commit-tree", "diff-index", "diff-tree", "for-each-ref", "ls-files"),
+        *("add", "cat-file", "check-attr", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
+        *("for-each-ref", "ls-files"),
         *("merge-base", "merge-tree", "read-tree", "rev-parse", "show", "status", "update-index", "update-ref"),
         "write-tree",
     }

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.session import calls
-from actors.capabilities.code_change.session.consent import Consent
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.session_host import MemoryLimits, SessionHost
 from actors.capabilities.code_change.store.session_store import SessionStore
+from runtime.codebase.files.consent import Consent
 from runtime.contracts.contract import Contract
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.primitives.clock import Clock

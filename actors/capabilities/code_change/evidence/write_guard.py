@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,7 @@ from runtime.contracts.session_state import SessionState
 # What `jeeves init` writes: it makes no folder dirty and belongs to no change, agreements aside.
 OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
+_AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
 OUR_FILES = frozenset(
     {".mcp.json", ".claude/commands/code.md", ".claude/commands/outcome.md", ".codex/prompts/code.md"}
 )
@@ -29,6 +31,9 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     """
     if (why := path_problem(file, folder)) is not None:
         return why
+    if _AGREEMENT.fullmatch(file):
+        # Data that a team commits; nothing follows it before a person has allowed it.
+        return None
     if file.split("/")[0].casefold() == OUR_FOLDER:
         return f"'{file}' belongs to the contract and is not part of a change"
     if (other := namesake(state, file, folder)) is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from actors.capabilities.code_change.store.session_store import SessionStore
 from runtime.codebase.git.commits import task_branches
-from runtime.codebase.git.work_trees import BRANCH_PREFIX
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX
 from runtime.contracts.session_state import SessionState
 from runtime.primitives.clock import Clock
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.session.calls import CALLS
-from actors.capabilities.code_change.session.consent import Consent
 from actors.capabilities.code_change.session.owners import is_driven
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.session_host import MemoryLimits, SessionHost
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES
 from runtime.agents.hosted_service import HostedService, OpenPart
+from runtime.codebase.files.consent import Consent
 from runtime.contracts.loading import load_contract
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address

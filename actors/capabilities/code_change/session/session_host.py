@@ -23,13 +23,14 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from actors.capabilities.code_change.session import calls
-from actors.capabilities.code_change.session.consent import Consent, contract_of
+from actors.capabilities.code_change.session.consent import contract_of
 from actors.capabilities.code_change.session.live_session import LiveSession
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.sessions import ChangeSessions
 from actors.capabilities.code_change.session.workplaces import laid_aside
 from runtime.bus.queries import QueryHandler, error_to_wire
+from runtime.codebase.files.consent import Consent
 from runtime.contracts.contract import Contract
 from runtime.errors import FencedError, JeevesError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.background_tasks import spawn

@@ -21,7 +21,8 @@ from actors.capabilities.code_change.session.check_commands import run_checks
 from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree, restore_linked
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
+from runtime.codebase.git.work_trees import WorkTree, digest_of, open_work_tree
 from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed

@@ -159,6 +159,12 @@ class SessionStore:
                 (outcome.session_id, outcome.scope, outcome.at_ms, msgspec.msgpack.encode(outcome)),
             )
 
+    def outcome_of(self, session_id: str) -> OutcomeRow | None:
+        """Return what became of a session; None where nobody has said."""
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body FROM outcomes WHERE session_id = ?", (session_id,))
+        return msgspec.msgpack.decode(bytes(rows[0][0]), type=OutcomeRow) if rows else None
+
     def outcomes(self, scope: str, limit: int = 1_000) -> list[OutcomeRow]:
         """Return the outcomes of a repository's sessions, newest first."""
         query = "SELECT body FROM outcomes WHERE scope = ? ORDER BY at_ms DESC LIMIT ?"
