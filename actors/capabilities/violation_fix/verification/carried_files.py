@@ -1,4 +1,4 @@
-"""Copies what a build left in the operator's folder to a work tree: generated modules and compiled extensions.
+"""Copies generated modules and compiled extensions from the operator's folder to a work tree.
 
 They are ignored by git, so they are no part of a commit, and tests do not run without them.
 """
