@@ -27,6 +27,7 @@ from runtime.agents.capability import (
 from runtime.agents.profile import AgentProfile
 from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries
+from runtime.context.answer_context import AnswerContext
 from runtime.context.budget import Budget, fit_context
 from runtime.context.models import AgentContext
 from runtime.effects.journal import MemoryJournal
@@ -54,6 +55,7 @@ __all__ = [
     "AgentHooks",
     "AgentProfile",
     "Answer",
+    "AnswerContext",
     "Budget",
     "Capability",
     "ClientEvent",

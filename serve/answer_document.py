@@ -12,8 +12,8 @@ import msgspec
 from runtime.agents.answer import Answer, answer_in
 from runtime.pipeline.config import Priority, RunMode
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
-from runtime.run.goals import RoundSummary
 from runtime.run.stage_view import handled_failures
+from serve.answer_explanation import attempts, explanation
 
 DOCUMENT_SCHEMA_VERSION = 1
 
@@ -37,6 +37,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     for admission. `user_id`: the principal that asks, made by `serve.principals`. `durable`: the run is continued by a
     later system, however long it had none; None: if it waits. `run_mode`: how the pipeline is to run; None: as it is
     configured. `mode`: the mode of its capability that it was asked in; `product`: who answers, for its document.
+    `task`: what a pipeline that does more than answer is to do, as plain data.
     """
 
     question: str
@@ -55,6 +56,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     run_mode: RunMode | None = None
     mode: str | None = None
     product: str | None = None
+    task: dict[str, Any] | None = None
 
 
 def asked_in(request: Request) -> Ask:
@@ -69,6 +71,7 @@ def asked_in(request: Request) -> Ask:
         run_mode=request.run_mode,
         mode=request.metadata.get("mode"),
         product=request.metadata.get("product"),
+        task=request.metadata.get("task"),
     )
 
 
@@ -100,12 +103,18 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if answer.parts:
+        document["parts"] = [_finding(item) for item in answer.parts]
     document |= {name: said for name, said in _trust(answer).items() if said is not None}
     document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
+    if isinstance(fix := envelope.outputs.get("report", {}).get("fix"), dict):
+        document["fix"] = fix
     if answer.final_response and answer.citations is None:
         document["uncited"] = True
     if (meaning := _meaning(envelope)) is not None:
         document["meaning"] = meaning
+    if (vectors := _vectors(repository)) is not None:
+        document["vectors"] = vectors
     if failures := handled_failures(envelope.stages, envelope.history):
         document["failures"] = [{"stage": stage, "error": error} for stage, error in failures.items()]
         document["partial"] = True
@@ -118,8 +127,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
         document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
-        document["attempts"] = _attempts(envelope)
-        document["explanation"] = _explained(envelope)
+        document["attempts"] = attempts(envelope)
+        document["explanation"] = explanation(envelope, document["citations"])
     return document
 
 
@@ -169,6 +178,14 @@ def _meaning(envelope: Envelope) -> float | None:
     return float(share) if isinstance(share, int | float) else None
 
 
+def _vectors(repository: object) -> dict[str, int] | None:
+    """Return how many of the pieces all searches of the run compared by meaning; None without vectors."""
+    fixed = repository.get("vectors") if isinstance(repository, dict) else None
+    counts = {name: fixed.get(name) for name in ("compared", "of")} if isinstance(fixed, dict) else {}
+    are_counts = counts and all(isinstance(count, int) for count in counts.values())
+    return {name: count for name, count in counts.items() if isinstance(count, int)} if are_counts else None
+
+
 def _finding(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "citations": [_citation(citation) for citation in item.get("citations", [])]}
 
@@ -200,41 +217,3 @@ def _is_took_over(record: object) -> bool:
     """Return True for {agent, hop, why}; an output of another capability may have anything under that key."""
     expected = {"agent": str, "hop": int, "why": str}
     return isinstance(record, dict) and {name: type(value) for name, value in record.items()} == expected
-
-
-def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
-    return [
-        {"round": done.number, "route": done.synthesis.get("route"), "steps": done.synthesis.get("attempts", {})}
-        for done in envelope.goals.finished_rounds
-    ]
-
-
-def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
-    """Return each pass: the plan and its feasibility, its steps and results, and the reason for the route taken."""
-    return [
-        {
-            "round": done.number,
-            "plan": done.synthesis.get("plan", {}),
-            "steps": done.synthesis.get("steps", []),
-            "satisfied_goals": list(done.satisfied),
-            "new_evidence": done.evidence,
-            "context": done.synthesis.get("context", {}),
-            "claims_dropped": _draft_of(done).get("dropped", {}),
-            "claims_struck": done.synthesis.get("struck") or [],
-            "route": done.synthesis.get("route"),
-            "because": done.synthesis.get("because"),
-        }
-        for done in envelope.goals.finished_rounds
-    ]
-
-
-def _draft_of(done: RoundSummary) -> dict[str, Any]:
-    draft = done.synthesis.get("draft")
-    return draft if isinstance(draft, dict) else {}
-
-
-def _explained(envelope: Envelope) -> dict[str, Any]:
-    intent = envelope.outputs.get("intent", {})
-    names = ("intent", "constraints", "confidence", "hint_used")
-    goals = [{"id": g.id, "text": g.text, "status": g.status, "priority": g.priority} for g in envelope.goals.goals]
-    return {"intent": {name: intent.get(name) for name in names}, "goals": goals, "rounds": _rounds(envelope)}

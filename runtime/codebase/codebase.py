@@ -29,6 +29,7 @@ import msgspec
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
+from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
@@ -52,6 +53,8 @@ from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.asked_values import AskedValue, asked_values
+from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
+from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -66,6 +69,14 @@ _CACHED_SOURCES = 64
 _SourceKey = tuple[str, int, int]
 
 
+class FixedVectors(msgspec.Struct, frozen=True):
+    """Fixes the vectors of a run: those up to the id `last`, and how many of all pieces have one of them."""
+
+    last: int
+    compared: int
+    of: int
+
+
 class Codebase:
     """Reads one repository and its index. Create it with `open`."""
 
@@ -78,9 +89,10 @@ class Codebase:
         self.semantics = semantics
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
+        self.by_words = MAX_BY_WORDS
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
-        self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
+        self._files: dict[str, tuple[IndexedFile, ...]] = {}
         self._proofs: dict[str, CallProofs] = {}
         self._proofs_guard = Lock()
 
@@ -90,10 +102,13 @@ class Codebase:
     ) -> Codebase:
         """Open the index of a repository. RepositoryError for the root, StateStorageError for the index.
 
-        `semantics` may serve several codebases; its creator closes it.
+        `semantics` may serve several codebases; its creator closes it. A project that wants no vectors has none.
         """
         reader = IndexReader(index_path)
-        return cls(resolve_root(root), reader, allow_secrets=allow_secrets, semantics=semantics)
+        folder = resolve_root(root)
+        if semantics is not None and read_project_config(folder).embedding_model == "none":
+            semantics = None
+        return cls(folder, reader, allow_secrets=allow_secrets, semantics=semantics)
 
     def remembering(self, relations: Sequence[Relation]) -> Codebase:
         """Return a copy, with shared index and texts, that also holds remembered relations of its symbols.
@@ -108,6 +123,19 @@ class Codebase:
         """Return a copy whose tools make at most `max_retries` retries in a call, and never more than two."""
         other = copy.copy(self)
         other.max_retries = max_retries
+        return other
+
+    def fixed_vectors(self, question: str) -> FixedVectors | None:
+        """Return the vectors that all of a run compares a question with; None if words alone count."""
+        if self.semantics is None:
+            return None
+        last = self.semantics.fix(self.index, question)
+        return FixedVectors(last, *self.semantics.as_of(last).counted(self.index))
+
+    def comparing(self, fixed: FixedVectors) -> Codebase:
+        """Return a copy for which only the fixed vectors count, however many there are by now."""
+        other = copy.copy(self)
+        other.semantics = None if self.semantics is None else self.semantics.as_of(fixed.last)
         return other
 
     @property
@@ -141,9 +169,12 @@ class Codebase:
     def files(self) -> tuple[IndexedFile, ...]:
         """Return every file of the index by path, including skipped ones."""
         generation = self.index.generation()
-        if self._files[0] != generation or not generation:
-            self._files = (generation, tuple(self.index.files()))
-        return self._files[1]
+        known = self._files.get(generation) if generation else None
+        if known is None:
+            known = tuple(self.index.files())
+            self._files.clear()
+            self._files[generation] = known
+        return known
 
     def file(self, path: str) -> IndexedFile | None:
         """Return the index entry of the file at a path, or None."""
@@ -321,7 +352,12 @@ class Codebase:
         the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
-        return rank_chunks(self.index, query, limit, scope=within, meaning=self._compared(query, wait=wait), join=join)
+        meaning, most = self._compared(query, wait=wait), self.by_words
+        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most)
+
+    def explained_order(self, query: str) -> ExplainedOrder:
+        """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""
+        return explained_order(self.index, query, self._compared(query, wait=False))
 
     def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
         """Find passages of documents, documentation strings and comments that speak of a question, best first.

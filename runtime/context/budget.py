@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from runtime.context.models import AgentContext, Excerpt, Fact, Understanding
+from runtime.context.answer_context import AnswerContext, Excerpt
+from runtime.context.understanding import Fact, Understanding
 
 CHARS_PER_TOKEN = 4
 CUT_ORDER = ("excerpts", "facts", "recent")
@@ -40,7 +41,7 @@ class Cut(msgspec.Struct, frozen=True):
 class FittedContext(msgspec.Struct, frozen=True):
     """Holds a context within its budget, its tokens by part, and the cuts; there are none when all of it fits."""
 
-    context: AgentContext
+    context: AnswerContext
     tokens: dict[str, int]
     cut: tuple[Cut, ...]
 
@@ -55,7 +56,7 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-def fit_context(context: AgentContext, budget: Budget, count: Count = estimated_tokens) -> FittedContext:
+def fit_context(context: AnswerContext, budget: Budget, count: Count = estimated_tokens) -> FittedContext:
     """Return the context within `budget`; a task and goals that alone exceed it are kept all the same."""
     parts: dict[str, list[tuple[object, int]]] = {
         "facts": [(fact, count(fact.statement)) for fact in context.understanding.active],

@@ -1,98 +1,153 @@
-"""Defines typed context: an agent's view of a run, as conclusions and excerpts instead of tool output.
+"""Defines the typed context of an agent that acts step by step: task, state, actions and analysis.
 
-All of it is frozen, and validated when it is made. Items of a part are ordered by importance, the first matters most.
+Every model is frozen; `changed` returns a validated copy. Facts are defined in understanding.py, actions and responses
+in actions.py; this module exports them as well, so that users need one import.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-Text = Annotated[str, Field(min_length=1)]
+from runtime.context.actions import ActionDef, ActionRecord, ActionResult, ActionsSpec, AgentResponse, BlockedAction
+from runtime.context.fields import (
+    MAX_ITEMS,
+    MAX_SOURCE_CHARS,
+    DomainContext,
+    Frozen,
+    LineNumber,
+    Lines,
+    Name,
+    Names,
+    NonNegative,
+    Statement,
+    Text,
+    UtcTime,
+)
+from runtime.context.understanding import Fact, FactCategory, Understanding
 
+__all__ = [
+    "ActionDef",
+    "ActionRecord",
+    "ActionResult",
+    "ActionsSpec",
+    "AgentContext",
+    "AgentResponse",
+    "Analysis",
+    "BlockedAction",
+    "ExtractionSuggestion",
+    "Fact",
+    "FactCategory",
+    "PhaseState",
+    "StateSpec",
+    "TaskSpec",
+    "Understanding",
+    "VerificationState",
+    "ViolationSpec",
+]
 
-class FactCategory(StrEnum):
-    """Classifies facts by the kind of conclusion."""
-
-    CODE_STRUCTURE = "code_structure"
-    INFERENCE = "inference"
-    PATTERN = "pattern"
-    VERIFICATION = "verification"
-    ERROR = "error"
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Fact(_Frozen):
-    """States one conclusion.
-
-    `source` is "tool:rule"; `step` counts from 0; `supersedes` names the fact that it replaces.
-    """
-
-    id: Text
-    category: FactCategory
-    statement: Text
-    confidence: float = Field(ge=0, le=1)
-    source: Text
-    step: int = Field(default=0, ge=0)
-    supersedes: str | None = None
-
-    @field_validator("confidence")
-    @classmethod
-    def _rounded(cls, value: float) -> float:
-        return round(value, 2)
-
-
-class Excerpt(_Frozen):
-    """Quotes lines of a file verbatim; `fact` is the fact that they support."""
-
-    place: Text
-    text: str
-    fact: str | None = None
+MAX_RECENT_ACTIONS = 5
 
 
-class Understanding(_Frozen):
-    """Holds all facts in order, and knows which of them were superseded."""
+class TaskSpec(Frozen):
+    """Specifies a task: made once at its beginning, never changed."""
 
-    facts: tuple[Fact, ...] = ()
+    task_id: Name
+    task_type: Name
+    goal: Statement
+    success_criteria: Lines
+    constraints: Lines = ()
+    created_at: UtcTime
+
+
+class ViolationSpec(Frozen):
+    """Specifies a conformance violation; `line_number` counts from 1."""
+
+    violation_id: Name
+    check_id: Name
+    file_path: Name
+    line_number: LineNumber | None = None
+    severity: Name = "warning"
+    message: Text = ""
+    fix_hint: Text | None = None
+    test_path: Name | None = None
+
+
+class VerificationState(Frozen):
+    """Holds the last outcome of checks and tests; ready only if no check fails and the tests pass."""
+
+    checks_passing: NonNegative = 0
+    checks_failing: NonNegative = 0
+    tests_passing: bool = False
+    ready_for_completion: bool = False
+    last_check_time: UtcTime | None = None
 
     @model_validator(mode="after")
-    def _named_once(self) -> Understanding:
-        names = [fact.id for fact in self.facts]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"facts must have ids of their own; {', '.join(twice)} occur twice")
+    def _ready_only_when_all_pass(self) -> Self:
+        if self.ready_for_completion and (self.checks_failing or not self.tests_passing):
+            raise ValueError(
+                f"cannot be ready for completion with {self.checks_failing} failing checks"
+                f" and tests_passing {self.tests_passing}"
+            )
         return self
 
-    @property
-    def superseded(self) -> frozenset[str]:
-        """Ids of facts that a later one supersedes."""
-        return frozenset(fact.supersedes for fact in self.facts if fact.supersedes is not None)
 
-    @property
-    def active(self) -> tuple[Fact, ...]:
-        """The facts that still hold."""
-        return tuple(fact for fact in self.facts if fact.id not in self.superseded)
+class PhaseState(Frozen):
+    """Holds the current phase and the phases left before it, oldest first."""
 
-    def of(self, category: FactCategory) -> tuple[Fact, ...]:
-        """Return the active facts of a category."""
-        return tuple(fact for fact in self.active if fact.category is category)
-
-    def above(self, confidence: float) -> tuple[Fact, ...]:
-        """Return the active facts of at least that confidence."""
-        return tuple(fact for fact in self.active if fact.confidence >= confidence)
+    current_phase: Name = "init"
+    steps_in_phase: NonNegative = 0
+    phase_history: Names = ()
+    blocked_reason: Text | None = None
 
 
-class AgentContext(_Frozen):
-    """Holds an agent's context: task and goals, facts, the excerpts that support them, and recent history."""
+class StateSpec(Frozen):
+    """Holds the progress of a task; `files_modified` are the files that differ from the baseline."""
 
-    agent: Text
-    task: Text
-    goals: tuple[Text, ...] = ()
+    current_step: NonNegative = 0
+    phase: PhaseState = PhaseState()
+    verification: VerificationState = VerificationState()
     understanding: Understanding = Understanding()
-    excerpts: tuple[Excerpt, ...] = ()
-    recent: tuple[Text, ...] = ()
+    recent_actions: tuple[ActionRecord, ...] = Field(default=(), max_length=MAX_RECENT_ACTIONS)
+    files_modified: Names = ()
+    last_updated: UtcTime | None = None
+    error: Text | None = None
+
+    def with_action(self, record: ActionRecord) -> StateSpec:
+        """Return the state with the action as its most recent one."""
+        return self.changed(recent_actions=(*self.recent_actions, record)[-MAX_RECENT_ACTIONS:])
+
+
+class ExtractionSuggestion(Frozen):
+    """Suggests lines to extract to a function; both lines count from 1, the last is included."""
+
+    start_line: LineNumber
+    end_line: LineNumber
+    suggested_name: Name
+    reason: Statement
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.end_line < self.start_line:
+            raise ValueError(f"ends at line {self.end_line}, before it starts at line {self.start_line}")
+        return self
+
+
+class Analysis(Frozen):
+    """Holds what was computed before the first step; `function_lines` are the first and the last line, from 1."""
+
+    violating_function: Name | None = None
+    function_lines: tuple[LineNumber, LineNumber] | None = None
+    function_source: str | None = Field(default=None, max_length=MAX_SOURCE_CHARS)
+    extraction_suggestions: tuple[ExtractionSuggestion, ...] = Field(default=(), max_length=MAX_ITEMS)
+
+
+class AgentContext(Frozen):
+    """Holds the whole context of one step; `yaml_context.py` writes it for a language model."""
+
+    task: TaskSpec
+    state: StateSpec
+    actions: ActionsSpec
+    domain_context: DomainContext = Field(default_factory=dict)
+    precomputed: Analysis = Analysis()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
 from runtime.codebase.semantics.packing import Integers, unpack_parts
-from runtime.codebase.semantics.vector_cache import VectorCache
+from runtime.codebase.semantics.vector_cache import Packed, VectorCache
 
 # Multiplied at once: 8192 rows as float32 are 13 MB.
 _ROWS_AT_ONCE = 8_192
@@ -27,15 +27,38 @@ class Near(NamedTuple):
     cosine: float
 
 
+class VectorCount(NamedTuple):
+    """Counts the pieces of an index: those whose vector counts or that can get none, and all."""
+
+    ready: int
+    pieces: int
+
+    @property
+    def share(self) -> float:
+        """The share of the pieces that are ready, 0 to 1; 1 for an index without pieces."""
+        return self.ready / self.pieces if self.pieces else 1.0
+
+
 # The ids of passages are negative, so that all pieces have different ones.
 _PIECES = "SELECT id, file_id, key FROM chunks UNION ALL SELECT -id, file_id, key FROM passages"
+
+
+# Reads the id, the id of the file and the key of each vector of an index.
+PieceRows = Callable[[IndexReader], Sequence[tuple[Any, ...]]]
+
+
+def piece_rows(index: IndexReader) -> Sequence[tuple[Any, ...]]:
+    """Return a row for the first window of every piece."""
+    return index.rows(_PIECES)
 
 
 class PieceVectors:
     """Keeps what vectors there are up to date with an index and the cache; one object serves several threads."""
 
-    def __init__(self, cache: VectorCache) -> None:
+    def __init__(self, cache: VectorCache, rows: PieceRows = piece_rows) -> None:
+        """Create it without vectors. `rows`: the pieces; one of them may have several rows."""
         self._cache = cache
+        self._rows = rows
         self._guard = threading.Lock()
         self._generation: str | None = None
         self._last_id = 0
@@ -43,48 +66,66 @@ class PieceVectors:
         self._files: NDArray[np.int64] = np.zeros(0, np.int64)
         self._scales: NDArray[np.float32] = np.zeros(0, np.float32)
         self._numbers: Integers = np.zeros((0, DIMENSIONS), np.int8)
+        # The ids of the vectors, 0 for pieces without one.
+        self._added: NDArray[np.int64] = np.zeros(0, np.int64)
         self._missing: dict[bytes, list[int]] = {}
         # The cosines of the last question: its chunks and its passages are asked for one after the other.
         self._compared: tuple[tuple[str | None, int, bytes], Vectors] = ((None, 0, b""), np.zeros(0, np.float32))
 
-    def ready(self, index: IndexReader) -> float:
-        """Return the share of the pieces that have a vector or can get none, 0 to 1; 1 for an index without pieces."""
+    def counted(self, index: IndexReader, until: int | None = None) -> VectorCount:
+        """Count the pieces that have a vector or can get none, and all.
+
+        `until`: the id of the last vector that counts.
+        """
         with self._guard:
             self._update(index)
-            missing = sum(map(len, self._missing.values()))
-            return 1 - missing / len(self._ids) if len(self._ids) else 1.0
+            return VectorCount(int(np.count_nonzero(_usable(self._added, until))), len(self._ids))
 
     def nearest(
-        self, index: IndexReader, query: Vectors, limit: int, *, passages: bool, files: Sequence[int] | None = None
+        self,
+        index: IndexReader,
+        query: Vectors,
+        limit: int,
+        *,
+        passages: bool,
+        files: Sequence[int] | None = None,
+        until: int | None = None,
     ) -> list[Near]:
         """Return the passages, or the chunks, nearest to a vector, best first.
 
-        `files`: the ids of the files to look in, None for all.
+        `files`: the ids of the files to look in, None for all. `until`: the id of the last vector that counts.
         """
         with self._guard:
             self._update(index)
             ids, own_files, scales, numbers = self._ids, self._files, self._scales, self._numbers
+            added = self._added
             state = (self._generation, self._last_id, query.tobytes())
             known, cosines = self._compared
         if known != state:
             cosines = _cosines(numbers, scales, query)
             with self._guard:
                 self._compared = (state, cosines)
-        usable = (scales > 0) & ((ids < 0) == passages)
+        usable = (scales > 0) & ((ids < 0) == passages) & _usable(added, until)
         if files is not None:
             usable &= np.isin(own_files, np.asarray(files, np.int64))
         places = np.flatnonzero(usable)
         best = places[np.lexsort((ids[places], -cosines[places]))[:limit]]
         return [Near(abs(int(ids[place])), float(cosines[place])) for place in best]
 
-    def cosines(self, index: IndexReader, query: Vectors, chunk_ids: Sequence[int]) -> dict[int, float]:
+    def cosines(
+        self, index: IndexReader, query: Vectors, chunk_ids: Sequence[int], *, until: int | None = None
+    ) -> dict[int, float]:
         """Return the cosine of each chunk and a vector; chunks without a vector are left out."""
         with self._guard:
             self._update(index)
-            ids, scales, numbers = self._ids, self._scales, self._numbers
-        places = np.flatnonzero(np.isin(ids, np.asarray(chunk_ids, np.int64)) & (scales > 0))
+            ids, scales, numbers, added = self._ids, self._scales, self._numbers, self._added
+        wanted = np.isin(ids, np.asarray(chunk_ids, np.int64))
+        places = np.flatnonzero(wanted & (scales > 0) & _usable(added, until))
         found = (numbers[places].astype(np.float32) @ query) * scales[places]
-        return {int(ids[place]): float(cosine) for place, cosine in zip(places, found, strict=True)}
+        best: dict[int, float] = {}
+        for place, cosine in zip(places, found, strict=True):
+            best[int(ids[place])] = max(float(cosine), best.get(int(ids[place]), -1.0))
+        return best
 
     def _update(self, index: IndexReader) -> None:
         generation = index.generation()
@@ -103,25 +144,32 @@ class PieceVectors:
             self._add(found)
 
     def _begin(self, index: IndexReader, generation: str) -> None:
-        rows = index.rows(_PIECES)
+        rows = self._rows(index)
         self._generation = generation
         self._last_id = self._cache.newest_id()
         self._ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         self._files = np.fromiter((row[1] for row in rows), np.int64, len(rows))
         self._scales = np.zeros(len(rows), np.float32)
         self._numbers = np.zeros((len(rows), DIMENSIONS), np.int8)
+        self._added = np.zeros(len(rows), np.int64)
         self._missing = {}
         for place, (_, _, key) in enumerate(rows):
             self._missing.setdefault(key, []).append(place)
         self._add(self._cache.packed(list(self._missing)))
 
-    def _add(self, found: dict[bytes, bytes]) -> None:
+    def _add(self, found: dict[bytes, Packed]) -> None:
         for key in found.keys() & self._missing.keys():
-            scale, numbers = unpack_parts(found[key])
+            scale, numbers = unpack_parts(found[key].data)
             for place in self._missing.pop(key):
                 # The scale is set last: a search that has begun sees either no vector or all of it.
                 self._numbers[place] = numbers
+                self._added[place] = found[key].id
                 self._scales[place] = scale
+
+
+def _usable(added: NDArray[np.int64], until: int | None) -> NDArray[np.bool_]:
+    """Return where there is a vector, of those added no later than the one of an id if one is given."""
+    return added > 0 if until is None else (added > 0) & (added <= until)
 
 
 def _cosines(numbers: Integers, scales: NDArray[np.float32], query: Vectors) -> Vectors:

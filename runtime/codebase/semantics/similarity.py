@@ -53,6 +53,22 @@ class Semantics(Protocol):
         """Return the share of the pieces of an index that have a vector or can get none, 0 to 1."""
         ...
 
+    def counted(self, index: IndexReader) -> tuple[int, int]:
+        """Count the pieces of an index that have a vector or can get none, and all."""
+        ...
+
+    def fix(self, index: IndexReader, query: str) -> int:
+        """Return what a run passes to `as_of` throughout: 0 if nothing can be compared with a question now."""
+        ...
+
+    def as_of(self, last_vector: int) -> Semantics:
+        """Return a view in which the vectors up to the one of an id count, and no others; 0: none."""
+        ...
+
+    def with_windows(self) -> Semantics:
+        """Return a view in which the best of all windows of a chunk counts, as far as they are embedded."""
+        ...
+
     def close(self) -> None:
         """Release the file of the vectors, which stay."""
         ...

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.semantics.embedding import Vectors
+from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors
+from runtime.codebase.semantics.further_windows import window_rows
 from runtime.codebase.semantics.packing import as_kept
-from runtime.codebase.semantics.piece_vectors import Near, PieceVectors
+from runtime.codebase.semantics.piece_vectors import Near, PieceVectors, VectorCount
 from runtime.codebase.semantics.vector_cache import VectorCache
 
 log = logging.getLogger(__name__)
@@ -21,6 +23,10 @@ MAX_IN_MEMORY = 20_000
 MAX_INDEXES = 4
 # The vector of a question takes some milliseconds; more only while the process that embeds is starting.
 PATIENCE_S = 1.0
+# Once for a run, which then goes by words alone.
+STARTING_PATIENCE_S = 2.0
+# Of a run that was promised meaning: only a loaded machine takes longer than milliseconds.
+PROMISED_PATIENCE_S = 5.0
 WAITING_PATIENCE_S = 300.0
 
 # Embeds texts within a number of seconds, one row each.
@@ -36,6 +42,27 @@ class VectorSemantics:
         self._guard = threading.Lock()
         self._known: OrderedDict[bytes, Vectors] = OrderedDict()
         self._of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
+        self._windows_of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
+        self._until: int | None = None
+        self._by_windows = False
+
+    def as_of(self, last_vector: int) -> VectorSemantics:
+        """Return a view in which the vectors up to the one of an id count, and no others; 0: none."""
+        view = copy.copy(self)
+        view._until = last_vector
+        return view
+
+    def with_windows(self) -> VectorSemantics:
+        """Return a view in which the best of all windows of a chunk counts, as far as they are embedded."""
+        view = copy.copy(self)
+        view._by_windows = True
+        return view
+
+    def fix(self, index: IndexReader, query: str) -> int:
+        """Return what a run passes to `as_of` throughout: 0 if nothing can be compared with a question now."""
+        newest = self._cache.newest_id()
+        is_any = self._vectors_of(index).counted(index, newest).ready > 0
+        return newest if is_any and self._query_vector(query, STARTING_PATIENCE_S) is not None else 0
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float | None] | None:
         """Return the cosine of the query and each text, -1 to 1, None for a text without a vector.
@@ -45,7 +72,7 @@ class VectorSemantics:
         if not texts:
             return []
         wanted = {piece_key(text): text for text in texts}
-        vectors = self._find(list(wanted))
+        vectors = self._find(list(wanted)) if self._until is None else self._cache.get(list(wanted), until=self._until)
         missing = {key: text for key, text in wanted.items() if key not in vectors}
         if missing and wait:
             made = self._made(missing, WAITING_PATIENCE_S)
@@ -54,7 +81,7 @@ class VectorSemantics:
             vectors |= made
         elif missing:
             self._cache.want_first(missing)
-        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S) if vectors else None
+        at = self._query_vector(query, self._patience_s(wait)) if vectors else None
         if at is None:
             return None
         found = [vectors.get(piece_key(text)) for text in texts]
@@ -76,33 +103,58 @@ class VectorSemantics:
         the ids of the files to look in. With `wait`, a slow embedder is waited for, not the vectors of all pieces.
         """
         vectors = self._vectors_of(index)
-        if not vectors.ready(index):
+        if not vectors.counted(index, self._until).share:
             return None
-        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
-        return None if at is None else vectors.nearest(index, at, limit, passages=passages, files=files)
+        at = self._query_vector(query, self._patience_s(wait))
+        if at is None:
+            return None
+        found = vectors.nearest(index, at, limit, passages=passages, files=files, until=self._until)
+        if passages or not self._by_windows:
+            return found
+        # A chunk may be found by each of its windows.
+        most = limit * MAX_WINDOWS
+        further = self._further(index).nearest(index, at, most, passages=False, files=files, until=self._until)
+        return best_of((*found, *further))[:limit]
 
     def cosines(
         self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
     ) -> dict[int, float] | None:
         """Return the cosine of a query and each of the chunks that have a vector; None if embedding fails."""
-        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
-        return None if at is None else self._vectors_of(index).cosines(index, at, chunk_ids)
+        if self._until == 0:
+            return None
+        at = self._query_vector(query, self._patience_s(wait))
+        if at is None:
+            return None
+        found = self._vectors_of(index).cosines(index, at, chunk_ids, until=self._until)
+        if not self._by_windows:
+            return found
+        further = self._further(index).cosines(index, at, chunk_ids, until=self._until)
+        return {number: max(cosine, further.get(number, cosine)) for number, cosine in found.items()}
+
+    def counted(self, index: IndexReader) -> VectorCount:
+        """Count the pieces of an index that have a vector or can get none, and all."""
+        return self._vectors_of(index).counted(index, self._until)
 
     def ready(self, index: IndexReader) -> float:
         """Return the share of the pieces of an index that have a vector or can get none, 0 to 1."""
-        return self._vectors_of(index).ready(index)
+        return self.counted(index).share
 
     def close(self) -> None:
         """Close the cache file."""
         self._cache.close()
 
+    def _patience_s(self, wait: bool) -> float:
+        if wait:
+            return WAITING_PATIENCE_S
+        return PATIENCE_S if self._until is None else PROMISED_PATIENCE_S
+
     def _vectors_of(self, index: IndexReader) -> PieceVectors:
         with self._guard:
-            vectors = self._of_index.setdefault(index.path, PieceVectors(self._cache))
-            self._of_index.move_to_end(index.path)
-            while len(self._of_index) > MAX_INDEXES:
-                self._of_index.popitem(last=False)
-        return vectors
+            return _held(self._of_index, index, lambda: PieceVectors(self._cache))
+
+    def _further(self, index: IndexReader) -> PieceVectors:
+        with self._guard:
+            return _held(self._windows_of_index, index, lambda: PieceVectors(self._cache, window_rows))
 
     def _query_vector(self, query: str, patience_s: float) -> Vectors | None:
         key = piece_key(query)
@@ -135,3 +187,23 @@ class VectorSemantics:
             self._known.update(vectors)
             while len(self._known) > MAX_IN_MEMORY:
                 self._known.popitem(last=False)
+
+
+def _held(
+    of_index: OrderedDict[Path, PieceVectors], index: IndexReader, made: Callable[[], PieceVectors]
+) -> PieceVectors:
+    """Return the vectors of an index, made if they are not held; those of the index used longest ago go."""
+    if index.path not in of_index:
+        of_index[index.path] = made()
+    of_index.move_to_end(index.path)
+    while len(of_index) > MAX_INDEXES:
+        of_index.popitem(last=False)
+    return of_index[index.path]
+
+
+def best_of(found: Iterable[Near]) -> list[Near]:
+    """Return each piece once, with its best cosine, best first."""
+    best: dict[int, float] = {}
+    for piece in found:
+        best[piece.id] = max(piece.cosine, best.get(piece.id, piece.cosine))
+    return [Near(number, cosine) for number, cosine in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]

@@ -21,13 +21,18 @@ from actors.capabilities.code_analysis.answers.confidence import (
     features_of,
     level,
 )
-from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_POINTS, answer_claims
+from actors.capabilities.code_analysis.answers.further_places import (
+    MAX_PER_POINT,
+    MAX_POINTS,
+    further_claims,
+    word_count,
+)
+from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.ranking.answer_order import (
     MAX_PER_FILE,
     Place,
-    first_of_each_part,
     in_answer_order,
 )
 from runtime.codebase.search.absence import Absence, Mention
@@ -80,19 +85,6 @@ def test_what_other_steps_found_is_no_place_of_an_answer() -> None:
     assert in_answer_order(facts) == []
 
 
-def test_each_part_of_a_question_has_its_best_place_in_the_order_of_the_parts() -> None:
-    facts = [
-        found("a.py", 1, 0.9),
-        found("b.py", 1, 0.5, "part", "part1"),
-        found("c.py", 1, 0.8, "part", "part0"),
-        found("d.py", 1, 0.9, "part", "part1"),
-    ]
-    ordered = in_answer_order(facts)
-    assert [place.fact.citation.file for place in first_of_each_part(facts, ordered)] == ["c.py", "d.py"]
-    claims = answer_claims(ordered, first_of_each_part(facts, ordered))
-    assert [claim.citations[0].file for claim in claims] == ["a.py", "c.py", "d.py", "b.py"]
-
-
 def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
     code = [found(f"{number}.py", 1, 1.0) for number in range(20)]
     said = Sentence("A sentence of the guide.", 2, 2, 0.5)
@@ -102,6 +94,42 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
     ]
     roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]))]
     assert roles == ["lead", *["said"] * MAX_DOCUMENTS, *["point"] * MAX_POINTS]
+
+
+def test_places_of_one_file_are_told_together_and_no_lines_twice() -> None:
+    facts = [found("a.py", 1, 1.0), found("b.py", 1, 0.9), found("c.py", 1, 0.8), found("b.py", 20, 0.7)]
+    facts += [found("d.py", 1, 0.6), found("e.py", 1, 0.5), found("c.py", 30, 0.4)]
+    claims = answer_claims(in_answer_order(facts))
+    assert [claim.citations[0].mark for claim in claims] == [
+        "[a.py:1-5]",
+        "[b.py:1-5]",
+        "[b.py:20-24]",
+        "[c.py:1-5]",
+        "[c.py:30-34]",
+        "[d.py:1-5]",
+    ]
+    again = further_claims(in_answer_order(facts), MAX_WORDS, [cited("a.py", 5, 9)])
+    assert [claim.citations[0].file for claim in again] == ["b.py", "b.py", "c.py", "c.py", "d.py"]
+
+
+@pytest.mark.parametrize("count", [MAX_PER_POINT - 1, MAX_PER_POINT, MAX_PER_POINT + 1])
+def test_at_most_three_places_of_a_file_are_told_besides_the_lead(count: int) -> None:
+    ranked = [Place(found("b.py", 10 * number + 1, 0.9), 0.9) for number in range(count)]
+    assert len(further_claims(ranked, 10 * MAX_WORDS)) == min(count, MAX_PER_POINT)
+
+
+@pytest.mark.parametrize(("more", "told"), [(-1, 0), (0, 1), (1, 1)])
+def test_a_further_place_is_told_if_its_words_are_left(more: int, told: int) -> None:
+    place = in_answer_order([found("a.py", 1, 1.0)])
+    (claim,) = further_claims(place, MAX_WORDS)
+    assert len(further_claims(place, word_count(claim) + more)) == told
+
+
+def test_the_lead_shows_its_code_also_where_its_sentence_stands_far_from_it() -> None:
+    said = Sentence("What it is all about.", 90, 91, 0.5)
+    (claim,) = answer_claims(places(1.0, said=said))
+    assert claim.code == "code 1"
+    assert [citation.mark for citation in claim.citations] == ["[0.py:1-5]", "[0.py:90-91]"]
 
 
 def test_code_that_only_repeats_the_quoted_sentence_is_not_shown() -> None:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from runtime.context.answer_context import AnswerContext, Excerpt
 from runtime.context.budget import CUT_ORDER, Budget, estimated_tokens, fit_context
-from runtime.context.models import AgentContext, Excerpt, Fact, FactCategory, Understanding
+from runtime.context.models import Fact, FactCategory, Understanding
 
 
 def fact(name: str, statement: str = "x" * 40, **more: object) -> Fact:
@@ -18,9 +19,9 @@ def fact(name: str, statement: str = "x" * 40, **more: object) -> Fact:
     return Fact.model_validate({"id": name, "statement": statement, **usual, **more})
 
 
-def context(facts: int = 0, excerpts: int = 0, recent: int = 0) -> AgentContext:
+def context(facts: int = 0, excerpts: int = 0, recent: int = 0) -> AnswerContext:
     """Each item has ten tokens."""
-    return AgentContext(
+    return AnswerContext(
         agent="synthesizer",
         task="t" * 40,
         goals=("g" * 40,),

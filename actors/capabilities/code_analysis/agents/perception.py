@@ -30,10 +30,11 @@ MAX_WORD_CHARS = 400
 
 async def perceive(context: StageContext, view: StageView) -> StageResult:
     """Normalise the question, refresh the index unless the entry point has, and load the session's earlier turns."""
-    repository = view.metadata.get("repository")
+    repository: dict[str, Any] | None = view.metadata.get("repository")
     if repository is None:
         repository = await context.queries.query("index.refresh", {"root": view.metadata["repo"]}, INDEX_TIMEOUT_S)
     question = normalise(_about_code(context, repository, view.raw_input))
+    repository = await _with_fixed_vectors(context, repository, question)
     recalled = await recall.recall_session(context, view.session_id)
     limit_tokens = view.context_bounds.get("max_session_context_tokens", MAX_SESSION_TOKENS)
     turns = recall.within_tokens(msgspec.convert(recalled["turns"], list[SessionTurn]), limit_tokens)
@@ -47,6 +48,13 @@ async def perceive(context: StageContext, view: StageView) -> StageResult:
         traversal_state=state,
     )
     return StageResult(written(output))
+
+
+async def _with_fixed_vectors(context: StageContext, repository: dict[str, Any], question: str) -> dict[str, Any]:
+    if context.services is None:
+        return repository
+    fixed: dict[str, Any] = await context.run_blocking(context.services.with_fixed_vectors, repository, question)
+    return fixed
 
 
 async def _persistent(

@@ -5,6 +5,7 @@ Nothing enters here that is not a claim, but the headings and the sentences that
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -159,6 +160,7 @@ def compose(
     *,
     is_found: bool = True,
     confidence: float | None = None,
+    unanswered: Sequence[str] = (),
     absence: Absence | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
@@ -166,7 +168,7 @@ def compose(
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
     Unless it `is_found`, the claims are listed as likely places (`as_likely`). `absence`: what of the question occurs
-    nowhere. A `confidence` that is not high is told.
+    nowhere. A `confidence` that is not high is told, and so are the `unanswered` parts of a question.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -192,7 +194,12 @@ def compose(
         parts.append(_NO_ORIGIN)
     if claims:
         parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
+        parts += _without_answer(unanswered)
     return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+
+
+def _without_answer(unanswered: Sequence[str]) -> list[str]:
+    return [plain(f"I did not find an answer to «{text.rstrip(' ?.!')}».") for text in unanswered]
 
 
 def as_likely(findings: Sequence[Finding]) -> list[Finding]:
@@ -276,8 +283,15 @@ def _counted(heading: str, claims: Sequence[Claim]) -> str:
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
     if role in {"lead", "said", "code", "module", "caveat", "aside", "only_aside"}:
         return "\n\n".join(render(claim) for claim in claims)
-    lines = "\n".join(f"- {render(claim)}" for claim in claims)
+    told = _by_file(claims) if role == "point" else list(map(render, claims))
+    lines = "\n".join(f"- {text}" for text in told)
     return f"{heading}\n\n{lines}" if heading else lines
+
+
+def _by_file(claims: Sequence[Claim]) -> list[str]:
+    """Return the further places as texts, neighbours in one file as one."""
+    files = itertools.groupby(claims, key=lambda claim: claim.citations[0].file if claim.citations else "")
+    return ["; ".join(map(render, of_file)) for _, of_file in files]
 
 
 def _each_once(claims: list[Claim]) -> list[Claim]:

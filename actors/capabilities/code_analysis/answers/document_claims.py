@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 
-MAX_SAID = 2
+MAX_SAID = 1
 MAX_SAID_CHARS = 400
 # A passage must score this much, and this share of the best one.
 LEAST_SCORE, LEAST_SHARE = 0.3, 0.85
@@ -19,7 +19,7 @@ DOCUMENTS = frozenset({"document", "help", "changelog"})
 
 
 def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Claim]:
-    """Return claims about the passages of documents that speak most of a question, best first, at most two."""
+    """Return claims about the passages of documents that speak most of a question, best first, at most one."""
     best: dict[tuple[str, int, int], Fact] = {}
     for fact in facts:
         if fact.kind == "passage" and fact.symbol_kind in DOCUMENTS and len(fact.text) <= MAX_SAID_CHARS:

@@ -13,9 +13,12 @@ import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
+from runtime.context.answer_context import AnswerContext, Excerpt
 from runtime.context.budget import Budget, Count, FittedContext, estimated_tokens, fit_context
-from runtime.context.models import AgentContext, Excerpt, FactCategory, Understanding
+from runtime.context.fields import MAX_NAME_CHARS, MAX_STATEMENT_CHARS
 from runtime.context.models import Fact as Conclusion
+from runtime.context.models import FactCategory, Understanding
+from runtime.context.understanding import MAX_FACTS
 
 FACT_DOC_CHARS = 200
 # A passage is one or two sentences that answer, so it is shown whole.
@@ -74,8 +77,8 @@ def of_facts(
     """Build the context of an agent that reads facts, best first; ids are `f1`, `f2`, … in that order."""
     room = room or Room()
     budget = budget_of(agent, room.tokens)
-    named = [(f"f{number}", fact) for number, fact in enumerate(facts, 1)]
-    context = AgentContext(
+    named = [(f"f{number}", fact) for number, fact in enumerate(facts[:MAX_FACTS], 1)]
+    context = AnswerContext(
         agent=agent,
         task=task or "-",
         goals=tuple(goal for goal in goals if goal),
@@ -91,7 +94,7 @@ def of_lines(
 ) -> FittedContext:
     """Build the context of an agent that reads other agents' text, the most important lines first."""
     room = room or Room()
-    context = AgentContext(
+    context = AnswerContext(
         agent=agent,
         task=task or "-",
         goals=tuple(goal for goal in goals if goal),
@@ -105,9 +108,9 @@ def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
     return Conclusion(
         id=name,
         category=_CATEGORIES.get(fact.kind, FactCategory.CODE_STRUCTURE),
-        statement=_statement(fact),
+        statement=_statement(fact)[:MAX_STATEMENT_CHARS],
         confidence=_CONFIDENCE.get(fact.kind, _SURE),
-        source=f"{fact.step or 'tool'}:{fact.kind}",
+        source=f"{fact.step or 'tool'}:{fact.kind}"[:MAX_NAME_CHARS],
         step=round_number,
     )
 

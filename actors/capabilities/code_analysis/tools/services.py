@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.codebase.codebase import Codebase
+from runtime.codebase.codebase import Codebase, FixedVectors
 from runtime.codebase.files.walk import unmoved_root
 from runtime.codebase.semantics.similarity import open_semantics
 
@@ -43,8 +44,22 @@ class Services:
     def codebase(self, repository: Mapping[str, Any]) -> Codebase:
         """Return the codebase that perception prepared: `repository` has `root` and `index_path`.
 
-        RepositoryError if the root has become a link, which may lead anywhere.
+        With `vectors`, no others count. RepositoryError if the root has become a link, which may lead anywhere.
         """
+        codebase = self._opened(repository)
+        fixed = repository.get("vectors")
+        return codebase if fixed is None else codebase.comparing(msgspec.convert(fixed, FixedVectors))
+
+    def with_fixed_vectors(self, repository: Mapping[str, Any], question: str) -> dict[str, Any]:
+        """Return the repository with the vectors that there are now, for all stages of a run about a question.
+
+        Vectors made later would change the answer between two stages, or when one is repeated.
+        """
+        unfixed = {name: value for name, value in repository.items() if name != "vectors"}
+        fixed = self._opened(unfixed).fixed_vectors(question)
+        return unfixed if fixed is None else {**unfixed, "vectors": msgspec.to_builtins(fixed)}
+
+    def _opened(self, repository: Mapping[str, Any]) -> Codebase:
         unmoved_root(Path(str(repository["root"])))
         key = (str(repository["root"]), str(repository["index_path"]))
         with self._lock:
