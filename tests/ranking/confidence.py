@@ -80,32 +80,15 @@ def fit(answers: Sequence[Answered]) -> Weights:
     known = [one for one in answers if one.case.lead]
     helps = np.array([one.told.is_helpful for one in known], float)
     return {
-        "there": _logistic("there", _rows(answers, confidence.THERE), there, np.where(there, 1.0, rate)),
-        "helps": _logistic("helps", _rows(known, confidence.HELPS), helps, np.ones(len(known))),
+        "there": logistic(
+            _rows(answers, confidence.THERE), there, np.where(there, 1.0, rate), SHRINKAGE["there"]
+        ),
+        "helps": logistic(_rows(known, confidence.HELPS), helps, np.ones(len(known)), SHRINKAGE["helps"]),
     }
 
 
 def _rows(answers: Sequence[Answered], names: Sequence[str]) -> dict[str, Numbers]:
     return {name: np.array([one.features[name] for one in answers], float) for name in names}
-
-
-def _logistic(model: str, columns: Mapping[str, Numbers], wanted: Numbers, rates: Numbers) -> dict[str, float]:
-    """Return the weights of a logistic regression, shrunk in units of each feature's deviation; none below 0."""
-    names = list(columns)
-    rows = np.column_stack([columns[name] for name in names])
-    mean, deviation = rows.mean(0), rows.std(0) + 1e-9
-    scaled = np.column_stack([np.ones(len(rows)), (rows - mean) / deviation])
-    shrinkage = np.diag([1e-9, *[SHRINKAGE[model]] * len(names)])
-    weights = np.zeros(scaled.shape[1])
-    for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-scaled @ weights))
-        slope = scaled.T @ (rates * (wanted - chance)) - shrinkage @ weights
-        curve = (scaled * (rates * chance * (1 - chance))[:, None]).T @ scaled + shrinkage
-        weights += np.linalg.solve(curve, slope)
-        weights[1:] = np.maximum(weights[1:], 0.0)
-    own = weights[1:] / deviation
-    found = {"intercept": float(weights[0] - own @ mean), **dict(zip(names, map(float, own), strict=True))}
-    return {name: round(weight, DIGITS) for name, weight in found.items()}
 
 
 def held_out(answers: Sequence[Answered]) -> list[float]:

@@ -15,6 +15,7 @@ import msgspec
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.sentences import Sentence, best_quote, comment_lines
+from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 10
@@ -36,8 +37,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds the chosen lines of a place; line numbers are inclusive and count from 1 in the file.
 
     `shown_start` to `shown_end` lie within the span, `text` holds them, lines of code before comments and docstrings;
-    `quoted` are the numbers of the most telling lines, `quotes` those lines, stripped. Lines are verbatim, cut at 400
-    characters. `share`: the part of the question's weight that the span covers, 0
+    `quoted` are the numbers of the most telling lines, `quotes` those lines, stripped; of code, neither comments nor
+    imports nor bare signatures, so that there may be none. Lines are verbatim, cut at 400 characters. `share`: the part of the question's weight that the span covers, 0
     to 1. `said`: the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it.
     """
 
@@ -80,7 +81,8 @@ def excerpt_of(
     first, last = _window(of_code, weights, start, end + 1, MAX_SHOWN_LINES)
     first, last = _balanced(cut, first, last, start, end + 1, MAX_SHOWN_LINES)
     first, last = _without_blanks(cut, first, last)
-    quoted = _telling(cut, of_code, weights, start, end)
+    telling = [is_document or not (prose or says_nothing(line)) for line, prose in zip(cut, comment_lines(cut), strict=True)]
+    quoted = _telling(cut, of_code, weights, [place for place in range(start, end + 1) if telling[place]])
     covered = {term for found in words[start : end + 1] for term in found}
     whole = sum(weights.values())
     return Excerpt(
@@ -157,19 +159,19 @@ def _without_blanks(lines: Sequence[str], start: int, end: int) -> tuple[int, in
 
 
 def _telling(
-    lines: Sequence[str], words: Sequence[Sequence[str]], weights: Mapping[str, float], start: int, end: int
+    lines: Sequence[str], words: Sequence[Sequence[str]], weights: Mapping[str, float], places: Sequence[int]
 ) -> list[int]:
-    """Return the positions of the lines that together cover most of the question, in order, at most two."""
+    """Return those of the places whose lines together cover most of the question, in order, at most two."""
     chosen: list[int] = []
     covered: set[str] = set()
     for _ in range(MAX_QUOTED):
-        best = _best_line(lines, words, weights, range(start, end + 1), covered)
+        best = _best_line(lines, words, weights, places, covered)
         if best is None or best in chosen:
             break
         chosen.append(best)
         covered |= set(words[best])
     if not chosen:
-        chosen = [place for place in range(start, end + 1) if not _NO_CONTENT.match(lines[place])][:1]
+        chosen = [place for place in places if not _NO_CONTENT.match(lines[place])][:1]
     return sorted(chosen)
 
 
@@ -177,7 +179,7 @@ def _best_line(
     lines: Sequence[str],
     words: Sequence[Sequence[str]],
     weights: Mapping[str, float],
-    places: range,
+    places: Sequence[int],
     covered: Collection[str],
 ) -> int | None:
     gains = {place: sum(weights[term] for term in set(words[place]) - set(covered)) for place in places}

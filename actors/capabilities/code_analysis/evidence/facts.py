@@ -79,7 +79,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
     definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all.
-    `value`: what a name is by default, and how that is proven.
+    `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
+    in meaning; None without vectors.
     """
 
     kind: FactKind
@@ -107,6 +108,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     excerpt: Excerpt | None = None
     of: int = 0
     value: ValueNote | None = None
+    cosine: float | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -215,6 +217,7 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             count=result.data.get("definitions", 0) if row["source"] == "symbol" else 0,
             branch=tuple(row.get("branch") or ()),
             excerpt=msgspec.convert(row["excerpt"], Excerpt) if row.get("excerpt") else None,
+            cosine=row.get("cosine"),
         )
 
 
@@ -222,7 +225,7 @@ def _said(result: ToolResult) -> Iterator[Fact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
     rows, first = result.data.get("passages", ()), len(result.data["results"])
     for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
-        yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
+        yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], cosine=row.get("cosine"))
 
 
 def _aside(result: ToolResult) -> Iterator[Fact]:
