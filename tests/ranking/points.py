@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from actors.capabilities.code_analysis.answers.open_answer import MAX_POINTS
+from actors.capabilities.code_analysis.answers.further_places import MAX_POINTS
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking import worth_telling
 from actors.capabilities.code_analysis.ranking.answer_order import Place, in_answer_order
@@ -87,7 +87,7 @@ def judge(asked: Sequence[Asked], state: str) -> None:
             told = told_places(one)
             worth = worth_telling.worth_of(told, weights)
             behind = [(place, share) for place, share in zip(told, worth, strict=True) if not place.is_prose][1:]
-            kept = [place for place, share in behind if share >= worth_telling.ENOUGH]
+            kept = [place for place, share in behind if share >= worth_telling.ENOUGH[state]]
             for name, places in (("the first ones", [place for place, _ in behind]), ("worth telling", kept)):
                 found = tables[name].setdefault(repo, [0.0, 0.0])
                 found[0] += len(places[:MAX_POINTS])

@@ -30,8 +30,8 @@ _NAMED_HEAD = re.compile(
 # A function without a word for it: a name, its parameters, and the bracket of its body.
 _BRACED_HEAD = re.compile(
     rf"\s*{_MODIFIER}(?:[\w$<>\[\],.?*&:]{{1,80}}\s+){{0,4}}[\w$#~]+(?:<[^>]{{0,80}}>)?"
-    r"\([^()]{0,200}(?:\([^()]{0,80}\)[^()]{0,80}){0,4}\)\s*(?:(?:->|:)[^={;]{1,120}|throws\s[\w,. ]{1,120}|const|noexcept"
-    r"|override)?\s*\{\s*$"
+    r"\([^()]{0,200}(?:\([^()]{0,80}\)[^()]{0,80}){0,4}\)"
+    r"\s*(?:(?:->|:)[^={;]{1,120}|throws\s[\w,. ]{1,120}|const|noexcept|override)?\s*\{\s*$"
 )
 _STATEMENT = re.compile(
     r"\s*\}?\s*(?:else|if|for|foreach|while|switch|catch|return|with|match|loop|try|do|unless|elif|case|when|using|lock)\b"

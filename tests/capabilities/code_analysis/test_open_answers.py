@@ -16,12 +16,20 @@ from actors.capabilities.code_analysis.answers.confidence import (
     ENOUGH,
     FEATURES,
     HIGH,
+    LEAST_COMPARED,
     PIECES_OF_HALF,
     confidence_in,
     features_of,
+    features_of_meaning,
     level,
 )
-from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_POINTS, answer_claims
+from actors.capabilities.code_analysis.answers.further_places import (
+    MAX_PER_POINT,
+    MAX_POINTS,
+    further_claims,
+    word_count,
+)
+from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.ranking.answer_order import (
@@ -50,7 +58,8 @@ def found(file: str, start: int, score: float, purpose: Purpose = "answer", step
 
 
 def places(*scores: float, share: float = 0.5, said: Sentence | None = None) -> list[Place]:
-    facts = [found(f"{n}.py", 1, score, excerpt=excerpt(1, 5, share, said)) for n, score in enumerate(scores)]
+    more = {"excerpt": excerpt(1, 5, share, said), "docstring": said.text if said is not None else ""}
+    facts = [found(f"{n}.py", 1, score, **more) for n, score in enumerate(scores)]
     return in_answer_order(facts)
 
 
@@ -83,9 +92,9 @@ def test_what_other_steps_found_is_no_place_of_an_answer() -> None:
 def test_each_part_of_a_question_has_its_best_place_in_the_order_of_the_parts() -> None:
     facts = [
         found("a.py", 1, 0.9),
-        found("b.py", 1, 0.5, "part", "part1"),
-        found("c.py", 1, 0.8, "part", "part0"),
-        found("d.py", 1, 0.9, "part", "part1"),
+        found("b.py", 1, 0.85, "part", "part1"),
+        found("c.py", 1, 0.9, "part", "part0"),
+        found("d.py", 1, 0.95, "part", "part1"),
     ]
     ordered = in_answer_order(facts)
     assert [place.fact.citation.file for place in first_of_each_part(facts, ordered)] == ["c.py", "d.py"]
@@ -97,11 +106,49 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
     code = [found(f"{number}.py", 1, 1.0) for number in range(20)]
     said = Sentence("A sentence of the guide.", 2, 2, 0.5)
     guides = [
-        found(f"{n}.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said))
+        found(
+            f"{n}.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said), cosine=0.9
+        )
         for n in range(9)
     ]
     roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]))]
     assert roles == ["lead", *["said"] * MAX_DOCUMENTS, *["point"] * MAX_POINTS]
+
+
+def test_places_of_one_file_are_told_together_and_no_lines_twice() -> None:
+    facts = [found("a.py", 1, 1.0), found("b.py", 1, 0.99), found("c.py", 1, 0.98), found("b.py", 20, 0.97)]
+    facts += [found("d.py", 1, 0.96), found("e.py", 1, 0.95), found("c.py", 30, 0.94)]
+    claims = answer_claims(in_answer_order(facts))
+    assert [claim.citations[0].mark for claim in claims] == [
+        "[a.py:1-5]",
+        "[b.py:1-5]",
+        "[b.py:20-24]",
+        "[c.py:1-5]",
+        "[c.py:30-34]",
+        "[d.py:1-5]",
+    ]
+    again = further_claims(in_answer_order(facts), MAX_WORDS, [cited("a.py", 5, 9)])
+    assert [claim.citations[0].file for claim in again] == ["b.py", "b.py", "c.py", "c.py", "d.py"]
+
+
+@pytest.mark.parametrize("count", [MAX_PER_POINT - 1, MAX_PER_POINT, MAX_PER_POINT + 1])
+def test_at_most_three_places_of_a_file_are_told_besides_the_lead(count: int) -> None:
+    ranked = [Place(found("b.py", 10 * number + 1, 0.9), 0.9) for number in range(count)]
+    assert len(further_claims(ranked, 10 * MAX_WORDS)) == min(count, MAX_PER_POINT)
+
+
+@pytest.mark.parametrize(("more", "told"), [(-1, 0), (0, 1), (1, 1)])
+def test_a_further_place_is_told_if_its_words_are_left(more: int, told: int) -> None:
+    place = in_answer_order([found("a.py", 1, 1.0)])
+    (claim,) = further_claims(place, MAX_WORDS)
+    assert len(further_claims(place, word_count(claim) + more)) == told
+
+
+def test_the_lead_shows_its_code_also_where_its_sentence_stands_far_from_it() -> None:
+    said = Sentence("What it is all about.", 90, 91, 0.5)
+    (claim,) = answer_claims(places(1.0, said=said))
+    assert claim.code == "code 1"
+    assert [citation.mark for citation in claim.citations] == ["[0.py:1-5]", "[0.py:90-91]"]
 
 
 def test_code_that_only_repeats_the_quoted_sentence_is_not_shown() -> None:
@@ -130,7 +177,8 @@ def test_confidence_does_not_fall_with_any_feature(values: dict[str, float], nam
 def test_nothing_found_has_no_confidence_and_the_best_has_nearly_all() -> None:
     assert features_of([], None) == dict.fromkeys(FEATURES, 0.0)
     assert confidence_in(features_of([], Absence(("kafka",)))) == 0.0
-    assert HIGH < confidence_in(dict.fromkeys(FEATURES, 1.0)) <= 1.0
+    best = dict.fromkeys(FEATURES, 1.0)
+    assert ENOUGH < confidence_in(best) <= HIGH < confidence_in({**best, "near": 1.0, "apart": 1.0}) <= 1.0
 
 
 @given(features)
@@ -290,3 +338,32 @@ async def test_an_answer_that_was_not_found_is_not_remembered(relay: AnalysisHar
 async def test_the_relations_of_a_name_have_no_confidence(relay: AnalysisHarness) -> None:
     document = await relay.ask("Who calls `accept`?")
     assert (document["status"], "confidence" in document) == ("answered", False)
+
+
+@given(
+    st.lists(st.none() | st.floats(-1, 1), max_size=12),
+    st.none() | st.floats(0, 1),
+)
+def test_nearness_is_a_share_and_needs_enough_vectors(cosines: list[float | None], compared: float | None) -> None:
+    facts = [found(f"{number}.py", 1, 1.0, cosine=cosine) for number, cosine in enumerate(cosines)]
+    features = features_of_meaning(facts, compared)
+    is_enough = compared is not None and compared >= LEAST_COMPARED and any(one is not None for one in cosines)
+    assert bool(features) is is_enough
+    assert all(0 <= value <= 1 for value in features.values())
+
+
+@given(features, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_with_vectors_confidence_does_not_fall_with_nearness(
+    values: dict[str, float], near: float, more: float, apart: float
+) -> None:
+    known = {**values, "present": 1.0, "near": near, "apart": apart}
+    assert confidence_in(known) <= confidence_in({**known, "near": min(1.0, near + more)})
+
+
+def test_what_nothing_is_near_to_in_meaning_is_not_found_though_its_words_occur() -> None:
+    words = {"top_share": 0.6, "present": 1.0, "known": 1.0, "together": 0.5}
+    assert (
+        confidence_in({**words, "near": 0.2, "apart": 0.03})
+        < ENOUGH
+        < confidence_in({**words, "near": 0.55, "apart": 0.1})
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def test_what_is_shown_lies_in_the_span_and_the_span_in_the_lines(
     assert chosen.end_line - chosen.start_line < MAX_SPAN_LINES
     assert chosen.shown_end - chosen.shown_start < MAX_SHOWN_LINES
     assert chosen.text == "\n".join(lines[chosen.shown_start - first : chosen.shown_end - first + 1])
-    assert len(chosen.quoted) == len(chosen.quotes) <= MAX_QUOTED
+    assert len(chosen.quoted) == len(chosen.quotes) <= 2 * MAX_QUOTED
     assert all(chosen.start_line <= line <= chosen.end_line for line in chosen.quoted)
     assert chosen.quotes == tuple(lines[line - first].strip() for line in chosen.quoted)
     assert 0 <= chosen.share <= 1
@@ -77,7 +78,7 @@ def test_a_bracket_that_closes_an_earlier_block_closes_none_that_is_opened_later
 
 def test_a_statement_is_not_begun_in_its_middle() -> None:
     lines = [*["before()"] * 30, "value = (", "    one", "    .route())", *["after()"] * 30]
-    assert excerpt_of(lines, 1, weights_of("route")).text.startswith("    one\n    .route())")
+    assert excerpt_of(lines, 1, weights_of("route")).text == "value = (\n    one\n    .route())"
 
 
 def test_code_is_shown_rather_than_the_words_above_it() -> None:
@@ -91,3 +92,58 @@ def test_code_is_shown_rather_than_the_words_above_it() -> None:
 def test_words_are_shown_where_no_line_of_code_has_one() -> None:
     lines = ["def pick(rules):", '    """Route a request to a handler."""', "    return rules[0]"]
     assert "Route a request" in excerpt_of(lines, 1, weights_of("route request handler")).text
+
+
+@pytest.mark.parametrize(
+    ("begun", "outcome"),
+    [
+        (["    if route.late:"], "        raise TooLate(limit)"),
+        (["    if (route.late)", "    {"], "        throw late();"),
+        (["    for route in", "        routes:"], "        drop()"),
+        (["    case route"], "    when nil"),
+        (["    # The route decides."], "    return decide()"),
+        (["    send(route,"], "        late=True)"),
+    ],
+)
+def test_an_excerpt_does_not_end_ahead_of_what_its_last_line_begins(begun: list[str], outcome: str) -> None:
+    lines = [*["    before()"] * 30, *begun, outcome, *["    after()"] * 30]
+    assert outcome in excerpt_of(lines, 1, weights_of("route")).text.split("\n")
+
+
+def test_what_is_too_long_to_be_shown_whole_is_not_begun() -> None:
+    lines = ["route()", "other()", "if route:", *["    step("] * 60]
+    assert "if route:" not in excerpt_of(lines, 1, weights_of("route")).text
+
+
+def test_a_condition_is_quoted_with_its_outcome() -> None:
+    lines = ["def f(x):", "    if route.late:", "        raise TooLate", "    return x"]
+    assert excerpt_of(lines, 1, weights_of("route late")).quotes == ("if route.late:", "raise TooLate")
+
+
+@pytest.mark.parametrize(
+    "bare",
+    [
+        "import route",
+        "from net import route",
+        "use crate::route;",
+        "#include <route.h>",
+        "const route = require('route')",
+        "log.info('route')",
+        "logger.warning('route')",
+        "console.log(route)",
+        "@route",
+        "def route(request):",
+        "public static async Task Route(Request request)",
+        "pub(crate) fn route(request: Request) -> Route {",
+    ],
+)
+def test_imports_logging_and_bare_signatures_are_quoted_only_where_nothing_else_is(bare: str) -> None:
+    weights = weights_of("route request")
+    told = excerpt_of([bare, "", "answer = table[route]"], 1, weights)
+    assert "answer = table[route]" in told.quotes
+    assert bare not in told.quotes
+    assert excerpt_of([bare], 1, weights).quotes == (bare,)
+
+
+def test_a_signature_with_a_default_tells_something() -> None:
+    assert excerpt_of(["def f(route=5):", "    pass"], 1, weights_of("route")).quotes[0] == "def f(route=5):"

@@ -9,10 +9,11 @@ from actors.capabilities.code_analysis.answers.default_value import value_claims
 from actors.capabilities.code_analysis.answers.definition import definition
 from actors.capabilities.code_analysis.answers.document_claims import document_claims
 from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.further_places import word_count
 from actors.capabilities.code_analysis.answers.history import history, together
 from actors.capabilities.code_analysis.answers.listing import listing_claims
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
-from actors.capabilities.code_analysis.answers.open_answer import answer_claims
+from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.wording import module_claims
@@ -25,14 +26,10 @@ def answer(evidence: Evidence) -> list[Claim]:
     """Return claims about the values, places and passages that answer a question in words."""
     places = in_answer_order(evidence.facts)
     values = value_claims(evidence.facts)
-    claims = answer_claims(places, first_of_each_part(evidence.facts, places))
-    asides = aside_claims(evidence.facts)
-    if not claims:
-        return [*values, *document_claims(evidence.facts, "lead"), *asides]
-    lead, *others = claims
-    said = document_claims(evidence.facts)
-    # Passages are chosen sentence by sentence; sections that the search for code found are quoted in their absence.
-    return [*values, lead, *said, *(claim for claim in others if claim.role != "said" or not said), *asides]
+    said, asides = document_claims(evidence.facts), aside_claims(evidence.facts)
+    left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
+    claims = answer_claims(places, first_of_each_part(evidence.facts, places), said, left_words=left_words)
+    return [*values, *(claims or document_claims(evidence.facts, "lead")), *asides]
 
 
 def listing(evidence: Evidence) -> list[Claim]:

@@ -12,15 +12,15 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, 
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.worth_telling import near_passages
 
-MAX_SAID = 2
+MAX_SAID = 1
 MAX_SAID_CHARS = 400
-# Words alone tell little of what answers: without meaning one passage is quoted, and only one that scores so much.
+# Words alone tell little of what answers: without meaning, only a passage that scores so much is quoted.
 LEAST_SCORE = 0.6
 DOCUMENTS = frozenset({"document", "help", "changelog"})
 
 
 def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Claim]:
-    """Return claims about the passages of documents that are nearest to a question, best first, at most two."""
+    """Return claims about the passages of documents that are nearest to a question, best first, at most one."""
     best: dict[tuple[str, int, int], Fact] = {}
     for fact in facts:
         if fact.kind == "passage" and fact.symbol_kind in DOCUMENTS and len(fact.text) <= MAX_SAID_CHARS:
@@ -28,7 +28,7 @@ def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Cla
             best[fact.place] = fact if known is None or fact.score > known.score else known
     near = near_passages(list(best.values()))
     if near is None:
-        near = [fact for fact in sorted(best.values(), key=lambda fact: (-fact.score, *fact.place))[:1]]
+        near = sorted(best.values(), key=lambda fact: (-fact.score, *fact.place))
         near = [fact for fact in near if fact.score >= LEAST_SCORE]
     return [_claim(fact, role) for fact in near[:MAX_SAID]]
 

@@ -225,7 +225,9 @@ def _said(result: ToolResult) -> Iterator[Fact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
     rows, first = result.data.get("passages", ()), len(result.data["results"])
     for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
-        yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], cosine=row.get("cosine"))
+        yield Fact(
+            "passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], cosine=row.get("cosine")
+        )
 
 
 def _aside(result: ToolResult) -> Iterator[Fact]:

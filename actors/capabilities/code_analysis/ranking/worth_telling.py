@@ -17,8 +17,8 @@ from pathlib import Path
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 
-# A further place that is needed with less than this probability is not told.
-ENOUGH = 0.1
+# A further place that is needed with less than this probability is not told, by words alone and with vectors.
+ENOUGH: Mapping[str, float] = {"words": 0.06, "vectors": 0.08}
 # The least cosine of the question and a document's passage, and the share of the best one's, to quote it.
 LEAST_COSINE, COSINE_SHARE = 0.45, 0.85
 LEAST_SCORE = 1e-3
@@ -61,7 +61,8 @@ def worth_of(places: Sequence[Place], weights: Weights | None = None) -> list[fl
 
 def worth_telling(places: Sequence[Place]) -> list[Place]:
     """Return the places, in answer order, that an answer needs with enough probability."""
-    return [place for place, worth in zip(places, worth_of(places), strict=True) if worth >= ENOUGH]
+    enough = ENOUGH[state_of(places)]
+    return [place for place, worth in zip(places, worth_of(places), strict=True) if worth >= enough]
 
 
 def near_passages(passages: Sequence[Fact]) -> list[Fact] | None:

@@ -1,0 +1,142 @@
+"""Words the places that an answer tells of besides its lead: few, and each with the lines that decide.
+
+Places of one file are told together, each with what its lines say and with its own marks. What is quoted stands in the
+lines behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.ranking.answer_order import Place
+from runtime.codebase.citation import Citation
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.sentences import Sentence, comment_lines
+from runtime.codebase.search.telling_lines import says_nothing
+
+MAX_POINTS = 3
+MAX_PER_POINT = 3
+# Beyond these, places have little to do with the question.
+MAX_CONSIDERED = 12
+MAX_QUOTE_CHARS = 140
+MAX_CITED_LINES = 25
+_COMMENT_MARKS = " \t/#*!-;"
+
+
+def further_claims(places: Sequence[Place], left_words: int, told: Sequence[Citation] = ()) -> list[Claim]:
+    """Return claims about places of at most three files, at most three of each, in at most so many words.
+
+    A place that does not fit is told in fewer words, or not at all, as is one of nothing but imports, signatures and
+    remarks; one whose lines are `told` already, not again.
+    Claims about the same file stand together.
+    """
+    claims: dict[str, list[Claim]] = {}
+    for place in places[:MAX_CONSIDERED]:
+        of_file = claims.get(place.fact.citation.file, [])
+        if len(of_file) == MAX_PER_POINT or (not of_file and len(claims) == MAX_POINTS):
+            continue
+        known = [*told, *(citation for claim in of_file for citation in claim.citations)]
+        worded = (_worded(place.fact, most) for most in (2, 1))
+        claim = next((claim for claim in worded if claim is not None and word_count(claim) <= left_words), None)
+        if claim is None or any(_overlap(one, other) for one in claim.citations for other in known):
+            continue
+        left_words -= word_count(claim)
+        claims[place.fact.citation.file] = [*of_file, claim]
+    return [claim for of_file in claims.values() for claim in of_file]
+
+
+def word_count(claim: Claim) -> int:
+    """Return how many words the text of a claim has."""
+    return len(claim.text.split())
+
+
+def excerpt_in(fact: Fact) -> Excerpt:
+    """Return the lines that were chosen of a place; it must have some."""
+    assert fact.excerpt is not None
+    return fact.excerpt
+
+
+def own_words(excerpt: Excerpt) -> Sentence | None:
+    """Return the sentence of a comment or docstring, where it says no less of the question than the lines of code."""
+    said = excerpt.said
+    return said if said is not None and 2 * said.share >= excerpt.share else None
+
+
+def cited_lines(fact: Fact, said: Sentence | None) -> tuple[Citation, ...]:
+    """Return the lines to cite: those of the excerpt and of the sentence, together if they are near enough."""
+    excerpt = excerpt_in(fact)
+    chosen = lines_of(fact, excerpt.start_line, excerpt.end_line)
+    if said is None or (excerpt.start_line <= said.start_line and said.end_line <= excerpt.end_line):
+        return (chosen,)
+    start, end = min(excerpt.start_line, said.start_line), max(excerpt.end_line, said.end_line)
+    if end - start < MAX_CITED_LINES:
+        return (lines_of(fact, start, end),)
+    return (chosen, lines_of(fact, said.start_line, said.end_line))
+
+
+def lines_of(fact: Fact, start: int, end: int) -> Citation:
+    """Return the citation of lines of a place, with one of them as its quote."""
+    chosen = excerpt_in(fact)
+    known = dict(zip(chosen.quoted, chosen.quotes, strict=True))
+    if chosen.said is not None:
+        known.setdefault(chosen.said.start_line, chosen.said.line)
+    quote = next((text for line, text in known.items() if start <= line <= end), "")
+    return msgspec.structs.replace(
+        fact.citation, start_line=start, end_line=end, quote=quote[:MAX_QUOTE_CHARS].rstrip()
+    )
+
+
+def named(fact: Fact) -> str:
+    """Return the name of a place as code, that of its file for one without a name."""
+    return code_span(fact.name or fact.citation.file)
+
+
+def quoted(text: str) -> str:
+    """Return a sentence between the marks of a quotation."""
+    return f"«{text}»"
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
+
+
+def _worded(fact: Fact, most: int) -> Claim | None:
+    """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither."""
+    excerpt = excerpt_in(fact)
+    said = own_words(excerpt)
+    bits, quotes = ([], []) if said is None else ([quoted(said.text)], [said.text])
+    for run in _telling(excerpt, said)[: most - len(bits)]:
+        bits.append(" ".join(code_span(_cut(line)) for line in run))
+        quotes += run
+    if not bits:
+        return None
+    text = f"{named(fact)}: {', '.join(bits)}"
+    return Claim("point", text, cited_lines(fact, said), subject=fact.name, quotes=tuple(quotes))
+
+
+def _telling(excerpt: Excerpt, said: Sentence | None) -> list[list[str]]:
+    """Return the telling lines that the sentence does not repeat; each with the line that goes on with it.
+
+    Remarks, imports and bare signatures tell nothing by themselves.
+    """
+    runs: list[list[str]] = []
+    last = 0
+    for number, line in zip(excerpt.quoted, excerpt.quotes, strict=True):
+        if said is not None and line.lstrip(_COMMENT_MARKS) in said.text:
+            continue
+        if says_nothing(line) or comment_lines([line])[0]:
+            continue
+        if runs and number == last + 1:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+        last = number
+    return runs
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_QUOTE_CHARS else text[: MAX_QUOTE_CHARS - 1] + "…"
