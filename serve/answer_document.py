@@ -12,8 +12,8 @@ import msgspec
 from runtime.agents.answer import Answer, answer_in
 from runtime.pipeline.config import Priority, RunMode
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
-from runtime.run.goals import RoundSummary
 from runtime.run.stage_view import handled_failures
+from serve.answer_explanation import attempts, explanation
 
 DOCUMENT_SCHEMA_VERSION = 1
 
@@ -100,6 +100,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if answer.parts:
+        document["parts"] = [_finding(item) for item in answer.parts]
     document |= {name: said for name, said in _trust(answer).items() if said is not None}
     document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     if answer.final_response and answer.citations is None:
@@ -120,8 +122,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
         document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
-        document["attempts"] = _attempts(envelope)
-        document["explanation"] = _explained(envelope)
+        document["attempts"] = attempts(envelope)
+        document["explanation"] = explanation(envelope, document["citations"])
     return document
 
 
@@ -210,41 +212,3 @@ def _is_took_over(record: object) -> bool:
     """Return True for {agent, hop, why}; an output of another capability may have anything under that key."""
     expected = {"agent": str, "hop": int, "why": str}
     return isinstance(record, dict) and {name: type(value) for name, value in record.items()} == expected
-
-
-def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
-    return [
-        {"round": done.number, "route": done.synthesis.get("route"), "steps": done.synthesis.get("attempts", {})}
-        for done in envelope.goals.finished_rounds
-    ]
-
-
-def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
-    """Return each pass: the plan and its feasibility, its steps and results, and the reason for the route taken."""
-    return [
-        {
-            "round": done.number,
-            "plan": done.synthesis.get("plan", {}),
-            "steps": done.synthesis.get("steps", []),
-            "satisfied_goals": list(done.satisfied),
-            "new_evidence": done.evidence,
-            "context": done.synthesis.get("context", {}),
-            "claims_dropped": _draft_of(done).get("dropped", {}),
-            "claims_struck": done.synthesis.get("struck") or [],
-            "route": done.synthesis.get("route"),
-            "because": done.synthesis.get("because"),
-        }
-        for done in envelope.goals.finished_rounds
-    ]
-
-
-def _draft_of(done: RoundSummary) -> dict[str, Any]:
-    draft = done.synthesis.get("draft")
-    return draft if isinstance(draft, dict) else {}
-
-
-def _explained(envelope: Envelope) -> dict[str, Any]:
-    intent = envelope.outputs.get("intent", {})
-    names = ("intent", "constraints", "confidence", "hint_used")
-    goals = [{"id": g.id, "text": g.text, "status": g.status, "priority": g.priority} for g in envelope.goals.goals]
-    return {"intent": {name: intent.get(name) for name in names}, "goals": goals, "rounds": _rounds(envelope)}

@@ -17,6 +17,7 @@ class Answer(msgspec.Struct, frozen=True):
     - `citations`: {file, start_line, end_line, symbol?, quote, why} of each place, most relevant first. A capability
       that cites leaves an empty list if it found nothing; one that does not cite has no such key.
     - `commits`: {sha, author, date, subject} of each commit that the answer mentions.
+    - `parts`: {text, status, confidence, citations} of each thing that was asked, in order.
     - `findings`: {goal, status, text, citations} of each goal. `files_examined`: paths.
     - `open_goals`: goals without an answer; without the key, those of the run that are not answered.
     - `confidence`: how far the answer can be trusted, 0 to 1.
@@ -30,6 +31,7 @@ class Answer(msgspec.Struct, frozen=True):
     citations: list[dict[str, Any]] | None = None
     commits: list[dict[str, Any]] = []
     findings: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     files_examined: list[str] = []
     open_goals: list[str] | None = None
     claims_dropped: dict[str, int] = {}
@@ -54,7 +56,8 @@ def answer_in(outputs: Mapping[str, dict[str, Any]], is_completed: bool = True) 
     having = [output for output in outputs.values() if output.get("final_response")]
     output = outputs.get(ANSWER_KEY) or (having[-1] if having else {})
     try:
-        for finding in msgspec.convert(output, Answer).findings:
+        answer = msgspec.convert(output, Answer)
+        for finding in (*answer.findings, *answer.parts):
             msgspec.convert(finding.get("citations", []), list[dict[str, Any]])
         # Through JSON: hooks may return bytes and the like, which doors cannot print.
         return msgspec.json.decode(msgspec.json.encode(output), type=Answer)

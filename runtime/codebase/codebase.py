@@ -52,6 +52,7 @@ from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.asked_values import AskedValue, asked_values
+from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -346,6 +347,10 @@ class Codebase:
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
         return rank_chunks(self.index, query, limit, scope=within, meaning=self._compared(query, wait=wait), join=join)
+
+    def explained_order(self, query: str) -> ExplainedOrder:
+        """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""
+        return explained_order(self.index, query, self._compared(query, wait=False))
 
     def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
         """Find passages of documents, documentation strings and comments that speak of a question, best first.

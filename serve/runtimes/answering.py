@@ -100,7 +100,7 @@ class RunHost(Protocol):
 
 def request_of(ask: Ask, repository: dict[str, Any] | None) -> Request:
     """Return the kernel's request for a question; `repository`: of an index that is up to date, None if none is yet."""
-    metadata: dict[str, Any] = {"repo": ask.repo}
+    metadata: dict[str, Any] = {"repo": ask.repo, **({"explain": True} if ask.explain else {})}
     if repository is not None:
         metadata["repository"] = repository
     metadata |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}

@@ -26,6 +26,8 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "usage": dict,
 }
 TRUST = {"status", "confidence"}
+# Only of answers that have them.
+SOMETIMES = {"id", "attempts", "failures", "meaning", "vectors", "parts"}
 USAGE = {"llm_calls", "tokens_in", "tokens_out", "tool_calls", "hops", "stages", "duration_ms"}
 
 _MARK = re.compile(r"\[([^\[\]\s:]+):(\d+)(?:-(\d+))?\]")
@@ -37,9 +39,8 @@ Place = tuple[str, int, int]
 def shape_faults(document: dict[str, Any]) -> list[str]:
     """Fields that the document lacks, has too many, or of the wrong type."""
     faults = [f"lacks {name}" for name in FIELDS if name not in document]
-    faults += [
-        f"has {name}" for name in document if name not in {*FIELDS, *TRUST, "id", "attempts", "failures", "meaning"}
-    ]
+    faults += [f"has {name}" for name in document if name not in {*FIELDS, *TRUST, *SOMETIMES}]
+    faults += [fault for part in document.get("parts", ()) for fault in part_faults(part, document)]
     if document.get("status") not in {None, "answered", "not_found"}:
         faults.append(f"status is {document['status']}")
     if not 0 <= document.get("confidence", 1) <= 1:
@@ -53,6 +54,16 @@ def shape_faults(document: dict[str, Any]) -> list[str]:
     if set(usage) != USAGE or not all(type(value) is int and value >= 0 for value in usage.values()):
         faults.append(f"usage is {usage}")
     return faults
+
+
+def part_faults(part: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    """What is wrong with one part of a question: every part cites what the answer does."""
+    if set(part) != {"text", "status", "confidence", "citations"}:
+        return [f"a part has {sorted(part)}"]
+    faults = [] if part["text"] in document["question"] else [f"nobody asked {part['text']!r}"]
+    if part["status"] not in {"answered", "not_found"} or (part["status"] == "answered" and not part["citations"]):
+        faults.append(f"part {part['text']!r} is {part['status']} with {len(part['citations'])} citations")
+    return faults + [f"a part cites {cited}" for cited in part["citations"] if cited not in document["citations"]]
 
 
 def citation_faults(citation: dict[str, Any], root: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tells lines of code that say something from those that only name or fetch: imports, exports and bare signatures.
+"""Tells lines of code that say something from imports, exports and bare signatures.
 
 A reader who asks how a thing is done learns nothing from the line that imports it, nor from a signature alone. The same
 few words begin such lines in most languages; a line that is not recognised counts as saying something.

@@ -33,6 +33,7 @@ class ReadCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start_line: Line | None = None
     end_line: Line | None = None
     max_lines: Annotated[int, msgspec.Meta(ge=1, le=2_000)] = 200
+    around: Line | None = None
 
 
 def read_code(
@@ -42,9 +43,11 @@ def read_code(
     start_line: int | None = None,
     end_line: int | None = None,
     max_lines: int = 200,
+    around: int | None = None,
 ) -> ToolResult:
     """Read lines `start_line` to `end_line` (inclusive; by default all) of a file or a symbol, at most `max_lines`.
 
+    Of more lines than that, the first are read; with `around`, those with that line in their middle.
     `data`: file, start_line, end_line (as returned), total_lines, language, symbol, text, asked_path. With both a path
     and a symbol, the symbol's definition in that file is preferred. Status `partial` and `truncated` if lines or ends
     of very long lines were left out; on failure `not_found`, `denied`, `empty` (no lines), `error` (no path or symbol)
@@ -58,16 +61,24 @@ def read_code(
             if found is None:
                 return log.result("not_found", {"symbol": symbol}, [], error=f"no symbol {symbol} in the index")
             first, last = found.start_line, found.end_line
-            return _read(codebase, found.file, start_line or first, end_line or last, limit, log, found, path)
+            wanted = (start_line or first, end_line or last)
+            return _read(codebase, found.file, wanted, around, limit, log, found, path)
         if not path:
             return log.result("error", {}, [], error="give a path or a symbol", at_fault="request")
         file = find_file(codebase, path, log)
         if file is None:
             return log.result("not_found", {"asked_path": path}, [], error=f"no file {path} in the repository")
-        return _read(codebase, file, start_line or 1, end_line, limit, log, None, path)
+        return _read(codebase, file, (start_line or 1, end_line), around, limit, log, None, path)
     except RepositoryError as error:
         status: ToolStatus = "denied" if is_denied(error) else "unsupported"
         return log.result(status, {"asked_path": path}, [], error=error.message)
+
+
+def _first_line(start: int, end: int, limit: int, around: int | None) -> int:
+    """Return the first of at most `limit` lines with `around` in their middle; of all if it is not one of them."""
+    if around is None or not start <= around <= end:
+        return start
+    return max(start, min(around - limit // 2, end - limit + 1))
 
 
 def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLog) -> SymbolRecord | None:
@@ -85,8 +96,8 @@ def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLo
 def _read(
     codebase: Codebase,
     file: str,
-    start: int,
-    end: int | None,
+    wanted: tuple[int, int | None],
+    around: int | None,
     limit: int,
     log: AttemptLog,
     symbol: SymbolRecord | None,
@@ -94,19 +105,20 @@ def _read(
 ) -> ToolResult:
     lines = codebase.source(file).lines
     total = len(lines)
-    start = max(1, start)
+    start, end = max(1, wanted[0]), wanted[1]
     wanted_end = total if end is None else min(end, total)
     name = symbol.qualified_name if symbol else None
     data = {"file": file, "asked_path": asked_path, "total_lines": total, "symbol": name}
     if start > wanted_end:
         error = f"{file} has {total} lines; lines {start} to {end if end is not None else total} are not among them"
         return log.result("empty" if total == 0 else "not_found", data, [], error=error)
-    last, text, cut = _text_of(lines, start, min(wanted_end, start + limit - 1))
-    telling = symbol.name_line if symbol else None
-    citation = cite(codebase, file, start, last, why="was read", symbol=name, telling_line=telling)
+    first = _first_line(start, wanted_end, limit, around)
+    last, text, cut = _text_of(lines, first, min(wanted_end, first + limit - 1))
+    telling = around if first > start else symbol.name_line if symbol else None
+    citation = cite(codebase, file, first, last, why="was read", symbol=name, telling_line=telling)
     known = codebase.file(file)
-    truncated = cut or last < wanted_end
-    data |= {"start_line": start, "end_line": last, "text": text, "language": known.language if known else None}
+    truncated = cut or first > start or last < wanted_end
+    data |= {"start_line": first, "end_line": last, "text": text, "language": known.language if known else None}
     return log.result("partial" if truncated else "ok", data, [citation] if citation else [], truncated=truncated)
 
 

@@ -44,6 +44,41 @@ async def told(relay: AnalysisHarness, critic: Any, synthesizer: Any = PAIR) -> 
     return await ModelDesk(relay, ScriptedModel([script])).ask(QUESTION, explain=True)
 
 
+QUESTIONS = ["Who weighs it?", "Which parcel is taken?"]
+OPEN = {**PAIR, "open_questions": QUESTIONS}
+
+
+@pytest.mark.parametrize(
+    ("answered", "left"),
+    [
+        ([], ["Who weighs it?", "Which parcel is taken?"]),
+        ([2], ["Who weighs it?"]),
+        ([2, 1, 2], []),
+        ([3], ["Who weighs it?", "Which parcel is taken?"]),
+    ],
+)
+async def test_the_judge_closes_open_questions_that_claims_answer(
+    relay: AnalysisHarness, answered: list[int], left: list[str]
+) -> None:
+    critic = {**verdicts((1, "supported"), (2, "supported")), "answered_questions": answered}
+    document = await told(relay, critic, OPEN)
+    assert [question for question in QUESTIONS if f"- {question}" in document["answer"]] == left
+    assert ("**Open**" in document["answer"]) is bool(left)
+
+
+async def test_a_judge_that_strikes_all_claims_closes_no_question(relay: AnalysisHarness) -> None:
+    critic = {**verdicts((1, "unsupported"), (2, "misread")), "answered_questions": [1, 2]}
+    document = await told(relay, critic, OPEN)
+    assert "Who weighs it?" in document["answer"]
+
+
+async def test_the_judge_sees_the_open_questions_by_number(relay: AnalysisHarness) -> None:
+    model = ScriptedModel([by_agent({**GOOD, "synthesizer": OPEN})])
+    await ModelDesk(relay, model).ask(QUESTION)
+    prompt = model.requests[-1].messages[1].content
+    assert "- open 1: Who weighs it?\n- open 2: Which parcel is taken?" in prompt
+
+
 async def test_the_judge_sees_every_claim_with_the_lines_that_it_cites_and_what_stands_around_them(
     relay: AnalysisHarness,
 ) -> None:

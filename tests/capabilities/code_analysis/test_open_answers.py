@@ -35,7 +35,6 @@ from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.ranking.answer_order import (
     MAX_PER_FILE,
     Place,
-    first_of_each_part,
     in_answer_order,
 )
 from runtime.codebase.search.absence import Absence, Mention
@@ -58,7 +57,7 @@ def found(file: str, start: int, score: float, purpose: Purpose = "answer", step
 
 
 def places(*scores: float, share: float = 0.5, said: Sentence | None = None) -> list[Place]:
-    more = {"excerpt": excerpt(1, 5, share, said), "docstring": said.text if said is not None else ""}
+    more: dict[str, Any] = {"excerpt": excerpt(1, 5, share, said), "docstring": said.text if said is not None else ""}
     facts = [found(f"{n}.py", 1, score, **more) for n, score in enumerate(scores)]
     return in_answer_order(facts)
 
@@ -87,19 +86,6 @@ def test_a_file_has_at_most_three_places(count: int) -> None:
 def test_what_other_steps_found_is_no_place_of_an_answer() -> None:
     facts = [found("a.py", 1, 1.0, "usage"), msgspec.structs.replace(found("b.py", 1, 1.0), kind="caller")]
     assert in_answer_order(facts) == []
-
-
-def test_each_part_of_a_question_has_its_best_place_in_the_order_of_the_parts() -> None:
-    facts = [
-        found("a.py", 1, 0.9),
-        found("b.py", 1, 0.85, "part", "part1"),
-        found("c.py", 1, 0.9, "part", "part0"),
-        found("d.py", 1, 0.95, "part", "part1"),
-    ]
-    ordered = in_answer_order(facts)
-    assert [place.fact.citation.file for place in first_of_each_part(facts, ordered)] == ["c.py", "d.py"]
-    claims = answer_claims(ordered, first_of_each_part(facts, ordered))
-    assert [claim.citations[0].file for claim in claims] == ["a.py", "c.py", "d.py", "b.py"]
 
 
 def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:

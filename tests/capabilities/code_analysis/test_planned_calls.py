@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.agents.found_places import found_places
+from actors.capabilities.code_analysis.agents.found_places import NEAR_LINES, USE_LINES, found_places
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.models.reading_order import in_reading_order
 from actors.capabilities.code_analysis.models.schemas import StepOption
@@ -106,14 +106,38 @@ def test_what_was_read_is_not_read_again_and_a_use_is_read_with_what_it_is_in() 
         Fact("definition", cited("a.py", 3, 4), name="part"),
         Fact("definition", cited("b.py", 1, 5), name="known"),
         Fact("caller", cited("b.py", 7), name="calls"),
-        Fact("caller", cited("b.py", 8), name="calls"),
+        Fact("caller", cited("b.py", 7 + NEAR_LINES - 1), name="calls"),
         Fact("importer", cited("c.py", 1)),
     ]
     already = [Fact("code", cited("b.py", 1, 5))]
     assert found_places(facts, already) == [
         {"path": "a.py", "start_line": 1, "end_line": 9},
-        {"path": "b.py", "symbol": "calls"},
+        {"path": "b.py", "symbol": "calls", "around": 7, "max_lines": USE_LINES},
     ]
+
+
+@pytest.mark.parametrize(("apart", "read"), [(NEAR_LINES - 1, 1), (NEAR_LINES, 2), (NEAR_LINES + 1, 2)])
+def test_uses_far_apart_in_one_long_definition_are_both_read(apart: int, read: int) -> None:
+    uses = [Fact("caller", cited("b.py", line), name="calls") for line in (500, 500 + apart)]
+    assert [place["around"] for place in found_places(uses, [])] == [500, 500 + apart][:read]
+
+
+async def test_a_use_far_down_in_a_long_definition_is_read_with_the_lines_around_it(tmp_path: Path) -> None:
+    long = "def outer():\n" + "".join(f"    step_{n} = {n}\n" for n in range(600)) + "    used()\n    return 1\n"
+    root = write_files(tmp_path / "repo", {"a.py": "def used():\n    return 0\n\n\n" + long})
+    desk = await AnalysisHarness.open(root, tmp_path / "state")
+    model = ScriptedModel(
+        [
+            by_agent(
+                {**GOOD, "intent": {**GOOD["intent"], "steps": [planned("explore_symbol_usage", "used", "definition")]}}
+            )
+        ]
+    )
+    await ModelDesk(desk, model).ask("Who calls `used`?")
+    shown = next(request.messages[-1].content for request in model.requests if agent_of(request) == "synthesizer")
+    assert "|     used()" in shown
+    assert "step_599 = 599" in shown
+    assert "step_300 = 300" not in shown
 
 
 def test_no_more_than_two_pieces_of_a_long_definition_are_read() -> None:

@@ -279,6 +279,30 @@ def test_reading_more_than_the_limit_is_cut_and_flagged(codebase: Codebase, limi
     assert (result.status, result.truncated, result.data["end_line"]) == (status, status == "partial", last)
 
 
+@pytest.mark.parametrize(
+    ("limit", "around", "lines"),
+    [
+        (3, 6, (5, 7)),
+        (3, 1, (1, 3)),
+        (3, 10, (8, 10)),
+        (4, 9, (7, 10)),
+        (9, 10, (2, 10)),
+        (10, 10, (1, 10)),
+        (11, 10, (1, 10)),
+        (3, 11, (1, 3)),
+        (3, None, (1, 3)),
+    ],
+)
+def test_of_more_lines_than_the_limit_those_around_a_line_are_read(
+    root: Path, opened: Callable[[Path], Codebase], limit: int, around: int | None, lines: tuple[int, int]
+) -> None:
+    write_files(root, {"a.py": "def f():\n" + "".join(f"    x{number} = 1\n" for number in range(2, 11))})
+    for path, symbol in (("a.py", None), (None, "f")):
+        result = read_code(opened(root), path, symbol, max_lines=limit, around=around)
+        assert (result.data["start_line"], result.data["end_line"]) == lines
+        assert result.truncated is (lines != (1, 10))
+
+
 def test_a_line_of_a_million_characters_is_cut(root: Path, opened: Callable[[Path], Codebase]) -> None:
     write_files(root, {"a.py": "x = '" + "y" * 900_000 + "'\n"})
     result = read_code(opened(root), "a.py")

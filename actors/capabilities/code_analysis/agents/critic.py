@@ -228,9 +228,11 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         context=execution.context,
         confidence=synthesis.confidence,
         confidence_features=synthesis.confidence_features,
+        parts=synthesis.parts,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
         struck=judged.struck,
         next_steps=judged.next_steps,
+        explained=execution.explained,
         draft=_draft(synthesis, judged, plan) if synthesis.is_by_model else msgspec.UNSET,
     )
 
@@ -238,7 +240,9 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
 def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput, plan: PlanOutput) -> ModelDraft:
     return ModelDraft(
         dropped=synthesis.claims_dropped or {},
-        open_questions=synthesis.open_questions,
+        open_questions=[
+            question for question in synthesis.open_questions if question not in (judged.closed_questions or ())
+        ],
         contradictions=synthesis.contradictions,
         seen=synthesis.seen or [],
         asked=[call_text(step) for step in plan.steps if not step.top_of],

@@ -15,6 +15,9 @@ _WITHIN = frozenset({"caller", "reference", "test"})
 
 # A long definition is found in pieces; its first ones leave room for other places.
 MAX_PIECES = 2
+# Of a definition in which a use stands, as many lines around it are read; uses no further apart are read together.
+USE_LINES = 80
+NEAR_LINES = USE_LINES // 2
 
 
 def found_places(facts: Sequence[Fact], already: Sequence[Fact]) -> list[dict[str, Any]]:
@@ -27,10 +30,21 @@ def found_places(facts: Sequence[Fact], already: Sequence[Fact]) -> list[dict[st
         if pieces[(name, file)] > MAX_PIECES:
             continue
         is_read = any(file == known and start <= first and last <= end for known, start, end in read)
-        if not is_read and arguments not in places:
+        if not is_read and not _is_beside(arguments, places):
             places.append(arguments)
             read.append((file, first, last))
     return places
+
+
+def _is_beside(arguments: dict[str, Any], places: Sequence[dict[str, Any]]) -> bool:
+    """Return True for a place that is read already, or a use near another one that is read in the same definition."""
+    around = arguments.get("around")
+    if around is None:
+        return arguments in places
+    of_same = [
+        place for place in places if place.get("symbol") == arguments["symbol"] and place["path"] == arguments["path"]
+    ]
+    return any(abs(place["around"] - around) < NEAR_LINES for place in of_same)
 
 
 def _places(facts: Sequence[Fact]) -> Iterator[tuple[str, str, int, int, dict[str, Any]]]:
@@ -40,4 +54,5 @@ def _places(facts: Sequence[Fact]) -> Iterator[tuple[str, str, int, int, dict[st
         if fact.kind in _WHOLE:
             yield fact.name, cited.file, cited.start_line, cited.end_line, lines
         elif fact.kind in _WITHIN and fact.name:
-            yield "", cited.file, cited.start_line, cited.end_line, {"path": cited.file, "symbol": fact.name}
+            use = {"path": cited.file, "symbol": fact.name, "around": cited.start_line, "max_lines": USE_LINES}
+            yield "", cited.file, cited.start_line, cited.end_line, use

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.agents.answer_parts import answer_parts, unanswered
 from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, shows_its_lines, tells_true_commits
 from actors.capabilities.code_analysis.agents.collected_claims import (
     Collected,
@@ -54,6 +55,8 @@ from actors.capabilities.code_analysis.handover.answer import (
     AnswerCommit,
     AnswerFinding,
     AnswerOutput,
+    AnswerPart,
+    LeftOutClaim,
 )
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_if_any
@@ -76,6 +79,7 @@ from runtime.run.stage_view import StageView
 log = logging.getLogger(__name__)
 
 TURN_ANSWER_CHARS = 600
+MAX_LEFT_OUT = 20
 
 Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
@@ -111,7 +115,7 @@ async def remember_all(
         return msgspec.structs.replace(answer, memory_updated=kept_turn, traversal_state_persisted=False)
     codebase = context.services.codebase(perceived.repository)
     collected = collected_claims(view)
-    held, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
+    held, _, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
     cited = {citation.place for citation in answer.citations}
     checked = [
         claim
@@ -173,7 +177,7 @@ async def assemble(
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
     codebase = context.services.codebase(perceived.repository)
     collected = collected_claims(view)
-    checked, dropped = await context.run_blocking(_checked, codebase, collected, check, check_commits)
+    checked, dropped, left_out = await context.run_blocking(_checked, codebase, collected, check, check_commits)
     if collected.unreadable:
         dropped["unreadable"] = collected.unreadable
     question = _question(view)
@@ -190,7 +194,8 @@ async def assemble(
         findings = as_likely(findings)
         citations = ranked_citations(findings)
     skipped = perceived.stats.skipped
-    answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, is_found=is_found)
+    parts = answer_parts(view, question, findings, collected, confidence, is_found=is_found)
+    answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, parts, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text, [c.file for c in citations])
@@ -201,6 +206,7 @@ async def assemble(
         final_response=with_note(answer, view.outputs, model_unused(view)),
         citations=read("integration", list(map(citation_document, citations)), list[AnswerCitation]),
         commits=read("integration", commits, list[AnswerCommit]),
+        parts=parts,
         findings=read("integration", [finding.as_document() for finding in findings], list[AnswerFinding]),
         files_examined=sorted({produced.file for produced in collected.ranges}),
         open_goals=[goal.text for goal in view.goals.unanswered],
@@ -210,6 +216,7 @@ async def assemble(
         ended_because=ended_because(view),
         bound=bound_reached(view),
         citations_dropped=dict(dropped),
+        claims_left_out=left_out[:MAX_LEFT_OUT] or msgspec.UNSET,
         claims_dropped=claims_dropped(view) or msgspec.UNSET,
         claims_struck=claims_struck(view) or msgspec.UNSET,
         model_unused=model_unused(view) or msgspec.UNSET,
@@ -241,6 +248,7 @@ def _composed(
     ended_by: str | None,
     collected: Collected,
     confidence: float | None,
+    parts: Sequence[AnswerPart],
     *,
     is_found: bool,
 ) -> str:
@@ -253,6 +261,7 @@ def _composed(
             *(question, findings, skipped, ended_by, remarks(view), reasons, failure),
             is_found=is_found,
             confidence=confidence,
+            unanswered=unanswered(parts) if is_found else (),
             absence=None if execution is None else execution.absence,
         )
     claims = in_order(findings)
@@ -287,13 +296,14 @@ def missing_reasons(view: StageView) -> dict[str, str]:
 
 def _checked(
     codebase: Codebase, collected: Collected, check: Check, check_commits: CommitCheck | None = None
-) -> tuple[dict[str, list[Claim]], Counter[str]]:
-    """Return the claims that hold, and count the dropped citations or claims by reason."""
+) -> tuple[dict[str, list[Claim]], Counter[str], list[LeftOutClaim]]:
+    """Return the claims that hold, count the dropped citations or claims by reason, and name those claims."""
     produced: dict[str, list[ProducedRange]] = {}
     for made in collected.ranges:
         produced.setdefault(made.file, []).append(made)
     kept: dict[str, list[Claim]] = {}
     dropped: Counter[str] = Counter()
+    left_out: list[LeftOutClaim] = []
     for goal, claims in collected.claims.items():
         for claim in claims:
             verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
@@ -310,9 +320,10 @@ def _checked(
                 bad = bad or ["no_citation"]
             if bad:
                 dropped.update(bad)
+                left_out.append(LeftOutClaim(claim.text, [citation.mark for citation in claim.citations], bad))
             else:
                 kept.setdefault(goal, []).append(claim)
-    return kept, dropped
+    return kept, dropped, left_out
 
 
 def _verdict(

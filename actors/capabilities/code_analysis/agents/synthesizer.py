@@ -18,6 +18,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     features_of_values,
 )
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
+from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.handover.execution import execution_of
@@ -25,7 +26,7 @@ from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.plan import plan_of
 from actors.capabilities.code_analysis.handover.reading import checked, written
-from actors.capabilities.code_analysis.handover.synthesis import PlaceNote, SynthesisOutput
+from actors.capabilities.code_analysis.handover.synthesis import PartNote, PlaceNote, SynthesisOutput
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
@@ -49,6 +50,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "facts": execution_of(view).facts,
             "absence": execution_of(view).absence,
             "meaning": execution_of(view).meaning,
+            "part_absences": execution_of(view).part_absences,
             "target_goals": plan_of(view).target_goals,
         }
     )
@@ -70,6 +72,10 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     if any(features.values()):
         features |= features_of_meaning(evidence.facts, given.facts.get("meaning"))
         features |= features_of_values(evidence.facts)
+    confidence = confidence_in(features) if features else None
+    absences = msgspec.convert(given.facts.get("part_absences", {}), dict[str, Absence])
+    is_in_words = "answer" in question.aspects
+    parts = trust_in_parts(question.text, in_answer_order(evidence.facts), absences, confidence) if is_in_words else []
     output = SynthesisOutput(
         entities=msgspec.convert(best, list[PlaceNote]),
         key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
@@ -78,7 +84,8 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         accumulated_evidence=len(places | seen),
         new_evidence=len(places - seen),
         coverage=coverage(evidence.question, evidence.entities, evidence.facts),
-        confidence=confidence_in(features) if features else None,
+        confidence=confidence,
+        parts=[PartNote(*part) for part in parts],
         confidence_features=features,
     )
     return written(output)

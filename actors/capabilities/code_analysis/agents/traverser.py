@@ -20,6 +20,7 @@ from actors.capabilities.code_analysis.agents.context_limits import (
     texts_cut,
     tree_cut,
 )
+from actors.capabilities.code_analysis.agents.explained_steps import explained_steps
 from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
@@ -27,6 +28,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote, commi
 from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.evidence.steps import Step, StepReport
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize, ExecutionOutput, traversed_of
+from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.perception import perception_of
@@ -96,6 +98,8 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         total_time_ms=int((time.perf_counter() - started_s) * 1000),
         meaning=_meaning(result.data.get("meaning") for result in results),
         absence=_absence(done.values()),
+        part_absences=_part_absences(done.values()),
+        explained=await _explained(context, view, codebase, done.values()),
     )
     return StageResult(written(output))
 
@@ -141,6 +145,8 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
         total_time_ms=sum(group.total_time_ms for group in groups),
         meaning=_meaning(group.meaning for group in groups),
         absence=next((group.absence for group in groups if group.absence is not None), None),
+        part_absences={step: absence for group in groups for step, absence in group.part_absences.items()},
+        explained=_explanations_joined([group.explained for group in groups if group.explained]),
     )
     return StageResult(written(output))
 
@@ -155,6 +161,29 @@ def _absence(runs: Iterable[StepRun]) -> Absence | None:
     found = (run.results[0].data.get("absence") for run in runs if run.step.purpose in WHOLE_QUESTION and run.results)
     absence = next(filter(None, found), None)
     return None if absence is None else msgspec.convert(absence, Absence)
+
+
+async def _explained(
+    context: StageContext, view: StageView, codebase: Codebase, runs: Iterable[StepRun]
+) -> ExplainedSteps | msgspec.UnsetType:
+    """Record how the tools came to their results, if the answer is to be explained."""
+    if not view.metadata.get("explain"):
+        return msgspec.UNSET
+    called = [(run.step, result) for run in runs for result in run.results if result.usable]
+    return await context.run_blocking(explained_steps, codebase, called)
+
+
+def _explanations_joined(explained: Sequence[ExplainedSteps]) -> ExplainedSteps | msgspec.UnsetType:
+    if not explained:
+        return msgspec.UNSET
+    places = [place for one in explained for place in one.places]
+    return ExplainedSteps(places, [proof for one in explained for proof in one.proofs])
+
+
+def _part_absences(runs: Iterable[StepRun]) -> dict[str, Absence]:
+    """Return what the search for each part of the question found to be nowhere, by its step."""
+    searched = ((run.step.id, run.results[0].data) for run in runs if run.step.purpose == "part" and run.results)
+    return {step: msgspec.convert(data["absence"], Absence) for step, data in searched if data.get("absence")}
 
 
 def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:

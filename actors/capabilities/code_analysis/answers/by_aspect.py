@@ -14,22 +14,24 @@ from actors.capabilities.code_analysis.answers.history import history, together
 from actors.capabilities.code_analysis.answers.listing import listing_claims
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
 from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.wording import module_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
-from actors.capabilities.code_analysis.ranking.answer_order import first_of_each_part, in_answer_order
+from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 
 
 def answer(evidence: Evidence) -> list[Claim]:
     """Return claims about the values, places and passages that answer a question in words."""
-    places = in_answer_order(evidence.facts)
-    values = value_claims(evidence.facts)
+    places, question = in_answer_order(evidence.facts), evidence.question.text
+    parts = places_of_parts(question, places)
+    values = value_claims(evidence.facts, lambda clause: numbers_of_text(parts, question, clause))
     said, asides = document_claims(evidence.facts), aside_claims(evidence.facts)
     left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
-    claims = answer_claims(places, first_of_each_part(evidence.facts, places), said, left_words=left_words)
-    return [*values, *(claims or document_claims(evidence.facts, "lead")), *asides]
+    claims = answer_claims(places, parts, said, left_words=left_words)
+    return with_all_parts([*values, *(claims or document_claims(evidence.facts, "lead")), *asides], parts)
 
 
 def listing(evidence: Evidence) -> list[Claim]:

@@ -160,6 +160,7 @@ def compose(
     *,
     is_found: bool = True,
     confidence: float | None = None,
+    unanswered: Sequence[str] = (),
     absence: Absence | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
@@ -167,7 +168,7 @@ def compose(
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
     Unless it `is_found`, the claims are listed as likely places (`as_likely`). `absence`: what of the question occurs
-    nowhere. A `confidence` that is not high is told.
+    nowhere. A `confidence` that is not high is told, and so are the `unanswered` parts of a question.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -193,7 +194,12 @@ def compose(
         parts.append(_NO_ORIGIN)
     if claims:
         parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
+        parts += _without_answer(unanswered)
     return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+
+
+def _without_answer(unanswered: Sequence[str]) -> list[str]:
+    return [plain(f"I did not find an answer to «{text.rstrip(' ?.!')}».") for text in unanswered]
 
 
 def as_likely(findings: Sequence[Finding]) -> list[Finding]:

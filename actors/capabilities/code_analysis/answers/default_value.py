@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
@@ -29,11 +31,15 @@ _SAID = (
 _TRUTH = {"true": True, "on": True, "false": False, "off": False}
 
 
-def value_claims(facts: Sequence[Fact]) -> list[Claim]:
-    """Return the claims about the values that a question asks for, the proven ones first in the order of its parts."""
+def value_claims(facts: Sequence[Fact], parts_of: Callable[[str], tuple[int, ...]] = lambda clause: ()) -> list[Claim]:
+    """Return the claims about the values that a question asks for, the proven ones first in the order of its parts.
+
+    `parts_of` returns the numbers of the parts in which a clause of the question stands.
+    """
     notes = [fact.value for fact in facts if fact.value is not None and all(map(_is_plain, fact.value.texts))]
     kept = _merged(sorted(notes, key=lambda note: not note.is_proven))[:MAX_VALUES]
-    return [*map(_claim, kept), *_contradictions(kept, facts)]
+    claims = [msgspec.structs.replace(_claim(note), parts=parts_of(note.part)) for note in kept]
+    return [*claims, *_contradictions(kept, facts)]
 
 
 def _merged(notes: Sequence[ValueNote]) -> list[ValueNote]:

@@ -6,7 +6,7 @@ lines behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -27,12 +27,17 @@ MAX_CITED_LINES = 25
 _COMMENT_MARKS = " \t/#*!-;"
 
 
-def further_claims(places: Sequence[Place], left_words: int, told: Sequence[Citation] = ()) -> list[Claim]:
+def further_claims(
+    places: Sequence[Place],
+    left_words: int,
+    told: Sequence[Citation] = (),
+    asked: Mapping[tuple[str, int, int], tuple[tuple[int, ...], str]] | None = None,
+) -> list[Claim]:
     """Return claims about places of at most three files, at most three of each, in at most so many words.
 
     A place that does not fit is told in fewer words, or not at all, as is one of nothing but imports, signatures and
-    remarks; one whose lines are `told` already, not again.
-    Claims about the same file stand together.
+    remarks; one whose lines are `told` already, not again. Claims about the same file stand together. `asked`: by
+    place, the numbers of the parts of the question that it answers, and what is said in front for it.
     """
     claims: dict[str, list[Claim]] = {}
     for place in places[:MAX_CONSIDERED]:
@@ -40,7 +45,8 @@ def further_claims(places: Sequence[Place], left_words: int, told: Sequence[Cita
         if len(of_file) == MAX_PER_POINT or (not of_file and len(claims) == MAX_POINTS):
             continue
         known = [*told, *(citation for claim in of_file for citation in claim.citations)]
-        worded = (_worded(place.fact, most) for most in (2, 1))
+        numbers, ahead = (asked or {}).get(place.fact.place, ((), ""))
+        worded = (_worded(place.fact, most, numbers, ahead) for most in (2, 1))
         claim = next((claim for claim in worded if claim is not None and word_count(claim) <= left_words), None)
         if claim is None or any(_overlap(one, other) for one in claim.citations for other in known):
             continue
@@ -104,7 +110,7 @@ def _overlap(one: Citation, other: Citation) -> bool:
     return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-def _worded(fact: Fact, most: int) -> Claim | None:
+def _worded(fact: Fact, most: int, parts: tuple[int, ...], ahead: str) -> Claim | None:
     """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither."""
     excerpt = excerpt_in(fact)
     said = own_words(excerpt)
@@ -114,8 +120,8 @@ def _worded(fact: Fact, most: int) -> Claim | None:
         quotes += run
     if not bits:
         return None
-    text = f"{named(fact)}: {', '.join(bits)}"
-    return Claim("point", text, cited_lines(fact, said), subject=fact.name, quotes=tuple(quotes))
+    text = f"{ahead}{named(fact)}: {', '.join(bits)}"
+    return Claim("point", text, cited_lines(fact, said), subject=fact.name, quotes=tuple(quotes), parts=parts)
 
 
 def _telling(excerpt: Excerpt, said: Sentence | None) -> list[list[str]]:

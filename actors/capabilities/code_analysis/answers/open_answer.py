@@ -9,6 +9,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+import msgspec
+
 from actors.capabilities.code_analysis.answers.further_places import (
     cited_lines,
     excerpt_in,
@@ -19,6 +21,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     quoted,
     word_count,
 )
+from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
@@ -34,17 +37,17 @@ MAX_DOCUMENTS = 1
 
 def answer_claims(
     places: Sequence[Place],
-    of_parts: Sequence[Place] = (),
+    parts: Sequence[PartPlaces] = (),
     passages: Sequence[Claim] = (),
     *,
     left_words: int = MAX_WORDS,
 ) -> list[Claim]:
     """Return the claims of an answer: a lead with code, what a document says, and further places.
 
-    `of_parts`: the best places of the parts of the question, in order; they stand before the other ones, which must be
-    worth telling. `passages`: what documents say, sentence by sentence; without any, the sections that the search for
-    code found are quoted.
-    `left_words`: how many words the claims may have together; the lead and what a document says are told even so.
+    `parts`: those of the question with their places; the first place of each stands before the other ones, which must
+    be worth telling, and says which part it answers. `passages`: what documents say, sentence by sentence; without any,
+    the sections that the search for code found are quoted. `left_words`: how many words the claims may have together;
+    the lead and what a document says are told even so.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
@@ -56,13 +59,18 @@ def answer_claims(
         return [*led, *passages] if led else []
     lead, *others = code
     worth = worth_telling(told)
-    first = [place for place in of_parts if place in others]
+    numbers = numbers_of_places(parts)
+    first = [part.first for part in parts if part.first in others and part.first is not None]
+    first = [place for at, place in enumerate(first) if place not in first[:at]]
     others = [*first, *(place for place in others if place in worth and place not in first)]
     near = [place for place in prose if place.fact.cosine is not None and place.fact.cosine >= LEAST_COSINE]
     said = [claim for place in near[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "said")) is not None]
-    ahead = [_lead(lead.fact), *(passages or said)]
+    best = msgspec.structs.replace(_lead(lead.fact), parts=numbers.get(lead.fact.place, ()))
+    ahead = [best, *(passages or said)]
     left_words -= sum(map(word_count, ahead))
-    return [*ahead, *further_claims(others, left_words, [cited for claim in ahead for cited in claim.citations])]
+    cited = [citation for claim in ahead for citation in claim.citations]
+    asked = {place: (found, introduction(parts[found[0] - 1])) for place, found in numbers.items()}
+    return [*ahead, *further_claims(others, left_words, cited, asked)]
 
 
 def _place(fact: Fact, role: ClaimRole) -> Claim:
@@ -93,8 +101,8 @@ def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
 
 
 def _documentation(fact: Fact, said: Sentence | None) -> Sentence | None:
-    """Return a sentence that documents a place, in its documentation or ahead of it: a remark within is no headline."""
-    if said is None or said.start_line <= fact.citation.start_line:
+    """Return a sentence that documents a place, or stands ahead of a nameless one: a remark within is no headline."""
+    if said is None or (not fact.name and said.start_line <= fact.citation.start_line):
         return said
     told, documented = (" ".join(index_terms(text).split()) for text in (said.text, fact.docstring))
     return said if documented and (told in documented or documented in told) else None

@@ -59,7 +59,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
     that saw the cited lines found that they bear it out.
     `quotes`: the sentences and lines that its text quotes; the cited lines must hold each. `count`: the number that it
-    tells; `of`: the number of all of its kind, where it is one of a list that may be cut.
+    tells; `of`: the number of all of its kind, where it is one of a list that may be cut. `parts`: the numbers, from 1,
+    of the parts of the question that it answers; none where it is about the question as a whole.
     """
 
     role: ClaimRole
@@ -74,6 +75,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     quotes: tuple[str, ...] = ()
     count: int = 0
     of: int = 0
+    parts: tuple[int, ...] = ()
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -185,7 +185,8 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
         if again:
             count = max(first.count, fact.count)
             also = {"also_by": (*first.also_by, *again), "also_for": _each_once((*first.also_for, *fact.purposes))}
-            kept[key] = msgspec.structs.replace(first, **also, count=count)
+            # Which of several definitions was explored is known by the step that explored it alone.
+            kept[key] = msgspec.structs.replace(first, **also, count=count, about=first.about or fact.about)
     return list(kept.values())
 
 
@@ -280,7 +281,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 symbol_kind=row.get("kind") or "",
                 signature=row.get("signature") or "",
                 docstring=row.get("docstring") or "",
-                about=f"{result.data['symbol']} of {row['of']}" if part == "others" else result.data["symbol"],
+                about=_about(result, part, row, place),
                 score=1 / (place + 2),
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
@@ -291,6 +292,14 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 else 0,
             )
     yield from _remembered(result)
+
+
+def _about(result: ToolResult, part: str, row: dict[str, Any], place: int) -> str:
+    """Return the symbol that a row is about; of several definitions the first is the one whose uses were explored."""
+    symbol = str(result.data["symbol"])
+    if part == "others":
+        return f"{symbol} of {row['of']}"
+    return "" if part == "definitions" and place else symbol
 
 
 def _remembered(result: ToolResult) -> Iterator[Fact]:

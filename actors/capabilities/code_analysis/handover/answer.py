@@ -47,13 +47,34 @@ class AnswerFinding(msgspec.Struct, frozen=True):
     citations: list[AnswerCitation]
 
 
+class AnswerPart(msgspec.Struct, frozen=True):
+    """Represents one thing that was asked, in the form of the answer document.
+
+    `confidence`: None where nothing tells.
+    """
+
+    text: str
+    status: Literal["answered", "not_found"]
+    confidence: float | None
+    citations: list[AnswerCitation]
+
+
+class LeftOutClaim(msgspec.Struct, frozen=True):
+    """Represents a claim that was left out of the answer because its lines do not bear it, and why."""
+
+    text: str
+    cited: list[str]
+    why: list[str]
+
+
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of integration.
 
-        `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
-    answer that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the
-    reason in words. `claims_dropped` counts, by reason, claims that a model wrote and that were left out,
-    `claims_struck` are those that the judge struck.
+    `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
+    answer that lists likely places alone. `parts`: what was asked, in order. `bound` names the bound that left goals
+    open; `ended_because` gives the reason in words. `claims_left_out`: those that the check of the files did not let
+    pass. `claims_dropped` counts, by reason, claims that a model wrote and
+    that were left out, `claims_struck` are those that the judge struck.
     `model_unused`: a model was wanted, and rules took its place in every visit.
     """
 
@@ -61,6 +82,7 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     citations: list[AnswerCitation]
     commits: list[AnswerCommit] = []
     findings: list[AnswerFinding] = []
+    parts: list[AnswerPart] = []
     files_examined: list[str] = []
     open_goals: list[str] = []
     partial: bool = False
@@ -69,6 +91,7 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     ended_because: str | None = None
     bound: str | None = None
     citations_dropped: dict[str, int] = {}
+    claims_left_out: list[LeftOutClaim] | msgspec.UnsetType = msgspec.UNSET
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     claims_struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
     model_unused: bool | msgspec.UnsetType = msgspec.UNSET

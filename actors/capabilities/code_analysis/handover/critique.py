@@ -25,6 +25,7 @@ class CritiqueOutput(msgspec.Struct, frozen=True, kw_only=True):
     `because` names the table row that gave the route; both are set when the critic settles. `goal_status`,
     `goal_updates`, `add_goals_hint` and `drop_goals_hint` are read goal by goal: an unreadable entry changes nothing.
     `judged_hints`: the claims by goal that are left after a judge has seen the lines of each; `struck`: the others.
+    `closed_questions`: the writer's open questions that the claims left answer.
     `next_steps`: the tool calls that its model planned for the next pass, in its words.
     """
 
@@ -45,6 +46,7 @@ class CritiqueOutput(msgspec.Struct, frozen=True, kw_only=True):
     clarification_question: str | None = None
     judged_hints: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
+    closed_questions: list[str] | msgspec.UnsetType = msgspec.UNSET
     next_steps: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
     reasoned_by: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     rules_took_over: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET

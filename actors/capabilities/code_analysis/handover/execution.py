@@ -7,6 +7,7 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport, purpose_of_old
+from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
 from actors.capabilities.code_analysis.handover.reading import optional, required
 from runtime.codebase.search.absence import Absence
 from runtime.run.stage_view import StageView
@@ -32,7 +33,9 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of a traverser, and of the stage that merges the outputs of several.
 
     `meaning`: the share of the pieces that searches could compare by meaning; None if they went by words alone.
-    `absence`: what of a question in words occurs nowhere or only aside; None if nothing was searched for it.
+    `absence`: what of a question in words occurs nowhere or only aside; None if nothing was searched for it;
+    `part_absences`: that of its parts, by the step that searched for one. `explained`: how the tools came to their
+    results; only of a run that is to be explained.
     """
 
     results: list[StepReport]
@@ -47,6 +50,8 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     total_time_ms: int = 0
     meaning: float | None = None
     absence: Absence | None = None
+    part_absences: dict[str, Absence] = {}
+    explained: ExplainedSteps | msgspec.UnsetType = msgspec.UNSET
 
 
 class TraversedOutput(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,8 +12,9 @@ from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize
+from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
 from actors.capabilities.code_analysis.handover.reading import read
-from actors.capabilities.code_analysis.handover.synthesis import PlaceNote
+from actors.capabilities.code_analysis.handover.synthesis import PartNote, PlaceNote
 from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from runtime.tools.result import Attempt
@@ -64,6 +65,7 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     context: ContextSize = ContextSize()
     confidence: float | None = None
     confidence_features: dict[str, float] = {}
+    parts: list[PartNote] = []
     shown: dict[str, Any] = {}
     rules_took_over: list[dict[str, Any]] = []
     route: str = ""
@@ -72,6 +74,7 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     draft: ModelDraft | msgspec.UnsetType = msgspec.UNSET
     struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
     next_steps: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+    explained: ExplainedSteps | msgspec.UnsetType = msgspec.UNSET
 
 
 def pass_record(summary: RoundSummary) -> PassRecord:

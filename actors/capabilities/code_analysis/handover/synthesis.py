@@ -22,10 +22,18 @@ class PlaceNote(msgspec.Struct, frozen=True):
     score: float = 0.0
 
 
+class PartNote(msgspec.Struct, frozen=True):
+    """Holds a part of a question in words and the confidence of its answer, 0 to 1; None where nothing tells."""
+
+    text: str
+    confidence: float | None = None
+
+
 class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of the synthesizer.
 
-    `confidence`: of the answer to a question in words, 0 to 1, from its features; None for other questions.
+    `confidence`: of the answer to a question in words, 0 to 1, from its features; None for other questions. `parts`:
+    those of a question in words, in order.
     `hints_for_goals` maps a goal to its claims. They are read one by one (`read_claims`), so an unreadable claim is
     counted and left out without losing the others. `claims_dropped` counts, by reason, claims of a model that its facts
     do not bear; `seen` are the facts that it was shown, for later rounds. `passes_before`: the number of passes that
@@ -42,6 +50,7 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     coverage: float = 0.0
     confidence: float | None = None
     confidence_features: dict[str, float] = {}
+    parts: list[PartNote] = []
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     seen: list[Fact] | msgspec.UnsetType = msgspec.UNSET
     passes_before: int | msgspec.UnsetType = msgspec.UNSET

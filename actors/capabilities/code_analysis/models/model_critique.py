@@ -100,6 +100,7 @@ async def critique_by_model(context: StageContext, view: StageView, given: Stage
         refine_intent_hint=sanitised(answer.hint) or None,
         judged_hints=left_of,
         struck=struck,
+        closed_questions=_closed(view, answer, is_answered=any(left_of.values())),
         next_steps=[step.model_dump() for step in answer.steps]
         if isinstance(answer, CriticWithPlan)
         else msgspec.UNSET,
@@ -174,9 +175,15 @@ async def _presented(context: StageContext, view: StageView, hints: dict[str, An
 
 
 def _notes(view: StageView) -> list[str]:
-    """Return what the writer itself found wanting."""
+    """Return what the writer itself found wanting; its open questions are numbered."""
     synthesis = synthesis_of(view)
     return [
         *(f"- contradiction: {said}" for said in synthesis.contradictions),
-        *(f"- open: {said}" for said in synthesis.open_questions),
+        *(f"- open {number}: {said}" for number, said in enumerate(synthesis.open_questions, 1)),
     ]
+
+
+def _closed(view: StageView, answer: CriticAnswer, *, is_answered: bool) -> list[str]:
+    """Return the open questions that the model found answered by the claims that it left; none without such a claim."""
+    asked = dict(enumerate(synthesis_of(view).open_questions, 1)) if is_answered else {}
+    return [asked[number] for number in dict.fromkeys(answer.answered_questions) if number in asked]

@@ -19,6 +19,7 @@ MOST_CLAIMS = 16
 MOST_FACTS_OF_CLAIM = 4
 MOST_STEPS = 10
 MOST_GOALS = 6
+MOST_OPEN = 6
 MOST_LINE = 10_000_000
 
 # One to three sentences.
@@ -105,7 +106,7 @@ class SynthesisAnswer(_Shape):
 
     claims: list[WrittenClaim] = Field(max_length=MOST_CLAIMS)
     contradictions: list[Phrase] = Field(max_length=4)
-    open_questions: list[Phrase] = Field(max_length=6)
+    open_questions: list[Phrase] = Field(max_length=MOST_OPEN)
 
 
 class JudgedClaim(_Shape):
@@ -138,7 +139,10 @@ class RefinedGoal(_Shape):
 
 
 class CriticAnswer(_Shape):
-    """Judges each claim by its lines, and whether the claims together answer the question."""
+    """Judges each claim by its lines, and whether the claims together answer the question.
+
+    `answered_questions`: the numbers of the writer's open questions that the claims answer.
+    """
 
     claims: list[JudgedClaim] = Field(max_length=MOST_CLAIMS)
     verdict: Literal["approved", "next_stage", "reintent"]
@@ -150,6 +154,9 @@ class CriticAnswer(_Shape):
     confidence: Share
     alignment: Share
     hint: Phrase
+    answered_questions: list[Annotated[int, Field(ge=1, le=MOST_OPEN)]] = Field(
+        default_factory=list, max_length=MOST_OPEN
+    )
 
 
 class CriticWithPlan(CriticAnswer):

@@ -11,7 +11,7 @@ from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GU
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import PlanRequest
-from actors.capabilities.code_analysis.question.parts import asking_parts
+from actors.capabilities.code_analysis.question.parts import searched_parts
 from actors.capabilities.code_analysis.ranking.answer_order import PART
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.value_questions import value_parts
@@ -22,7 +22,6 @@ MAX_WORDS = 6
 READ_PLACES = 4
 READ_LINES = 80
 ANSWERING_PLACES = 12
-MAX_PARTS = 3
 
 # What a step that is repeated for a place fills in: its lines, or its name.
 LINES = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
@@ -44,7 +43,7 @@ def answer_steps(request: PlanRequest, goal: str) -> list[Step]:
     if value_parts(question.text):
         whole = msgspec.structs.replace(whole, arguments={**whole.arguments, "values": True})
     searches = [whole]
-    for number, part in enumerate(asking_parts(question.text)[:MAX_PARTS]):
+    for number, part in enumerate(searched_parts(question.text)):
         searches.append(locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(locate(f"name{number}", "find", name, goals, MAX_NAMED))

@@ -47,19 +47,6 @@ def in_answer_order(facts: Iterable[Fact]) -> list[Place]:
     return _apart(ranked)
 
 
-def first_of_each_part(facts: Iterable[Fact], places: Sequence[Place]) -> list[Place]:
-    """Return the best place that the search for each part of the question found, in the order of the parts."""
-    found: dict[str, Place] = {}
-    by_key = {place.fact.place: place for place in places}
-    for fact in facts:
-        for step in (fact.step, *fact.also_by):
-            if step.startswith(PART) and fact.place in by_key:
-                known = found.get(step)
-                if known is None or fact.score > known.fact.score:
-                    found[step] = by_key[fact.place]
-    return [found[step] for step in sorted(found)]
-
-
 def _apart(ranked: Sequence[Place]) -> list[Place]:
     """Drop places that lie within a better one, and further places of a file that has three already."""
     kept: list[Place] = []

@@ -1,0 +1,52 @@
+"""Explains the order of a search: what each feature of a candidate added to its score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.search.features import FEATURES, features
+from runtime.codebase.search.gathering import Meaning, gather
+from runtime.codebase.search.ranker import State, ranker
+from runtime.codebase.search.report import lines_about_code
+
+# feature → its value, and its value times its weight: what it adds to the score before the scores are scaled.
+Contributions = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedOrder:
+    """Holds what made the order of the candidates of a question; `ranker` is None where there are none."""
+
+    ranker: State | None = None
+    by_piece: Mapping[str, list[tuple[ChunkHit, Contributions]]] = field(default_factory=dict)
+
+    def of(self, file: str, start_line: int, end_line: int) -> Contributions:
+        """Return what counted for the piece that shares most lines with a place; empty where no candidate does."""
+        shared = [
+            (min(hit.end_line, end_line) - max(hit.start_line, start_line) + 1, contributions)
+            for hit, contributions in self.by_piece.get(file, ())
+        ]
+        best = max(shared, key=lambda one: one[0], default=(0, {}))
+        return best[1] if best[0] > 0 else {}
+
+
+def explained_order(index: IndexReader, query: str, meaning: Meaning | None = None) -> ExplainedOrder:
+    """Return what each feature adds to the score of each candidate for a question, without features that add nothing.
+
+    The candidates, the ranker and the features are those of `rank_chunks` for the same index, vectors and question.
+    """
+    gathered = gather(index, lines_about_code(query, index.defined_names), None, meaning)
+    if gathered is None:
+        return ExplainedOrder()
+    by = ranker("vectors" if gathered.by_meaning else "words")
+    found: dict[str, list[tuple[ChunkHit, Contributions]]] = {}
+    for candidate, values in zip(gathered.candidates, features(gathered.asked, gathered.candidates), strict=True):
+        measured = zip(FEATURES, values, by.weights, strict=True)
+        added = {
+            name: (round(value, 4), round(value * weight, 4)) for name, value, weight in measured if value * weight
+        }
+        found.setdefault(candidate.words.hit.file, []).append((candidate.words.hit, added))
+    return ExplainedOrder(by.state, found)
