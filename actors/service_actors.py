@@ -1,4 +1,4 @@
-"""Runs the index and the store as actors: services on the bus that answer queries of agents."""
+"""Runs services on the bus as actors: the index, the store, and those that capabilities contribute."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from actors.addresses import INDEX, STORE
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from actors.restarts import retry_while_unavailable, was_restarted
+from runtime.agents.hosted_service import HostedService
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService, Progress
 from runtime.codebase.index.writer import IndexOptions
@@ -22,6 +23,7 @@ from runtime.hosting.limits.limits_service import LIMIT_QUERIES, Limits, LimitsS
 from runtime.llm.places import PLACE_QUERIES, PlaceService
 from runtime.memory.usage_log import USAGE
 from runtime.primitives.clock import SystemClock
+from runtime.primitives.declared import declared
 from runtime.primitives.ids import Address
 from runtime.store.opening import open_store, store_queries
 from runtime.store.options import StoreOptions
@@ -56,6 +58,25 @@ class IndexActor(Participant):
     async def progress(self, root: str) -> Progress:
         """Return the progress of the current refresh of a repository; zeros when there is none."""
         return self._service.progress(root)
+
+
+class ServiceActor(Participant):
+    """Runs a service that a capability contributes, by name ("module:NAME")."""
+
+    def __init__(self, spec: str, settings: dict[str, Any], store: dict[str, Any]) -> None:
+        super().__init__()
+        service = hosted(spec)
+        clock = SystemClock()
+        stores = open_store(msgspec.convert(store, StoreOptions), clock)
+        follows = was_restarted()
+        opened = retry_while_unavailable(lambda: service.open(settings, stores.part), follows)
+        self.endpoint = Endpoint(service.address, RayTransport(), clock, queries=opened.queries())
+        self.endpoint.bind()
+
+
+def hosted(spec: str) -> HostedService:
+    """Return the declaration of a service. Raises SettingsError."""
+    return declared(spec, HostedService, "service")
 
 
 class StoreActor(Participant):

@@ -34,7 +34,7 @@ from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import namespace
 from actors.resource_claims import check_claims, claim_of, claimed_of
-from actors.service_actors import IndexActor, StoreActor, service_queries
+from actors.service_actors import IndexActor, ServiceActor, StoreActor, hosted, service_queries
 from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.agents.stage_runner import MODEL_REASONER
@@ -73,7 +73,8 @@ class SystemSpec(msgspec.Struct, frozen=True):
     leaves alone what others did not finish. `shards`: supervisors beside each other, each with a log of its own.
     `abandoned_after_s`: when a run without an owner, which is no durable work, is closed instead. `store`: the fields
     of `runtime.store.options.StoreOptions`; without them, SQLite files below `state_dir`. `store_parts`: those that are
-    contributed to the store, as "module:NAME". `is_detached`: its actors outlive this process, until `end_system`.
+    contributed to the store, as "module:NAME". `services`: those that capabilities contribute to the bus, as
+    "module:NAME" with their settings. `is_detached`: its actors outlive this process, until `end_system`.
     `about` is returned by `System.about`.
     """
 
@@ -90,6 +91,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     abandoned_after_s: float = ABANDONED_AFTER_MS / 1000
     store: dict[str, Any] = {}
     store_parts: tuple[str, ...] = ()
+    services: dict[str, dict[str, Any]] = {}
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
     is_detached: bool = False
@@ -243,6 +245,11 @@ class System:
             return []
         return msgspec.convert(answer["tools"], list[ToolHealth])
 
+    async def query(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Ask a query on the bus on behalf of a door. Raises NoHandlerError and what its handler raises."""
+        answer: dict[str, Any] = await call_actor(lambda: self._index.ask.remote(type_, body, timeout_s))
+        return answer
+
     async def ready(self) -> None:
         """Return when every actor has started. Raises ClusterError that names what failed."""
         for actor in [*self._supervisors, self._index, *self._others]:
@@ -303,19 +310,25 @@ def start_system(spec: SystemSpec) -> System:
     ]
     shards = supervisor_addresses(spec.shards)
     answered: dict[Address, tuple[str, ...]] = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ())
-    expected = answered | service_queries(spec.store_parts)
+    services = {name: hosted(name) for name in spec.services}
+    contributed = {service.address: service.queries for service in services.values()}
+    expected = answered | service_queries(spec.store_parts) | contributed
     beats = (spec.hangs_after_s, spec.heartbeat_s)
     create = partial(_create, lifetime="detached" if spec.is_detached else None)
     bus = create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
     index = create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
-    watched = (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents))
+    watched = (BUS_NAME, INDEX, STORE, *contributed, *(address for address, _, _ in agents))
     supervisors = [create(SupervisorActor, *told) for told in _supervisors(spec, shards, watched)]
     store = create(StoreActor, STORE, _store_of(spec), spec.store_parts, spec.limits)
     others = []
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
         others.append(create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
-    return System(bus, supervisors, index, store, [store, *others], others)
+    hosts = [
+        create(ServiceActor, service.address, name, spec.services[name], _store_of(spec))
+        for name, service in services.items()
+    ]
+    return System(bus, supervisors, index, store, [store, *hosts, *others], others)
 
 
 def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:

@@ -6,7 +6,8 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     ├── InputError                 the caller's input cannot be used (exit status 2)
     │   ├── QuestionError
     │   ├── RepositoryError
-    │   │   └── GitWriteError      git cannot write there as it stands: `problems`
+    │   │   ├── GitWriteError      git cannot write there as it stands: `problems`
+    │   │   └── FileEditError      a file of a work tree cannot be edited: `file`
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
     │   ├── RunStateError          the run's state does not allow the operation
@@ -47,6 +48,7 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     │   └── QueueFullError
     └── StageError                 raised by a hook to fail its stage on purpose
         ├── HandoverError          what an agent hands on does not have its form: `agent`, `field`, `expected`
+        ├── ContextError           the context of a step does not validate: `task_id` and `faults`
         ├── ToolFailedError
         │   └── EffectInDoubtError  an earlier attempt may or may not have made a call: a person has to decide
         ├── ModelFailedError       `tokens_in` and `tokens_out`: the tokens that it used nevertheless
@@ -110,6 +112,12 @@ class GitWriteError(RepositoryError):
     """Says why git cannot write to a repository, and what to do about it."""
 
     code = "git_write_refused"
+
+
+class FileEditError(RepositoryError):
+    """Says why a file of a work tree cannot be edited, and what to do about it."""
+
+    code = "file_edit_refused"
 
 
 class SettingsError(InputError):
@@ -357,6 +365,12 @@ class HandoverError(StageError):
     """Reports an output without its form: `agent` wrote it, `field` is where, `expected` what was expected there."""
 
     code = "handover_unreadable"
+
+
+class ContextError(StageError):
+    """Reports that the context of a step does not validate, which is a fault of our own: `task_id` and `faults`."""
+
+    code = "context_invalid"
 
 
 class ToolFailedError(StageError):

@@ -175,7 +175,7 @@ class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
     `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
-    meaning.
+    meaning. `vector_store`: where the vectors of agreements are kept and compared; chroma needs its extra.
     """
 
     excludes: Patterns = ()
@@ -185,6 +185,7 @@ class CodeIndexSettings(_Section):
     memory_bytes: int = Field(default=4_000_000_000, ge=256_000_000)
     allow_secrets: bool = False
     embeddings: bool = True
+    vector_store: Literal["sqlite", "chroma"] = "sqlite"
 
 
 class SupervisorSettings(_Section):
@@ -324,6 +325,16 @@ class CapabilitySection(_Section):
     domain: dict[str, Any] = {}
 
 
+class CodeChangeSettings(_Section):
+    """Bounds the sessions of code changes that a process keeps in memory; the store has them all.
+
+    `session_idle_s`: after so many seconds without a call a session leaves memory, and comes back with the next one.
+    """
+
+    sessions_in_memory: int = Field(default=32, ge=1, le=10_000)
+    session_idle_s: float = Field(default=600, gt=0, le=86_400)
+
+
 class LoggingSettings(_Section):
     """Sets the level and the format of the logs of all processes."""
 
@@ -360,7 +371,7 @@ class Settings(BaseSettings):
     state_dir: AbsolutePath
     system: SystemName = DEFAULT_SYSTEM
     config_dir: AbsolutePath | None = None
-    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
+    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis", "violation_fix")
     default_pipeline: Identifier = "code_analysis"
     warm_pipelines: Identifiers = ()
     reasoner: Literal["rules", "llm"] = "rules"
@@ -372,6 +383,7 @@ class Settings(BaseSettings):
     models: ModelSettings = ModelSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
+    code_change: CodeChangeSettings = CodeChangeSettings()
     logging: LoggingSettings = LoggingSettings()
     capability_settings: dict[Identifier, CapabilitySection] = {}
 

@@ -37,6 +37,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     for admission. `user_id`: the principal that asks, made by `serve.principals`. `durable`: the run is continued by a
     later system, however long it had none; None: if it waits. `run_mode`: how the pipeline is to run; None: as it is
     configured. `mode`: the mode of its capability that it was asked in; `product`: who answers, for its document.
+    `task`: what a pipeline that does more than answer is to do, as plain data.
     """
 
     question: str
@@ -55,6 +56,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     run_mode: RunMode | None = None
     mode: str | None = None
     product: str | None = None
+    task: dict[str, Any] | None = None
 
 
 def asked_in(request: Request) -> Ask:
@@ -69,6 +71,7 @@ def asked_in(request: Request) -> Ask:
         run_mode=request.run_mode,
         mode=request.metadata.get("mode"),
         product=request.metadata.get("product"),
+        task=request.metadata.get("task"),
     )
 
 
@@ -104,6 +107,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         document["parts"] = [_finding(item) for item in answer.parts]
     document |= {name: said for name, said in _trust(answer).items() if said is not None}
     document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
+    if isinstance(fix := envelope.outputs.get("report", {}).get("fix"), dict):
+        document["fix"] = fix
     if answer.final_response and answer.citations is None:
         document["uncited"] = True
     if (meaning := _meaning(envelope)) is not None:

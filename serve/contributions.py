@@ -32,6 +32,7 @@ _STORE_PARTS = (
     "runtime.codebase.knowledge.relation_store:RELATIONS",
     "actors.capabilities.code_change.store.session_store:CODE_CHANGES",
 )
+CHANGE_SESSIONS = "actors.capabilities.code_change.session.service:CHANGE_SESSIONS"
 # vLLM runs on Ray Serve, which the kernel does not depend on.
 _PROVIDERS = ("serve.llm.vllm_provider:PROVIDER",)
 

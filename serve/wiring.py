@@ -31,11 +31,12 @@ from runtime.store.opening import open_store, store_queries
 from runtime.store.options import store_options
 from runtime.store.parts import all_parts
 from serve.capability_sections import capability_section, check_section
-from serve.contributions import providers, store_parts
+from serve.contributions import CHANGE_SESSIONS, providers, store_parts
 from serve.model_times import with_model_times
 from serve.pipeline_files import capability_spec, config_folders, package_folders
 
 IN_PROCESS = Address("process")
+CHANGE_CONTRACT = Path(__file__).resolve().parents[1] / "configs" / "contracts" / "code_change.yaml"
 LOCAL_LOGS = 65
 
 
@@ -68,6 +69,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     sections = {name: capability_section(settings, name) for name in settings.capabilities}
     told: dict[str, Any] = {
         "allow_secrets": section.allow_secrets,
+        "state_dir": str(settings.state_dir),
         "vectors": vectors,
         "capability_settings": {
             name: each.model_dump(mode="json", exclude_unset=True) for name, each in sections.items()
@@ -81,6 +83,20 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
         told["config_folders"] = [str(folder) for folder in config_folders(settings)]
         told["package_folders"] = {name: str(folder) for name, folder in package_folders(settings).items()}
     return told
+
+
+def change_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings of a host of sessions of changes, as plain data."""
+    return {
+        "state_dir": str(settings.state_dir),
+        "contract": str(CHANGE_CONTRACT),
+        **settings.code_change.model_dump(mode="json"),
+    }
+
+
+def warm_services(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Return the services on the bus of a warm system, by "module:NAME", with their settings."""
+    return {CHANGE_SESSIONS: change_settings(settings)}
 
 
 def models_file(settings: Settings) -> ModelsFile | None:

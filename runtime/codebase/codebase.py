@@ -29,6 +29,7 @@ import msgspec
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
+from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
@@ -53,6 +54,7 @@ from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.asked_values import AskedValue, asked_values
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
+from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -87,6 +89,7 @@ class Codebase:
         self.semantics = semantics
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
+        self.by_words = MAX_BY_WORDS
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
         self._files: dict[str, tuple[IndexedFile, ...]] = {}
@@ -99,10 +102,13 @@ class Codebase:
     ) -> Codebase:
         """Open the index of a repository. RepositoryError for the root, StateStorageError for the index.
 
-        `semantics` may serve several codebases; its creator closes it.
+        `semantics` may serve several codebases; its creator closes it. A project that wants no vectors has none.
         """
         reader = IndexReader(index_path)
-        return cls(resolve_root(root), reader, allow_secrets=allow_secrets, semantics=semantics)
+        folder = resolve_root(root)
+        if semantics is not None and read_project_config(folder).embedding_model == "none":
+            semantics = None
+        return cls(folder, reader, allow_secrets=allow_secrets, semantics=semantics)
 
     def remembering(self, relations: Sequence[Relation]) -> Codebase:
         """Return a copy, with shared index and texts, that also holds remembered relations of its symbols.
@@ -346,7 +352,8 @@ class Codebase:
         the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
-        return rank_chunks(self.index, query, limit, scope=within, meaning=self._compared(query, wait=wait), join=join)
+        meaning, most = self._compared(query, wait=wait), self.by_words
+        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most)
 
     def explained_order(self, query: str) -> ExplainedOrder:
         """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""

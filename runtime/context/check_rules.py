@@ -19,7 +19,7 @@ _FUNCTION = r"[`'\"](?P<function>[^`'\"\n]{1,200})[`'\"]"
 _PLACE = r"(?P<path>[^\s:][^:\n]{0,300}):(?P<line>\d{1,7})"
 _LIMIT = r"(?:(?: >|, (?:max(?:imum)?|limit|allowed)| \((?:max(?:imum)?|limit|allowed)) (?P<limit>\d{1,7}))?"
 _CODE = r"(?P<code>[A-Z]{1,5}\d{2,4}|[a-z][a-z0-9]{1,30}(?:-[a-z0-9]{1,30}){1,5})"
-_PASSED = r"^\W{0,4}(?:(?i:(?:all )?(?:conformance )?checks? passed)\b|✓|✔)"
+_PASSED = r"^[^\w\n]{0,4}(?:(?i:(?:all )?(?:conformance )?checks? passed)\b|✓|✔)"
 
 
 def _passed(name: str, statement: str) -> FactRule:
@@ -75,7 +75,7 @@ CHECK_RULES = (
     ),
     FactRule(
         "violation_count",
-        r"^\W{0,4}(?:Violations? ?\((?P<n>\d{1,7})\)|Found (?P<n>\d{1,7}) (?:errors?|violations?)\b"
+        r"^[^\w\n]{0,4}(?:Violations? ?\((?P<n>\d{1,7})\)|Found (?P<n>\d{1,7}) (?:errors?|violations?)\b"
         r"|(?:Total )?[Vv]iolations?(?: in all)?: (?P<n>\d{1,7})\b|(?P<n>\d{1,7}) violations?\b)",
         _VERIFICATION,
         "Violations in all: {n}",

@@ -31,7 +31,8 @@ def _error(name: str, pattern: str, statement: str) -> FactRule:
 COMMON_ERRORS = (
     _error(
         "syntax_error",
-        r"(?i)\b(?:syntax ?error|invalid syntax)\b(?:[^\n]{0,200}?\bline (?P<line>\d{1,7}))?",
+        r"(?i)\b(?:syntax ?error|invalid syntax|(?:would|does) not parse)\b"
+        r"(?:[^\n]{0,200}?\bline (?P<line>\d{1,7}))?[^\n]*",
         "Syntax error[ at line {line}]",
     ),
     _error(
@@ -49,35 +50,63 @@ COMMON_ERRORS = (
         r"(?i)(?:no such file(?: or directory)?|file not found)\b(?:: ?[`'\"]?(?P<path>[^\s'\"`]{1,300}))?",
         "File not found[: {path}]",
     ),
+    _error(
+        "lines_missing",
+        r"(?i)\blines? (?P<lines>\d{1,7}(?: ?(?:-|–|to) ?\d{1,7})?) (?:is|are) not in (?P<path>[^\n]{1,300}?),"
+        r" which has (?P<n>\d{1,7}) lines?",
+        "Lines {lines} are not in {path}, which has {n} lines",
+    ),
 )
 
+_MODIFIED = FactRule(
+    "modified",
+    r"^[^\w\n]{0,3}(?i:edited|modified|updated|wrote|created|rewrote"
+    r"|replaced(?: lines?)?(?: \d{1,7}(?: ?(?:-|–|to) ?\d{1,7})?)?(?: (?:of|in))?)(?: file)?:? "
+    r"(?:[`'\"](?P<path>[^`'\"\n]{1,300})[`'\"][.,]?|(?P<path>[^:`'\"\n]{1,300}?)(?=: )"
+    r"|(?P<path>[^\s:`'\"]{1,300}?)[.,]?)(?=[\s:]|$)",
+    _STRUCTURE,
+    "File modified: {path}",
+    kind=EDIT_KIND,
+    subject="{path}",
+    results=_DONE,
+    is_rest=True,
+)
+
+
+def _edit_refused(name: str, pattern: str, statement: str) -> FactRule:
+    return FactRule(name, rf"(?i){pattern}", _ERROR, statement, kind="edit_refused", results=_NOT_DONE)
+
+
 EDIT_RULES = (
+    _MODIFIED,
     FactRule(
-        "modified",
-        r"^\W{0,3}(?:Edited|Modified|Updated|Wrote|Created|Rewrote"
-        r"|Replaced(?: lines?)?(?: \d{1,7}(?: ?(?:-|–|to) ?\d{1,7})?)?(?: (?:of|in))?)(?: file)?:? "
-        r"(?:[`'\"](?P<path>[^`'\"\n]{1,300})[`'\"][.,]?|(?P<path>[^\s:`'\"]{1,300}?)[.,]?)(?=[\s:]|$)",
-        _STRUCTURE,
-        "File modified: {path}",
-        kind=EDIT_KIND,
-        subject="{path}",
+        "taken_back",
+        r"^edit (?:\d{1,7} )?of (?P<path>[^\n]{1,300}?) was reverted",
+        _ERROR,
+        "The edit was reverted: {path}",
+        kind="reverted",
         results=_DONE,
     ),
-    FactRule(
+    _edit_refused(
         "text_not_found",
-        r"(?i)\b(?:old[_ ]text|text|string)\b[^\n]{0,80}?\b(?:not found|does not occur)\b",
-        _ERROR,
+        r"\b(?:old[_ ]text|text|string)\b[^\n]{0,80}?\b(?:not found|does not occur|is not in)\b",
         "Edit failed: the text to replace was not found",
-        kind="edit_refused",
-        results=_NOT_DONE,
     ),
-    FactRule(
+    _edit_refused(
         "text_ambiguous",
-        r"(?i)\b(?:occurs|found|matches)(?: in| at)? (?P<n>\d{1,6}) (?:times|places|occurrences)",
-        _ERROR,
+        r"\b(?:occurs|found|matches)(?: in| at)? (?P<n>\d{1,6}) (?:times|places|occurrences)",
         "Edit failed: the text to replace occurs {n} times",
-        kind="edit_refused",
-        results=_NOT_DONE,
+    ),
+    _edit_refused("no_change", r"\bwould change nothing\b", "Edit failed: it would change nothing"),
+    _edit_refused(
+        "other_file",
+        r"\bonly (?P<path>[^\n]{1,300}?) belongs to this\b",
+        "Edit refused: only {path} may be changed",
+    ),
+    _edit_refused(
+        "no_safe_fix",
+        r"\bno safe fix of (?P<code>[^\s,]{1,40})",
+        "The linter has no safe fix of {code} here",
     ),
 )
 
@@ -111,6 +140,7 @@ EXTRACTION_RULES = (
     _extracted("extracted", rf"(?i:\bextracted)\b[^\n]{{0,200}}?{_FUNCTION}[^\n]{{0,200}}?\blines? ?{_LINES}"),
     _extracted("extracted_lines", rf"(?i:\bextracted)\b[^\n]{{0,60}}?\blines? ?{_LINES}[^\n]{{0,200}}?{_FUNCTION}"),
     _blocked("extraction_blocked", _CONTROL_FLOW, "Extraction blocked: {reason}"),
+    _MODIFIED,
     CHECK_PASSED_AFTER,
 )
 
@@ -126,11 +156,39 @@ CONDITIONAL_RULES = (
         results=_DONE,
     ),
     _blocked("conditional_blocked", _NOT_SIMPLER, "Conditional not simplified: {reason}"),
+    _MODIFIED,
     CHECK_PASSED_AFTER,
 )
 
 READ_RULES = (
-    FactRule("read", definitions_read, _STRUCTURE, "{statement}", kind=FILE_KIND, subject="{path}", results=_DONE),
+    FactRule(
+        "definition",
+        r"^definition of (?P<name>[^\s:]{1,200}): (?P<place>[^\s:][^:\n]{0,300}:\d{1,7}(?:-\d{1,7})?)",
+        _STRUCTURE,
+        "{name} is defined at {place}",
+        kind="definition",
+        subject="{name} {place}",
+        results=_DONE,
+    ),
+    FactRule(
+        "no_definition",
+        r"(?i)\bno definition of (?P<name>[^\s]{1,200}) (?:was|is|could be) found",
+        _ERROR,
+        "No definition of {name} was found",
+        kind="definition_missing",
+        subject="{name}",
+        results=_NOT_DONE,
+    ),
+    FactRule(
+        "read",
+        definitions_read,
+        _STRUCTURE,
+        "{statement}",
+        kind=FILE_KIND,
+        subject="{path}",
+        results=_DONE,
+        is_rest=True,
+    ),
 )
 
 PLAN_RULES = (

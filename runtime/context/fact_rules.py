@@ -24,7 +24,8 @@ MAX_OUTPUT_CHARS = 200_000
 MAX_LINE_CHARS = 1_000
 MAX_FACT_CHARS = 300
 MAX_FACTS_PER_OUTPUT = 50
-RULE_TIMEOUT_S = 0.25
+# The slowest built-in rule needs 0.13 s for the worst text that we found.
+RULE_TIMEOUT_S = 2.0
 ANY_RESULT = frozenset(ActionResult)
 
 _OPTIONAL = regular.compile(r"\[([^\]]*)\]")
@@ -54,7 +55,7 @@ class FactRule(msgspec.Struct, frozen=True):
     `pattern` is a regular expression (multiline) or a function that yields groups. `statement` and `subject` are
     templates over its named groups and `scope_note`; a part in brackets is left out if a group in it is empty.
     `results` limits the rule to outputs with such a result; `is_rest` leaves out matches on lines that an earlier rule
-    of the set has matched.
+    of the set has matched, and all of a function's once any line is matched.
     """
 
     name: str
@@ -69,10 +70,14 @@ class FactRule(msgspec.Struct, frozen=True):
 
 
 class RuleSet(msgspec.Struct, frozen=True):
-    """Holds the rules for the output of one tool, in order; `prepare` rewrites the text that they read."""
+    """Holds the rules for the output of one tool, in order; `prepare` rewrites the text that they read.
+
+    `timeout_s` is the time of each rule.
+    """
 
     rules: tuple[FactRule, ...]
     prepare: Callable[[str], str] = str
+    timeout_s: float = RULE_TIMEOUT_S
 
 
 class Ruled(NamedTuple):
@@ -105,7 +110,7 @@ def apply_rules(output: ToolOutput, rule_set: RuleSet) -> Ruled:
         if output.result not in rule.results:
             continue
         try:
-            for groups in _matches(rule, text, claimed):
+            for groups in _matches(rule, text, claimed, rule_set.timeout_s):
                 made = _fact(output, rule, groups)
                 if made.id in facts:
                     continue
@@ -139,12 +144,13 @@ def stated(text: str, most: int = MAX_FACT_CHARS) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def _matches(rule: FactRule, text: str, claimed: set[int]) -> Iterator[Groups]:
+def _matches(rule: FactRule, text: str, claimed: set[int], timeout_s: float) -> Iterator[Groups]:
     if not isinstance(rule.pattern, str):
-        yield from rule.pattern(text)
+        if not (rule.is_rest and claimed):
+            yield from rule.pattern(text)
         return
     pattern = regular.compile(rule.pattern, regular.MULTILINE)
-    for match in pattern.finditer(text, timeout=RULE_TIMEOUT_S, concurrent=True):
+    for match in pattern.finditer(text, timeout=timeout_s, concurrent=True):
         line = text.rfind("\n", 0, match.start()) + 1
         if rule.is_rest and line in claimed:
             continue

@@ -31,9 +31,12 @@ _COUNT = re.compile(r"(\d{1,9}) ([a-z]+)(?: passed)?\Z")
 _TIME = re.compile(r" in [\d.:]{1,12} ?s?(?:econds)?(?: \([\d:]{1,12}\))?\Z")
 _UNITTEST_RAN = re.compile(r"Ran (\d{1,9}) tests? in ")
 _UNITTEST_FAILED = re.compile(r"(failures|errors)=(\d{1,9})")
-_DEFINITION = re.compile(r"\s*(?:\d{1,7}\s*[|:\t→]\s?)?\s*(?:async def|def|class)\s+(\w{1,200})")
-_NUMBERED = re.compile(r"\s*\d{1,7}\s*[|:\t→]")
-_HEADER = re.compile(r"\W{0,4}(?:Read|Loaded|File|Contents? of)\b[^\n]{0,20}?[`'\"]?([\w./\\-]{1,300}\.\w{1,10})\b")
+_DEFINITION = re.compile(r"\s*(?:\d{1,7}(?:\s*[|:\t→]| {2}))?\s*(?:async def|def|class)\s+(\w{1,200})")
+_NUMBERED = re.compile(r"\s*\d{1,7}(?:\s*[|:\t→]| {2}|$)")
+_RANGE_HEADER = re.compile(r"(\S[^\n]{0,300}?) lines (\d{1,7}-\d{1,7}) of (\d{1,7})\n")
+_HEADER = re.compile(
+    r"[^\w\n]{0,4}(?:Read|Loaded|File|Contents? of)\b[^\n]{0,20}?[`'\"]?([\w./\\-]{1,300}\.\w{1,10})\b"
+)
 
 
 def linter_lines(text: str) -> str:
@@ -114,15 +117,20 @@ def definitions_read(text: str) -> Iterator[Groups]:
     """Yield one statement on a file that was read: how many lines, and the functions and classes that it defines."""
     if not text.strip():
         return
-    header = _HEADER.match(text)
     lines = text.split("\n")
     names = list(dict.fromkeys(match[1] for line in lines if (match := _DEFINITION.match(line))))
-    numbered = sum(_NUMBERED.match(line) is not None for line in lines)
-    path = header[1] if header else ""
-    count = numbered or len(lines) - (1 if header else 0) - (not lines[-1])
     defined = ", ".join(names[:MAX_NAMED_DEFINITIONS])
     more = f" and {len(names) - MAX_NAMED_DEFINITIONS} more" if len(names) > MAX_NAMED_DEFINITIONS else ""
-    yield {
-        "path": path,
-        "statement": f"Read {path or 'a file'}: {count} lines" + (f", defines {defined}{more}" if names else ""),
-    }
+    path, statement = _read(text, lines)
+    yield {"path": path, "statement": statement + (f", defines {defined}{more}" if names else "")}
+
+
+def _read(text: str, lines: list[str]) -> tuple[str, str]:
+    """Return the path that an output names, if it does, and what was read of it."""
+    if part := _RANGE_HEADER.match(text):
+        return part[1], f"Read lines {part[2]} of {part[1]} ({part[3]} lines)"
+    header = _HEADER.match(text)
+    path = header[1] if header else ""
+    numbered = sum(_NUMBERED.match(line) is not None for line in lines)
+    count = numbered or len(lines) - (1 if header else 0) - (not lines[-1])
+    return path, f"Read {path or 'a file'}: {count} lines"

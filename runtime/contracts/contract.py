@@ -25,6 +25,7 @@ Condition = Literal[
     "intervened_often",
     "issues_found",
     "reverted_often",
+    "moved_since_review",
 ]
 # What a phase does besides handing on; `runtime.contracts.decisions` has a rule for each.
 Duty = Literal[

@@ -169,6 +169,7 @@ def _holds(condition: Condition, contract: Contract, state: SessionState, outcom
         "task_failed_often": outcome.has_failed and _most_failures(state.tasks) >= limits.task_failures,
         "intervened_often": state.interventions >= limits.interventions,
         "issues_found": outcome.has_issues,
+        "moved_since_review": outcome.has_moved,
         "reverted_often": outcome.has_issues and state.quality_reverts >= limits.quality_reverts,
     }
     return found[condition]

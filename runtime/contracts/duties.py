@@ -14,7 +14,7 @@ from runtime.contracts.phase_order import has_trait
 from runtime.contracts.session_state import Frame, Rule, SessionState, Slot
 from runtime.contracts.task_lists import is_repeat, registered, reported, with_failures, without_failures
 
-Demand = Literal["evidence", "diff", "checks", "bands"]
+Demand = Literal["evidence", "diff", "checks", "bands", "head"]
 EffectKind = Literal["branches", "branch", "commit", "merge"]
 SLOTS = (
     "action_type",
@@ -32,10 +32,14 @@ __all__ = ["DUTIES", "Demand", "Effect", "Observed", "Outcome", "without_failure
 
 
 class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Asks for something to be done outside: `choice` of what becomes of stale branches, `message` of a commit."""
+    """Asks for something to be done outside.
+
+    `choice` of what becomes of the stale `branches`, which are those that a person was shown; `message` of a commit.
+    """
 
     kind: EffectKind
     choice: str = ""
+    branches: tuple[str, ...] = ()
     message: str = ""
 
 
@@ -52,7 +56,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `refuted`: checklist item → why its evidence does not hold. `changed`: files that differ from the base commit;
     `unpermitted`: those of them that may not be written, with the reason. `similarities`: symbol → likeness to the
-    query, 0 to 1; a symbol without one was compared by name alone.
+    query, 0 to 1; a symbol without one was compared by name alone. `head`: the commit that the session's branch is at.
     """
 
     refuted: Mapping[str, str] = {}
@@ -60,6 +64,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     unpermitted: Mapping[str, str] = {}
     checks: tuple[CheckResult, ...] = ()
     similarities: Mapping[str, float] = {}
+    head: str = ""
 
 
 class Outcome(NamedTuple):
@@ -72,6 +77,7 @@ class Outcome(NamedTuple):
     answered_yes: bool = False
     has_failed: bool = False
     has_issues: bool = False
+    has_moved: bool = False
     claims_success: bool = False
 
 
@@ -87,7 +93,8 @@ def _nothing(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _branches(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    return Outcome(state.with_(stale_branches=()), effects=(Effect("branches", choice=payload["choice"]),))
+    effect = Effect("branches", choice=payload["choice"], branches=state.stale_branches)
+    return Outcome(state.with_(stale_branches=()), effects=(effect,))
 
 
 def _rules(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
@@ -246,7 +253,9 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     problems = [f"failed_tasks: no task is registered as '{name}'" for name in failed if state.task(name) is None]
     tasks = with_failures(state.tasks, failed)
     named = tuple(failed) or tuple(task.id for task in state.tasks)
-    outcome = "verification_failed" if "only_verify" in state.flags else state.outcome
+    # Where a flag ends the session here whichever way, nothing else will say how it went.
+    ends = (contract.flags[flag].ends_after for flag in state.flags if flag in contract.flags)
+    outcome = "verification_failed" if state.phase in ends else state.outcome
     changed = state.with_(tasks=tasks, failed_tasks=named, revert_reason=payload["details"], outcome=outcome)
     return Outcome(changed, problems, has_failed=True)
 
@@ -270,6 +279,7 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
 
 def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     issues = [str(issue) for issue in payload["issues"]]
+    state = state.with_(reviewed=observed.head)
     if not issues:
         return Outcome(state, notes=_own_verdict(observed), claims_success=True)
     reverts = state.quality_reverts + 1
@@ -281,7 +291,16 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _merge(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    return Outcome(state, effects=(Effect("merge"),))
+    merged = Outcome(state, effects=(Effect("merge"),))
+    looks_again = any(exit_.when == "moved_since_review" for exit_ in contract.phases[state.phase].exits)
+    if not looks_again or not state.reviewed or observed.head in {"", state.reviewed}:
+        return merged
+    said = f"the branch has commits that were made after the review of {state.reviewed[:12]}"
+    reverts = state.quality_reverts + 1
+    if reverts > contract.limits.quality_reverts:
+        warning = f"{said}, which nobody reviewed"
+        return merged._replace(state=state.with_(warnings=(*state.warnings, warning)), notes=(warning,))
+    return Outcome(state.with_(quality_reverts=reverts), notes=(f"{said}; review them too",), has_moved=True)
 
 
 DUTIES: Mapping[Duty, DutyRule] = {
@@ -299,6 +318,6 @@ DUTIES: Mapping[Duty, DutyRule] = {
     "verify": DutyRule(_verify),
     "intervene": DutyRule(_intervene),
     "commit": DutyRule(_commit, frozenset({"diff"})),
-    "quality": DutyRule(_quality),
-    "merge": DutyRule(_merge),
+    "quality": DutyRule(_quality, frozenset({"head"})),
+    "merge": DutyRule(_merge, frozenset({"head"})),
 }

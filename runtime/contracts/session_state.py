@@ -100,7 +100,9 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     `phase`: a key of the contract, END or ESCALATION. `visit` counts the steps entered, from 1; `uses` are those of
     this visit and the latest ones before it. `shown`: file → ranges of lines that the server's tools showed; `explored`
     are the files whose exploration was accepted, `permitted` those that may be written. `summaries`: `step_05_PHASE` →
-    summary, in the order in which they were finished first.
+    summary, in the order in which they were finished first. `last_key` names the call of the last kept submission.
+    `reviewed`: the commit that the quality review looked at. `own_edits`: file → digest of what the user had not
+    committed at the start, for sessions that work without a branch.
     """
 
     session_id: str
@@ -136,6 +138,9 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     failed_tasks: tuple[str, ...] = ()
     escalation: Escalation | None = None
     outcome: str = ""
+    last_key: str = ""
+    reviewed: str = ""
+    own_edits: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:

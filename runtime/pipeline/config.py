@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+
+from runtime.loops.records import LoopKind
 
 END = "end"
 INTERRUPT_TARGETS: tuple[str, ...] = ("clarification", "confirmation", "agent_review")
@@ -20,7 +22,9 @@ JoinStrategy = Literal["all", "any"]
 OnTrouble = Literal["end", "wait"]
 OnExpiry = Literal["proceed", "end"]
 Priority = Literal["realtime", "high", "normal", "low", "idle"]
-LOOP_KINDS: frozenset[str] = frozenset({"identical_action"})
+LOOP_KINDS: frozenset[str] = frozenset(get_args(LoopKind))
+# What `loop_detection: true` stands for. No identical_action: a stage may honestly give one verdict in every round.
+DEFAULT_LOOP_DETECTION = {"error_cycle": 2, "semantic_loop": 4, "oscillation": 2, "no_progress": 2}
 
 MAX_SPAN_S = 31_536_000
 MAX_REPLICAS = 64
@@ -121,6 +125,11 @@ class PipelineConfig(_Frozen):
     loop_detection: dict[str, int] = {}
     priority: Priority = "normal"
     context_bounds: dict[str, int] = {}
+
+    @field_validator("loop_detection", mode="before")
+    @classmethod
+    def _switched(cls, value: object) -> object:
+        return (DEFAULT_LOOP_DETECTION if value else {}) if isinstance(value, bool) else value
 
     @property
     def capability_id(self) -> str:

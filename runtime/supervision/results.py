@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.pipeline.config import AgentConfig
+from runtime.pipeline.config import END, AgentConfig
 from runtime.primitives.ids import StageName
 from runtime.run.bounds import REASON_OF_BOUND, Blocked
 from runtime.run.envelope import InterruptRequest, TerminalReason
@@ -127,15 +127,20 @@ def take_effect(transition: Transition, agent: AgentConfig, payload: StageSuccee
     if transition.ending is not None:
         transition.finish(transition.ending.reason, transition.ending.detail)
         return
-    thresholds = transition.config.loop_detection
-    loop = detect_loop(transition.envelope.history, agent.name, thresholds) if thresholds else None
+    loop = _closed_loop(transition, agent)
     if loop is not None:
-        flow.end_by_bound(transition, Blocked("loop_detected", loop.description), agent.name)
+        flow.end_by_bound(transition, loop, agent.name)
     elif payload.interrupt is not None:
         flow.ask(transition, Question(StageName(agent.name), payload.interrupt))
         flow.advance(transition)
     else:
         flow.route(transition, agent, payload.output)
+
+
+def _closed_loop(transition: Transition, agent: AgentConfig) -> Blocked | None:
+    thresholds = transition.config.loop_detection
+    loop = detect_loop(transition.envelope.history, agent.name, thresholds) if thresholds else None
+    return Blocked("loop_detected", loop.description) if loop is not None else None
 
 
 def settle_instant(transition: Transition) -> None:
@@ -168,6 +173,11 @@ def failed(transition: Transition, entry: InFlight, payload: StageFailed, unrepo
     transition.drop(agent.name, "failed")
     if payload.bound is not None and is_refused_budget:
         flow.end_by_bound(transition, Blocked(REASON_OF_BOUND[payload.bound], payload.error), agent.name)
+        return
+    is_continued = transition.ending is None and agent.error_next not in {None, END}
+    loop = _closed_loop(transition, agent) if is_continued else None
+    if loop is not None:
+        flow.end_by_bound(transition, loop, agent.name)
         return
     attempts = "1 attempt" if entry.key.attempt == 1 else f"{entry.key.attempt} attempts"
     reason = REASON_OF_FAILURE[(payload.kind, payload.recoverable)]

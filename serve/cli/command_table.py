@@ -8,8 +8,10 @@ from serve.cli import (
     ask,
     batch,
     bench,
+    check,
     doctor,
     envelope_json,
+    fix,
     gc,
     index,
     mcp,
@@ -33,6 +35,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("batch")(batch.batch)
+app.command("check")(check.check)
 app.command("gc")(gc.gc)
 app.command("index")(index.index)
 app.command("tool")(tool.tool)
@@ -49,5 +52,6 @@ app.command("status")(up_down.status)
 app.command("serve")(serve_http.serve)
 app.command("simulate")(simulate.simulate)
 app.add_typer(bench.app, name="bench")
+app.add_typer(fix.app, name="fix")
 app.add_typer(runs.app, name="runs")
 app.add_typer(envelope_json.app, name="envelope")

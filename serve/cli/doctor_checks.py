@@ -287,6 +287,19 @@ def check_meaning(settings: Settings) -> Iterator[Check]:
         yield Check("search by meaning", "ok" if fault is None else "missing", detail, mend, needed=False)
 
 
+def check_vector_store(settings: Settings) -> Iterator[Check]:
+    """Check that the vector store that the settings choose is installed."""
+    from runtime.codebase.semantics.vector_store import has_chroma
+
+    kind = settings.code_index.vector_store
+    if kind == "chroma" and not has_chroma():
+        told = "chroma is not installed; agreements are found by equal words alone"
+        mend = "pip install 'jeeves[chroma]', or set code_index.vector_store: sqlite"
+        yield Check("vector store", "missing", told, mend, needed=False)
+    else:
+        yield Check("vector store", "ok", f"{kind}, of agreements")
+
+
 def check_warm_system(settings: Settings) -> Iterator[Check]:
     """Check that a warm system, if one is up, answers and runs this code."""
     from actors.origin import code_version
@@ -321,5 +334,6 @@ CHECKS: dict[str, Callable[[Settings], Iterator[Check]]] = {
     "http": check_http,
     "programs": check_programs,
     "search by meaning": check_meaning,
+    "vector store": check_vector_store,
     "warm system": check_warm_system,
 }

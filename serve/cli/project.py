@@ -41,21 +41,28 @@ def allow(
     yes: Annotated[bool, typer.Option("--yes", help="Allow without asking.")] = False,
     config: Config = None,
 ) -> None:
-    """Allow the contract and the rules that a repository brings along, exactly as they are now."""
-    from actors.capabilities.code_change.session.consent import Consent
+    """Allow the contract, rules, checks and agreements that a repository brings along, exactly as they are now."""
+    from actors.capabilities.code_change.session.consent import BINDING_FILES, found_agreements, found_context
+    from actors.capabilities.violation_fix.checks.project_rules import RULES_FILE
+    from runtime.codebase.files.consent import Consent
 
     consent = Consent(load_command_settings(config).state_dir)
     root = Path(checked_repository(repo))
-    found = consent.found(root)
+    binding = [*consent.found(root, (*BINDING_FILES, RULES_FILE)), *found_context(root, consent)]
+    agreements = found_agreements(root, consent)
+    found = [*binding, *agreements]
     if not found:
-        say_line("this repository brings no contract and no rules along")
+        say_line("this repository brings no contract, no rules, no checks and no agreements along")
         return
-    for each in found:
+    for each in binding:
         say_line(f"{'allowed ' if each.is_allowed else 'new     '} {each.file}  sha256 {each.sha256[:16]}")
+    if agreements:
+        new = sum(not each.is_allowed for each in agreements)
+        say_line(f"{new} new of {len(agreements)} agreements in .code-intel/agreements: what earlier requests meant")
     if all(each.is_allowed for each in found):
         say_line("everything is allowed already")
         return
-    if not yes and not typer.confirm("Have you read them, and shall they bind sessions of changes?"):
+    if not yes and not typer.confirm("Have you read them, and shall they take effect?"):
         raise InputError("nothing was allowed")
     consent.allow(root, {each.file: each.sha256 for each in found})
     say_line(f"allowed {len(found)} files; a changed file needs to be allowed again")
@@ -66,7 +73,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", help="Clean without asking.")] = False,
     config: Config = None,
 ) -> None:
-    """Delete what earlier sessions of changes left: branches (each head is kept for 30 days) and checkpoints."""
+    """Delete what sessions of changes and fixes left: branches (each head is kept for 30 days) and checkpoints."""
     from serve.mcp.change_records import clean as cleaned
     from serve.mcp.change_records import leftovers
 
@@ -77,7 +84,9 @@ def clean(
         say_line(f"branch   {branch}")
     for session_id in found.sessions:
         say_line(f"session  {session_id}")
-    if not found.branches and not found.sessions:
+    for branch in found.fixes:
+        say_line(f"fix      {branch}")
+    if not found.branches and not found.sessions and not found.fixes:
         say_line("nothing was left here")
         return
     if not yes and not typer.confirm("Delete them?"):
@@ -87,17 +96,43 @@ def clean(
 
 
 def outcome(
-    session: Annotated[str, typer.Argument(help="Id of the session; `jeeves runs list` shows it.")],
-    verdict: Annotated[str, typer.Argument(metavar="success|failure|partial", help="What became of the change.")],
+    session: Annotated[str | None, typer.Argument(help="Id of the session; `jeeves runs list` shows it.")] = None,
+    verdict: Annotated[
+        str | None, typer.Argument(metavar="success|failure|partial", help="What became of the change.")
+    ] = None,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
+    export: Annotated[
+        Path | None, typer.Option(readable=False, help="Write this repository's agreements and outcomes to a new file.")
+    ] = None,
+    import_: Annotated[
+        Path | None, typer.Option("--import", readable=False, help="Add the agreements and outcomes of such a file.")
+    ] = None,
+    repo: Repo = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     config: Config = None,
 ) -> None:
-    """Record what became of a change; failures are shown as hints when a like request begins."""
-    from serve.mcp.change_records import record_outcome
+    """Record what became of a change: a success is remembered in the Map, a failure is told as a hint."""
+    from serve.mcp.change_records import export_outcomes, import_outcomes, record_outcome
 
-    row = record_outcome(load_command_settings(config), session, verdict, reason)
-    if as_json:
-        say_json(msgspec.to_builtins(row))
-    else:
+    settings = load_command_settings(config)
+    if (export is not None) + (import_ is not None) + (session is not None) != 1 or (session and not verdict):
+        raise InputError("give SESSION and what became of it, or --export FILE, or --import FILE")
+    if session is not None:
+        row, note = record_outcome(settings, session, str(verdict), reason)
+        if as_json:
+            say_json({**msgspec.to_builtins(row), "note": note})
+            return
         say_line(f"{row.session_id}: {row.verdict}")
+        if note:
+            say_line(note)
+        return
+    root = Path(checked_repository(repo))
+    done = export_outcomes(settings, root, export) if export is not None else None
+    if import_ is not None:
+        done = import_outcomes(settings, root, import_)
+    assert done is not None
+    if as_json:
+        say_json(done._asdict())
+        return
+    left = "agreements that were not allowed" if export is not None else "outcomes that were known"
+    say_line(f"{done.agreements} agreements, {done.outcomes} outcomes; left out: {done.left_out} {left}")

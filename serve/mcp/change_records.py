@@ -9,30 +9,45 @@ from typing import Any, NamedTuple
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.owners import is_driven
+from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES, OutcomeRow, SessionRow, SessionStore
+from runtime.codebase.files.consent import Consent
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
-from runtime.codebase.git.work_trees import BRANCH_PREFIX
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
+from runtime.codebase.git.side_branches import idle_trees
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import answered
 from runtime.contracts.loading import load_contract
+from runtime.contracts.session_state import SessionState
 from runtime.errors import InputError, RunStateError, UnknownNameError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings
 from runtime.store.opening import has_database, open_store
 from runtime.store.options import store_options
+from serve.mcp.agreement_records import (
+    Counted,
+    export_records,
+    import_records,
+    record_agreement,
+    withdraw_agreement,
+)
 from serve.mcp.contract_host import OWNERS, SHIPPED, WORK_TREES
 
+FIX_TREES = "fixes/trees"
+# A fix has an hour (configs/pipelines/violation_fix.yaml); a work tree that was not touched for longer has no owner.
+FIX_IDLE_S = 4_000.0
 VERDICTS = ("success", "failure", "partial")
 MAX_REASON_CHARS = 4_000
 
 
 class Leftovers(NamedTuple):
-    """Lists branches of earlier sessions, and sessions that no server drives."""
+    """Lists branches of earlier sessions, sessions that no server drives, and branches of fixes that were cut off."""
 
     branches: tuple[str, ...]
     sessions: tuple[str, ...]
+    fixes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -56,11 +71,12 @@ def change_document(settings: Settings, session_id: str) -> dict[str, Any]:
     """Return where a session stands, with every decision. Raises UnknownNameError."""
     with _store(settings) as store:
         row = _known(store, session_id)
+        contract = _contract_of(store, row.state)
         decisions = [
             {"seq": each.seq, "at_ms": each.at_ms, "kind": each.kind, **each.data}
             for each in store.decisions(session_id)
         ]
-    return {**status_of(_contract(), row.state), "decisions": decisions}
+    return {**status_of(contract, row.state), "decisions": decisions}
 
 
 def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bool) -> dict[str, Any]:
@@ -69,7 +85,7 @@ def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bo
         raise InputError("say with --text how it should go on, or end the session with --reject")
     with _store(settings) as store:
         row = _known(store, session_id)
-        contract = _contract()
+        contract = _contract_of(store, row.state)
         decision = answered(contract, row.state, text, goes_on=goes_on, at_ms=SystemClock().now_ms())
         if decision.code:
             raise RunStateError(f"session {session_id} waits for no answer; it is in {row.state.phase}")
@@ -77,8 +93,12 @@ def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bo
     return answer_of(contract, decision)
 
 
-def record_outcome(settings: Settings, session_id: str, verdict: str, reason: str) -> OutcomeRow:
-    """Record what became of a change. Raises UnknownNameError and InputError."""
+def record_outcome(settings: Settings, session_id: str, verdict: str, reason: str) -> tuple[OutcomeRow, str]:
+    """Record what became of a change, and return it with what came of its agreement, as a sentence.
+
+    A success adds an agreement to the Map; any other verdict takes back what an earlier success has added.
+    Raises UnknownNameError and InputError.
+    """
     if verdict not in VERDICTS:
         raise InputError(f"the outcome is one of {', '.join(VERDICTS)}, not '{verdict[:40]}'")
     if len(reason) > MAX_REASON_CHARS:
@@ -97,8 +117,23 @@ def record_outcome(settings: Settings, session_id: str, verdict: str, reason: st
             state.explored,
             symbols,
         )
+        earlier = store.outcome_of(session_id)
         store.record_outcome(row)
-    return row
+    if verdict == "success":
+        return row, record_agreement(state, Consent(settings.state_dir))
+    return row, withdraw_agreement(state) if earlier is not None and earlier.verdict == "success" else ""
+
+
+def export_outcomes(settings: Settings, root: Path, target: Path) -> Counted:
+    """Write a repository's agreements and outcomes to a new file. Raises InputError."""
+    with _store(settings) as store:
+        return export_records(root, store, Consent(settings.state_dir), target)
+
+
+def import_outcomes(settings: Settings, root: Path, source: Path) -> Counted:
+    """Add the agreements and outcomes of an exported file to a repository's. Raises InputError."""
+    with _store(settings) as store:
+        return import_records(root, store, Consent(settings.state_dir), source)
 
 
 def leftovers(settings: Settings, root: Path) -> Leftovers:
@@ -109,7 +144,8 @@ def leftovers(settings: Settings, root: Path) -> Leftovers:
     kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in driven}
     branches = tuple(branch for branch in task_branches(root) if branch not in kept)
     sessions = tuple(row.state.session_id for row in rows if row.state.session_id not in driven)
-    return Leftovers(branches, sessions)
+    before_s = SystemClock().now_ms() / 1000 - FIX_IDLE_S
+    return Leftovers(branches, sessions, tuple(idle_trees(root, FIX_PREFIX, before_s)))
 
 
 def clean(settings: Settings, root: Path, found: Leftovers) -> list[LaidAside]:
@@ -120,8 +156,12 @@ def clean(settings: Settings, root: Path, found: Leftovers) -> list[LaidAside]:
         for session_id in found.sessions:
             row = _known(store, session_id)
             store.amend(row.state.with_(phase=END, outcome="discarded"), "cleaned", {})
-    below = settings.state_dir / WORK_TREES
-    return [lay_aside(root, branch, who, below, is_ours, now_s) for branch in found.branches]
+    below = {WORK_TREES: found.branches, FIX_TREES: found.fixes}
+    return [
+        lay_aside(root, branch, who, settings.state_dir / folder, is_ours, now_s)
+        for folder, branches in below.items()
+        for branch in branches
+    ]
 
 
 def _known(store: SessionStore, session_id: str) -> SessionRow:
@@ -131,5 +171,7 @@ def _known(store: SessionStore, session_id: str) -> SessionRow:
     return row
 
 
-def _contract() -> Contract:
-    return load_contract(SHIPPED)
+def _contract_of(store: SessionStore, state: SessionState) -> Contract:
+    """Return the contract that a session began with; the shipped one for sessions that are older than the store's."""
+    shipped = load_contract(SHIPPED)
+    return pinned(store, state, shipped) or shipped

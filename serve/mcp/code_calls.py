@@ -7,11 +7,16 @@ cancelled or takes too long is killed with its process. Ray is not used.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from runtime.codebase.files.project_config import read_project_config
+from runtime.codebase.semantics.forest import count_chunks, newest_vector
+from runtime.codebase.semantics.further_windows import want_windows
 from runtime.codebase.tool_registry import code_tools
 from runtime.run.bounds import Grant
 from runtime.run.stage_budget import StageBudget
@@ -28,6 +33,7 @@ from serve.wiring import agent_settings, index_service
 
 KEPT_PROCESSES = 2
 CALLS_PER_TOOL = 3
+EMBEDDING_POLL_S = 0.3
 
 
 class CodeCalls:
@@ -37,6 +43,7 @@ class CodeCalls:
         open_state_dir(settings.state_dir)
         shared = agent_settings(settings)
         self._allow_secrets, self._vectors = bool(shared["allow_secrets"]), shared["vectors"]
+        self._root = Path(root)
         self._service = index_service(settings)
         self._index = RepositoryIndex(self._service, root)
         self._host = ToolHost(processes=ToolProcesses(kept=KEPT_PROCESSES))
@@ -48,9 +55,34 @@ class CodeCalls:
         self._service.prepare()
         self._host.processes.warm_up(tool for tool in self._tools if isinstance(tool, Tool))
 
+    def syncs_on_start(self) -> bool:
+        """Return whether the project wants its index brought up to date at the start. Raises RepositoryError."""
+        return read_project_config(self._root).sync_on_start
+
     async def ready(self, report: Report) -> None:
         """Wait until the index is up to date. Raises RepositoryError and StateStorageError."""
-        await self._index.current(report)
+        await self._index.current(report, "start")
+
+    async def sync(self, wait_s: float, report: Report) -> dict[str, Any]:
+        """Compare every file by its content, wait for vectors that long, and return exact counts.
+
+        Raises RepositoryError and StateStorageError.
+        """
+        known = await asyncio.to_thread(newest_vector, self._vectors)
+        repository = await self._index.current(report, "now")
+        stats = repository["stats"]
+        files = {name: stats[f"files_{name}"] for name in ("added", "changed", "removed")}
+        counts = {**files, "total": stats["files"]}
+        if self._vectors is None or not repository["embeds"]:
+            return {"files": counts, "chunks": {"total": stats["chunks"]}, "note": "search by meaning is off"}
+        until_s = time.monotonic() + wait_s
+        while True:
+            chunks = await asyncio.to_thread(count_chunks, Path(repository["index_path"]), Path(self._vectors), known)
+            left_s = until_s - time.monotonic()
+            if not chunks.left or left_s <= 0:
+                return {"files": counts, "chunks": {"total": sum(chunks), **chunks._asdict()}}
+            await report(chunks.embedded, chunks.embedded + chunks.left, "embedding")
+            await asyncio.sleep(min(EMBEDDING_POLL_S, left_s))
 
     async def call(self, tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
         """Return the result of a call; its status shows whether it succeeded. Cancellation kills its process.
@@ -58,7 +90,11 @@ class CodeCalls:
         Raises RepositoryError and StateStorageError if the repository cannot be indexed.
         """
         repository = await self._index.current(report)
-        subject = PortableRepository(repository["root"], repository["index_path"], self._allow_secrets, self._vectors)
+        vectors = self._vectors if repository["embeds"] else None
+        if tool == "semantic_search" and vectors is not None:
+            # Who searches by meaning has the windows behind the first ones embedded too, for the next time.
+            await asyncio.to_thread(want_windows, Path(vectors), repository["root"], repository["index_path"])
+        subject = PortableRepository(repository["root"], repository["index_path"], self._allow_secrets, vectors)
         executor = ToolExecutor(self._tools, frozenset({tool}), StageBudget(Grant(tool_calls=1)), host=self._host)
         async with self._lanes[tool]:
             return await executor.call(tool, subject, dict(arguments))

@@ -2,100 +2,127 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.session.consent import Consent, contract_of, project_rules
-from actors.capabilities.code_change.session.live_session import LiveSession
-from actors.capabilities.code_change.session.owners import Owner
-from actors.capabilities.code_change.session.ports import Confirm, Ports, Similarities, no_similarities, nobody
-from actors.capabilities.code_change.session.sessions import ChangeSessions
-from actors.capabilities.code_change.store.session_store import CODE_CHANGES
-from runtime.contracts.contract import Contract
-from runtime.contracts.loading import load_contract
+from actors.capabilities.code_change.session import calls
+from actors.capabilities.code_change.session.consent import project_rules
+from actors.capabilities.code_change.session.owners import Owner, driver_of
+from actors.capabilities.code_change.session.ports import Confirm, Similarities, no_similarities, nobody
+from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
+from actors.capabilities.code_change.session.sessions import Recovery
+from runtime.codebase.files.consent import Consent
 from runtime.errors import RunStateError
-from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, open_state_dir
-from runtime.store.opening import Stores, open_store
-from runtime.store.options import store_options
+from serve.mcp.change_calls import ChosenCalls, OwnCalls, warm_calls
+from serve.mcp.connections import current_connection
+from serve.mcp.door_session import DoorSession, supplied
+from serve.wiring import CHANGE_CONTRACT as SHIPPED
 
-SHIPPED = Path(__file__).resolve().parents[2] / "configs" / "contracts" / "code_change.yaml"
-WORK_TREES = "work_trees"
-OWNERS = "change_servers"
+MAX_SESSIONS = 512
+
+__all__ = ["OWNERS", "SHIPPED", "WORK_TREES", "ContractHost"]
 
 
 class ContractHost:
-    """Holds the sessions of one repository; the store is opened at the first call."""
+    """Knows the sessions that the clients of this server drive; what holds them is opened at the first call."""
 
     def __init__(self, settings: Settings, root: str, confirm: Confirm = nobody) -> None:
         self._settings = settings
+        self._root = Path(root)
         self._confirm = confirm
         self.compare: Similarities = no_similarities
         self._owner: Owner | None = None
-        self._root = Path(root)
-        self._stores: Stores | None = None
-        self._sessions: ChangeSessions | None = None
-        self._contract: Contract | None = None
-        self._notes: list[str] = []
+        self._calls = ChosenCalls(lambda: OwnCalls(settings), lambda: warm_calls(settings))
+        self._sessions: dict[str, DoorSession] = {}
 
     @property
-    def contract(self) -> Contract:
-        """The contract in force: the shipped one, or the repository's own where the operator allowed it."""
-        if self._contract is None:
-            self._contract, self._notes = contract_of(self._root, load_contract(SHIPPED), self._consent)
-        return self._contract
-
-    @property
-    def _consent(self) -> Consent:
-        return Consent(self._settings.state_dir)
-
-    @property
-    def live(self) -> LiveSession | None:
-        """The session that this server drives, if there is one."""
-        return self._sessions.live if self._sessions is not None else None
+    def live(self) -> DoorSession | None:
+        """The session that the client of the current call drives, if there is one."""
+        if self._owner is None:
+            return None
+        found = self._sessions.get(self._driver())
+        return None if found is None or found.is_over else found
 
     @property
     def folder(self) -> Path | None:
-        """The folder that the session works in; None without a session."""
+        """The folder that the current client's session works in; None without a session."""
         return self.live.folder if self.live is not None else None
 
-    def session(self) -> LiveSession:
+    @property
+    def folders(self) -> set[Path]:
+        """The folders that sessions of this server work in."""
+        return {session.folder for session in self._sessions.values() if not session.is_over}
+
+    def session(self) -> DoorSession:
         """Return the session. Raises RunStateError without one."""
         if self.live is None:
             raise RunStateError("no session is under way; call start_session first")
         return self.live
 
-    def sessions(self) -> ChangeSessions:
-        """Return the sessions of the repository, opened at the first call. Raises StateStorageError."""
-        if self._sessions is None:
-            clock = SystemClock()
-            open_state_dir(self._settings.state_dir)
-            self._owner = Owner(self._settings.state_dir / OWNERS)
-            self._stores = open_store(store_options(self._settings), clock)
-            ports = Ports(
-                self._stores.part(CODE_CHANGES),
-                clock,
-                self._settings.state_dir / WORK_TREES,
-                self._owner.name,
-                self._owner.is_alive,
-                self._compared,
-                self._confirm,
+    async def start(
+        self, intent: str, query: str, flags: Sequence[str], gate_level: str, recovery: Recovery
+    ) -> calls.Answer:
+        """Begin a session for the current client, or go on with one that was left."""
+        driver = self._driver()
+        told = await self._calls.call(
+            calls.StartChange(
+                driver=driver,
+                root=str(self._root),
+                intent=intent,
+                query=query,
+                flags=tuple(flags),
+                gate_level=gate_level,
+                recovery=recovery,
+                key=secrets.token_hex(8),
             )
-            self._sessions = ChangeSessions(self.contract, self._root, ports)
-        return self._sessions
+        )
+        if "session_id" in told and "error" not in told and "recovery_available" not in told:
+            self._remember(driver, told)
+        return told
 
-    async def _compared(self, query: str, names: Sequence[str]) -> Mapping[str, float]:
-        return await self.compare(query, names)
+    def forget(self) -> None:
+        """Forget the current client's session, which another client has taken over."""
+        self._sessions.pop(self._driver(), None)
+
+    async def left_over(self) -> calls.Answer:
+        """Return what is known of a session that the current client does not drive."""
+        return await self._calls.call(calls.FindChange(driver=self._driver(), root=str(self._root)))
+
+    async def clean_up(self) -> calls.Answer:
+        """Delete the branches of earlier sessions that the person at the client agrees to delete."""
+        call = calls.CleanBranches(driver=self._driver(), root=str(self._root))
+        return await supplied(self._calls, call, self._confirm, self._compared)
 
     def beginning(self) -> Mapping[str, Any]:
         """Return what a new session is told of the repository: its allowed rules, and what is not in force."""
-        rules, notes = project_rules(self._root, self._consent)
-        return {"project_rules": rules, "notes": [*self._notes, *notes]}
+        rules, notes = project_rules(self._root, Consent(self._settings.state_dir))
+        return {"project_rules": rules, "notes": notes}
 
-    def close(self) -> None:
-        """Close the store."""
-        if self._stores is not None:
-            self._stores.close()
+    async def close(self) -> None:
+        """Let go of the sessions; the store has them."""
+        await self._calls.close()
         if self._owner is not None:
             self._owner.close()
+
+    def _driver(self) -> str:
+        return driver_of(self._opened_owner().name, current_connection())
+
+    def _opened_owner(self) -> Owner:
+        if self._owner is None:
+            open_state_dir(self._settings.state_dir)
+            self._owner = Owner(self._settings.state_dir / OWNERS)
+        return self._owner
+
+    def _remember(self, driver: str, told: calls.Answer) -> None:
+        self._sessions.pop(driver, None)
+        while len(self._sessions) >= MAX_SESSIONS:
+            # Connections end without a word: of those the oldest go.
+            del self._sessions[next(iter(self._sessions))]
+        session = DoorSession(self._calls, driver, self._root, told, self._confirm, self._compared)
+        self._sessions[driver] = session
+
+    async def _compared(self, query: str, names: Sequence[str]) -> Mapping[str, float]:
+        return await self.compare(query, names)

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_change.session.live_session import LiveSession
 from runtime.contracts.contract import ESCALATION
-from runtime.errors import FencedError
+from runtime.errors import FencedError, RunStateError
 from serve.mcp.contract_host import SHIPPED, ContractHost
 from serve.mcp.elicitation import advice
 from serve.mcp.impact import impact_of
@@ -24,7 +23,7 @@ Paths = Annotated[list[Annotated[str, msgspec.Meta(min_length=1, max_length=1_00
 SELF_RECORDED = frozenset(
     {
         *("start_session", "submit_phase", "get_session_status", "check_write_target", "add_explored_files"),
-        *("review_changes", "analyze_impact", "sync_index"),
+        *("review_changes", "analyze_impact", "sync_index", "update_context"),
     }
 )
 
@@ -78,6 +77,14 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Takes no arguments."""
 
 
+class Wait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Says how long the embedding of chunks is waited for."""
+
+    wait_s: Annotated[
+        float, msgspec.Meta(ge=0, le=600, description="Seconds to wait for vectors that are still to be made.")
+    ] = 0.0
+
+
 class OneFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names a file by its path from the top of the repository."""
 
@@ -122,9 +129,11 @@ class ContractTool(NamedTuple):
 
 
 async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession, report: Report) -> Mapping[str, Any]:
-    told = await host.sessions().start(given.intent, given.query, given.flags, given.gate_level, given.recovery)
+    more, not_in_force = await search.documents.beginning() if search.documents is not None else ((), [])
+    flags = [*given.flags, *(flag for flag in more if flag not in given.flags)]
+    told = await host.start(given.intent, given.query, flags, given.gate_level, given.recovery)
     beginning = host.beginning() if "error" not in told else {}
-    notes = [*told.get("notes", ()), *beginning.get("notes", ())]
+    notes = [*told.get("notes", ()), *beginning.get("notes", ()), *not_in_force]
     rules = beginning.get("project_rules")
     return {**told, **({"project_rules": rules} if rules else {}), **({"notes": notes} if notes else {})}
 
@@ -142,7 +151,7 @@ async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase,
 async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
     if host.live is not None:
         return await host.live.status()
-    return await host.sessions().left_over()
+    return await host.left_over()
 
 
 async def _check(host: ContractHost, search: WorkspaceHost, given: OneFile, report: Report) -> Mapping[str, Any]:
@@ -162,16 +171,25 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
         problem = "symbols, files: both are empty; name what will change"
         return {"error": {"code": "payload_mismatch", "problems": [problem]}}
     found = await impact_of(search, given.symbols, given.files, report)
-    session: LiveSession | None = host.live
+    session = host.live
     if session is not None:
-        must = tuple(dict.fromkeys((*session.state.must_verify, *(row["file"] for row in found["must_verify"]))))
+        must = [row["file"] for row in found["must_verify"]]
         await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
     return found
 
 
-async def _sync(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
-    state = await search.result("git_status", {}, report)
-    return {"status": "the index is up to date with the files on disk", "branch": state.data.get("branch")}
+async def _sync(host: ContractHost, search: WorkspaceHost, given: Wait, report: Report) -> Mapping[str, Any]:
+    return await search.sync(given.wait_s, report)
+
+
+async def _context(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    if search.documents is None:
+        raise RunStateError("this server keeps no summary of documents; start it with --tools all")
+    return await search.documents.update(report)
+
+
+async def _clean(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    return await host.clean_up()
 
 
 CONTRACT_TOOLS = (
@@ -182,7 +200,7 @@ CONTRACT_TOOLS = (
         _start,
         "Begin a change under contract (or an investigation), or go on with one that was left (`recovery`: resume). "
         "The answer says the phase, what to do and what to submit; from then on follow `instruction` and call only "
-        "submit_phase to get on; numbers of steps may leave gaps. Takes a second.",
+        "submit_phase to get on; steps that are not needed are passed over: their numbers leave gaps. Takes a second.",
         is_read_only=False,
     ),
     ContractTool(
@@ -235,14 +253,35 @@ CONTRACT_TOOLS = (
         Impact,
         _impact,
         "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests), with what "
-        "proves it, and `should_verify` (mentions by name, documents). A second or so for each symbol.",
+        "proves it, and `should_verify` (likeliest mentions by name and documents, a dozen at most; `more` counts the "
+        "rest). A second or so for each symbol.",
+    ),
+    ContractTool(
+        "cleanup_stale_branches",
+        "Delete branches that were left",
+        Nothing,
+        _clean,
+        "Delete the branches of earlier sessions that nothing can resume, if the person at the client agrees: they are "
+        "asked, not you. Each head is kept for 30 days, and the command that brings it back is told.",
+        is_read_only=False,
     ),
     ContractTool(
         "sync_index",
         "Bring the index up to date",
-        Nothing,
+        Wait,
         _sync,
-        "Bring the index up to date with the files on disk. Seldom needed: every search does so by itself.",
+        "Compare every file with the index by its content, and count: files added, changed and removed; chunks whose "
+        "vectors were embedded by this call, reused, or are left to be made. Seldom needed: every search brings the "
+        "index up to date by itself, and vectors are made in the background.",
+    ),
+    ContractTool(
+        "update_context",
+        "Refresh the summary of documents",
+        Nothing,
+        _context,
+        "Read the documents that .code-intel/context.yml names once more and renew the summary in it: what each is "
+        "about. Counts those added, changed and removed. Use it after documents were written or moved.",
+        is_read_only=False,
     ),
 )
 
@@ -266,11 +305,31 @@ def contract_tools(host: ContractHost, search: WorkspaceHost) -> list[McpTool]:
 def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Callable[..., Awaitable[ToolAnswer]]:
     async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
         try:
-            return told(with_guide(await tool.run(host, search, given, report)))
+            answer = await with_documents(search, with_guide(await tool.run(host, search, given, report)))
+            return told(await with_agreed(host, search, answer, report))
         except FencedError as error:
             return told({"error": {"code": "taken_over", "problems": [error.message]}})
 
     return run
+
+
+async def with_documents(search: WorkspaceHost, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an answer with the documents that the project names, where they are to be read."""
+    if data.get("phase") != "DOCUMENT_RESEARCH" or "error" in data or search.documents is None:
+        return data
+    found = dict(await search.documents.research())
+    notes = [*data.get("notes", ()), *found.pop("notes", ())]
+    return {**data, **found, **({"notes": notes} if notes else {})}
+
+
+async def with_agreed(
+    host: ContractHost, search: WorkspaceHost, data: Mapping[str, Any], report: Report
+) -> Mapping[str, Any]:
+    """Return an answer with what earlier changes for a like query turned out to mean, where a query is to be framed."""
+    if data.get("phase") != "QUERY_FRAME" or "error" in data or host.live is None or search.map is None:
+        return data
+    hit = await search.map.hit(str((await host.live.status())["query"]), report)
+    return data if hit is None or not hit.agreed.is_allowed else {**data, "agreed_symbols": hit.symbols()}
 
 
 def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:

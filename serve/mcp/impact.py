@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -9,10 +11,17 @@ from runtime.tools.result import ToolResult
 from serve.mcp.toolset import Report
 
 MAX_FILES = 40
+MAX_LIKELY = 12
+DOCUMENTS_FOLDER = "docs"
 MAX_DOCUMENT_HITS = 50
 # Rows of a usage that are proven; the others are mentions by name.
 _PROVEN = {"callers": "calls it", "references": "refers to it", "importers": "imports it", "tests": "tests it"}
 _DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".html")
+
+
+_PLAIN_WORD = re.compile(r"[a-z]+")
+# A mention in code weighs as many in documents.
+IN_CODE = 3
 
 
 class Results(Protocol):
@@ -24,9 +33,13 @@ class Results(Protocol):
 
 
 async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str], report: Report) -> Mapping[str, Any]:
-    """Return `must_verify` and `should_verify`: [{file, reasons}], and what was not found."""
+    """Return `must_verify` and `should_verify`: [{file, reasons}], and what was not found.
+
+    Files that should be verified come in order of likelihood, those with most mentions first, at most twelve.
+    """
     must: dict[str, list[str]] = {}
     should: dict[str, list[str]] = {}
+    weights: Counter[str] = Counter()
     unknown = []
     for symbol in symbols:
         usage = await search.result("explore_symbol_usage", {"symbol": symbol}, report)
@@ -34,22 +47,46 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
             unknown.append(symbol)
         for part, said in _PROVEN.items():
             _note(must, usage.data.get(part, ()), f"{said}: {symbol}")
-        _note(should, usage.data.get("mentions", ()), f"names {symbol}, receiver unknown")
-        hits = await search.result("grep_search", {"pattern": symbol, "max_hits": MAX_DOCUMENT_HITS}, report)
-        named = [row for row in hits.data.get("hits", ()) if str(row.get("file", "")).endswith(_DOCUMENTS)]
+        mentions = usage.data.get("mentions", ())
+        _note(should, mentions, f"names {symbol}, receiver unknown")
+        weights.update({file: IN_CODE * count for file, count in _files(mentions).items()})
+        wanted = {"pattern": document_pattern(symbol), "regex": True, "max_results": MAX_DOCUMENT_HITS}
+        hits = await search.result("grep_search", wanted, report)
+        rows = list(hits.data.get("hits", ()))
+        if hits.truncated:
+            # Sources come first, and may have taken all the room.
+            hits = await search.result("grep_search", {**wanted, "scope": DOCUMENTS_FOLDER}, report)
+            rows += [row for row in hits.data.get("hits", ()) if row not in rows]
+        named = [row for row in rows if str(row.get("file", "")).endswith(_DOCUMENTS)]
         _note(should, named, f"a document that names {symbol}")
+        weights.update(_files(named))
     for file in files:
         related = await search.result("find_related", {"path": file}, report)
         for row in related.data.get("related", ()):
             reasons = set(row.get("reasons", ()))
             is_proven = bool(reasons & {"tests", "importers", "imported_by"})
             _note(must if is_proven else should, [row], f"{', '.join(sorted(reasons))}: {file}")
+    likely = sorted((file for file in should if file not in must), key=lambda file: -weights[file])
+    more = len(likely) - MAX_LIKELY
     return {
         "must_verify": _rows(must),
-        "should_verify": _rows({file: said for file, said in should.items() if file not in must}),
+        "should_verify": _rows({file: should[file] for file in likely[:MAX_LIKELY]}),
+        **({"more": f"{more} more files only name these symbols; search_text lists them"} if more > 0 else {}),
         **({"not_found": unknown} if unknown else {}),
         **({"cut": f"{MAX_FILES} of {len(must)} files that must be verified"} if len(must) > MAX_FILES else {}),
     }
+
+
+def document_pattern(symbol: str) -> str:
+    """Return the regular expression by which documents name a symbol; a plain word must stand there as code does."""
+    name = re.escape(symbol)
+    before, after = (r"\b" if each.isalnum() or each == "_" else "" for each in (symbol[:1], symbol[-1:]))
+    word = f"{before}{name}{after}"
+    return f"`[^`]*{word}[^`]*`|{word}\\(" if _PLAIN_WORD.fullmatch(symbol) else word
+
+
+def _files(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    return Counter(row["file"] for row in rows if isinstance(row.get("file"), str))
 
 
 def _note(found: dict[str, list[str]], rows: Iterable[Mapping[str, Any]], reason: str) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_change.store import context_file
+from runtime.codebase.files.project_config import STARTING
 from runtime.codebase.git.git_folder import find_git_folder, read_bounded
 from runtime.errors import InputError, RepositoryError
 from runtime.primitives.text_files import read_text_file
@@ -51,7 +53,7 @@ def write_project_files(root: Path, *, with_contract: bool = False) -> Written:
         for path, text in wanted.items():
             (written if _written(root / path, text) else kept).append(path)
         (written if _with_entry(root / CLIENT_FILE) else kept).append(CLIENT_FILE)
-        is_ignored = _ignored(root, [path for path in written if path != CLIENT_FILE or _is_new(root)])
+        is_ignored = leave_out(root, [path for path in written if path != CLIENT_FILE or _is_new(root)])
     except OSError as error:
         raise InputError(f"{error.filename or root} cannot be written: {error.strerror}") from error
     return Written(tuple(written), tuple(kept), is_ignored)
@@ -68,6 +70,8 @@ def _refuse_links(root: Path, path: str) -> None:
 
 def _folder_texts(*, with_contract: bool) -> dict[str, str]:
     texts = {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((SHIPPED / "guides").glob("*.md"))}
+    texts["config.json"] = msgspec.json.format(msgspec.json.encode(STARTING), indent=2).decode() + "\n"
+    texts["context.yml"] = context_file.STARTING
     if with_contract:
         texts["phase_contract.yml"] = (SHIPPED / "code_change.yaml").read_text("utf-8")
     return texts
@@ -105,8 +109,8 @@ def _is_new(root: Path) -> bool:
     return list(json.loads((root / CLIENT_FILE).read_text("utf-8"))["mcpServers"]) == ["jeeves"]
 
 
-def _ignored(root: Path, paths: list[str]) -> bool:
-    """Tell git to leave new files out of this clone; return False without a repository of git."""
+def leave_out(root: Path, paths: list[str]) -> bool:
+    """Tell git to leave new files out of this clone; return False without a repository of git. Raises OSError."""
     try:
         folder = find_git_folder(root.resolve())
     except RepositoryError:

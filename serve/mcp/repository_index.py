@@ -1,17 +1,22 @@
 """Keeps the index of the served repository up to date, before each call that reads it.
 
 A refresh that is under way may have passed a file before its latest edit. So a call waits for one that begins after it;
-all calls that arrive meanwhile share that one.
+all calls that arrive meanwhile share that one. Files are compared by their content at the start, and when the last time
+was too long ago.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from serve.mcp.toolset import Report
 
 PROGRESS_EVERY_S = 0.5
+
+# As `runtime.codebase.index.writer` has it, which is not imported before the first answer.
+Sync = Literal["never", "due", "start", "now"]
+_THOROUGHNESS: tuple[Sync, ...] = ("never", "due", "start", "now")
 
 
 class Progress(Protocol):
@@ -31,8 +36,8 @@ class Progress(Protocol):
 class Refresher(Protocol):
     """Refreshes indexes, as `runtime.codebase.index.service.IndexService` does."""
 
-    async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
-        """Bring the index of a repository up to date; return its `root` and `index_path`."""
+    async def refresh(self, root: str, timeout_s: float | None = None, sync: Sync = "never") -> dict[str, Any]:
+        """Bring the index of a repository up to date; return its `root`, `index_path` and `stats`."""
         ...
 
     def progress(self, root: str) -> Progress:
@@ -48,12 +53,14 @@ class RepositoryIndex:
         self._root = root
         self._running: asyncio.Task[dict[str, Any]] | None = None
         self._next: asyncio.Task[dict[str, Any]] | None = None
+        self._sync: Sync = "due"
 
-    async def current(self, report: Report) -> dict[str, Any]:
+    async def current(self, report: Report, sync: Sync = "due") -> dict[str, Any]:
         """Return the repository (`root`, `index_path`) as of this call, reporting the progress of a long refresh.
 
-        Raises RepositoryError and StateStorageError.
+        `sync`: whether every file is compared by content. Raises RepositoryError and StateStorageError.
         """
+        self._sync = max(self._sync, sync, key=_THOROUGHNESS.index)
         mine = self._next = self._next or asyncio.create_task(self._after(self._running))
         told = 0
         while not mine.done():
@@ -78,4 +85,5 @@ class RepositoryIndex:
             await asyncio.wait({earlier})
         # From here on the files are read: whoever calls now may have edited one that is passed already.
         self._running, self._next = self._next, None
-        return await self._refresher.refresh(self._root)
+        sync, self._sync = self._sync, "due"
+        return await self._refresher.refresh(self._root, sync=sync)

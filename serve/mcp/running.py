@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from runtime.settings import Settings
 from serve.mcp.ask_tool import AskHost, ask_tool
+from serve.mcp.prompts import Prompts
 from serve.mcp.search_tools import search_tools
 from serve.mcp.server import ToolServer
 from serve.mcp.stdio import stdio_streams
@@ -29,7 +30,9 @@ INSTRUCTIONS = (
 
 CONTRACT_INSTRUCTIONS = (
     "To change code, call start_session with the person's request and follow the `instruction` of each answer; "
-    "submit_phase is the only way on. Whatever you have forgotten, get_session_status tells again."
+    "submit_phase is the only way on. Steps are numbered 1 to 19; those that the request, your answers or the "
+    "repository make needless are passed over, so the numbers leave gaps. Whatever you have forgotten, "
+    "get_session_status tells again."
 )
 
 
@@ -58,29 +61,42 @@ async def serve_on(
 async def _serving(settings: Settings, root: str, kinds: Sequence[Kind]) -> AsyncIterator[ToolServer]:
     """Yield the server of a repository's tools; at the end of the block, end all that its calls have started."""
     asking = AskHost(settings, root)
-    search, server = _opened(settings, root, kinds, asking)
+    search, server, close = _opened(settings, root, kinds, asking)
     # The client's first message is answered before the imports for its first call begin.
     asyncio.get_running_loop().call_later(START_AFTER_S, search.start)
     try:
         yield server
     finally:
-        await asyncio.gather(search.close(), asking.close())
+        await asyncio.gather(search.close(), asking.close(), close())
 
 
-def _opened(settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHost) -> tuple[WorkspaceHost, ToolServer]:
+async def _nothing() -> None:
+    return None
+
+
+def _opened(
+    settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHost
+) -> tuple[WorkspaceHost, ToolServer, Callable[[], Awaitable[None]]]:
     if "contract" not in kinds:
         host = WorkspaceHost(settings, root, lambda: None)
         tools = Toolset([ask_tool(asking), *search_tools(host)])
-        return host, ToolServer(tools.of_kinds(*kinds), OpenGate(), INSTRUCTIONS)
+        return host, ToolServer(tools.of_kinds(*kinds), OpenGate(), INSTRUCTIONS), _nothing
     # Imported here: who only searches does not wait for it.
     from serve.mcp.contract_host import ContractHost
     from serve.mcp.contract_tools import contract_tools
     from serve.mcp.elicitation import confirm
+    from serve.mcp.project_context import ProjectDocuments
     from serve.mcp.session_gate import SessionGate
+    from serve.mcp.symbol_map import SymbolMap
     from serve.mcp.symbol_meaning import SymbolMeaning
+    from serve.wiring import CHANGE_CONTRACT
 
     contract = ContractHost(settings, root, confirm)
-    host = WorkspaceHost(settings, root, lambda: contract.folder, contract.close)
-    contract.compare = SymbolMeaning(settings, host).likeness
+    host = WorkspaceHost(settings, root, lambda: contract.folder, lambda: contract.folders)
+    host.documents = ProjectDocuments(settings, root, host)
+    host.map = SymbolMap(settings, root, host)
+    contract.compare = SymbolMeaning(settings, host, host.map).likeness
     tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
-    return host, ToolServer(tools, SessionGate(contract), f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}")
+    told = f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}"
+    server = ToolServer(tools, SessionGate(contract), told, Prompts(CHANGE_CONTRACT.parent))
+    return host, server, contract.close

@@ -97,7 +97,7 @@ def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
         shown = {**data, "end_line": last, "text": "\n".join(lines[:kept])}
         if last < int(result.data["end_line"]) or (result.truncated and last < total):
             shown["cut"] = f"lines {first}-{last} of {total}: go on with start_line={last + 1}, or raise max_lines "
-            shown["cut"] += "and max_tokens"
+            shown["cut"] += f"and max_tokens; {last - first + 1} lines took {max_tokens} tokens here"
         named = f" {shown['symbol']}" if shown.get("symbol") else ""
         text = f"{shown['file']}:{first}-{last} of {total} lines{named}\n{numbered(shown['text'], first)}"
         text += f"\n{shown['cut']}" if "cut" in shown else ""
@@ -109,12 +109,23 @@ def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
 
 def _note(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
     """Return what to know about a result that is not complete; empty for a complete one."""
-    note = result.error or ""
+    note = "; ".join(part for part in (result.error or "", _widened(tool, result, arguments)) if part)
     if not result.truncated:
         return note
     limit = arguments.get("max_results")
     more = f"there are more: ask with max_results above {limit}" if limit is not None else _NARROWER.get(tool, "")
     return "; ".join(part for part in (note, more) if part)
+
+
+def _widened(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
+    """Return how a text search went beyond what was asked for, because that was nowhere; empty where it did not."""
+    if tool != "grep_search" or not result.data.get("hits"):
+        return ""
+    asked, searched = arguments.get("scope"), result.data.get("scope")
+    if asked != searched:
+        return f"nothing in {asked}: these are from {searched or 'the whole repository'}, in any case of letters"
+    tries = [attempt.strategy for attempt in result.attempts]
+    return "no line has it in exactly this case of letters; these have it in another" if "broadened" in tries else ""
 
 
 def _narrower(tool: str) -> str:

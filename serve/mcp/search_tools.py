@@ -75,8 +75,8 @@ SEARCH_TOOLS = (
         parameters.SearchText,
         "search_text",
         "Search all files for strings or regular expressions, up to 8 at once. Use it for messages, keys, literals and "
-        "anything that is no definition. Returns file:line and the line; source files first; in any case if the exact "
-        "one is nowhere.",
+        "anything that is no definition. Returns file:line and the line; source files first. Where nothing is found it "
+        "tries any case of letters, then the folder above `scope`; `note` says so.",
     ),
     SearchTool(
         "search_files",
@@ -112,7 +112,7 @@ SEARCH_TOOLS = (
         parameters.ReadCode,
         "read_code",
         "Read a file, some lines of it, or one definition by its name (`symbol`), with line numbers. Prefer a symbol "
-        "or a range over a whole file; what is cut says at which line to go on.",
+        "or a range over a whole file. About 160 lines fit an answer; `cut` at its end says at which line to go on.",
     ),
     SearchTool(
         "trace_entry_point",
@@ -155,7 +155,7 @@ SEARCH_TOOLS = (
         "Find uses of a symbol",
         parameters.ExploreSymbolUsage,
         "find_references",
-        "Another name of explore_symbol_usage, which the phases of a change use.",
+        "explore_symbol_usage under the name that phases of a change use: same arguments, answer, kind. Call either.",
         kind="contract",
     ),
     SearchTool(
@@ -164,7 +164,7 @@ SEARCH_TOOLS = (
         "Map a folder or file",
         parameters.MapModule,
         "analyze_structure",
-        "Another name of map_module, which the phases of a change use.",
+        "map_module under the name that phases of a change use: same arguments, answer, kind. Call either.",
         kind="contract",
     ),
     SearchTool(
@@ -183,7 +183,7 @@ SEARCH_TOOLS = (
         "Search in plain words",
         parameters.Locate,
         "query",
-        "Another name of locate, which the phases of a change use.",
+        "locate under the name that phases of a change use: same arguments, answer, kind. Call either.",
         kind="contract",
     ),
 )
@@ -206,11 +206,7 @@ class SearchHost:
     async def call(self, tool: SearchTool, given: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a code tool. Raises RepositoryError and StateStorageError."""
         calls = await self._calls()
-        arguments = {
-            tool.renamed.get(name, name): value
-            for name, value in given.items()
-            if value is not None and name not in {"max_tokens", "patterns"}
-        }
+        arguments = arguments_of(tool, given)
         max_tokens = int(given["max_tokens"])
         if "patterns" not in given:
             result = await calls.call(tool.code_tool, arguments, report)
@@ -228,6 +224,12 @@ class SearchHost:
         calls = await self._calls()
         result: ToolResult = await calls.call(code_tool, arguments, report)
         return result
+
+    async def sync(self, wait_s: float, report: Report) -> Mapping[str, Any]:
+        """Bring the index up to date by the content of all files, and return exact counts."""
+        calls = await self._calls()
+        counts: Mapping[str, Any] = await calls.sync(wait_s, report)
+        return counts
 
     async def _calls(self) -> Any:
         self.start()
@@ -254,7 +256,17 @@ class SearchHost:
 
     async def _refreshed(self, calls: Any) -> None:
         with contextlib.suppress(JeevesError):  # told to the first call, whose own refresh fails alike
-            await calls.ready(_unheard)
+            if await asyncio.to_thread(calls.syncs_on_start):
+                await calls.ready(_unheard)
+
+
+def arguments_of(tool: SearchTool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the code tool behind a search tool."""
+    return {
+        tool.renamed.get(name, name): value
+        for name, value in given.items()
+        if value is not None and name not in {"max_tokens", "patterns"}
+    }
 
 
 async def _unheard(_done: float, _total: float | None, _message: str) -> None:

@@ -29,7 +29,9 @@ from mcp_types import (
 )
 
 from runtime.errors import JeevesError, ToolArgumentsError
+from serve.mcp.connections import on_connection
 from serve.mcp.elicitation import QuestionOpenError, asking
+from serve.mcp.prompts import Prompts
 from serve.mcp.search_answers import refusal
 from serve.mcp.toolset import McpTool, Report, ToolAnswer, ToolGate, Toolset, described
 
@@ -44,7 +46,7 @@ _Context = ServerRequestContext[Any, Any]
 class ToolServer:
     """Answers `tools/list` and `tools/call` for any number of connections."""
 
-    def __init__(self, tools: Toolset, gate: ToolGate, instructions: str) -> None:
+    def __init__(self, tools: Toolset, gate: ToolGate, instructions: str, prompts: Prompts | None = None) -> None:
         self._tools = tools
         self._gate = gate
         self._open = 0
@@ -55,6 +57,8 @@ class ToolServer:
             instructions=instructions,
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_prompts=None if prompts is None else prompts.listed,
+            on_get_prompt=None if prompts is None else prompts.got,
         )
 
     async def _list(self, _context: _Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -87,10 +91,11 @@ class ToolServer:
             _check(tool.name, arguments)
             parameters = tool.read(arguments)
             call = described(tool.name, arguments, connection)
-            refused = await self._gate.permits(call)
-            answer = refused or await tool.run(parameters, report)
-            if refused is None:
-                await self._gate.record(call, answer)
+            with on_connection(connection):
+                refused = await self._gate.permits(call)
+                answer = refused or await tool.run(parameters, report)
+                if refused is None:
+                    await self._gate.record(call, answer)
             return answer
         except JeevesError as error:
             return refusal(error.message)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from runtime.errors import FencedError
 from serve.mcp.contract_host import ContractHost
 from serve.mcp.contract_tools import SELF_RECORDED, told
 from serve.mcp.toolset import ToolAnswer, ToolCall
+
+# Tools of a change that answer who drives no session, too.
+_WITHOUT_SESSION = frozenset({"start_session", "get_session_status", "analyze_impact", "sync_index"})
 
 
 class SessionGate:
@@ -16,7 +20,14 @@ class SessionGate:
     async def permits(self, call: ToolCall) -> ToolAnswer | None:
         """Return the phase's instruction for a tool that is out of its phase."""
         session = self._host.live
-        refusal = session.refusal_of(call.tool) if session is not None else None
+        if session is None:
+            return None
+        try:
+            refusal = await session.refusal_of(call.tool)
+        except FencedError as error:
+            self._host.forget()
+            is_of_session = call.tool in SELF_RECORDED and call.tool not in _WITHOUT_SESSION
+            return told({"error": {"code": "taken_over", "problems": [error.message]}}) if is_of_session else None
         return None if refusal is None else told(refusal)
 
     async def record(self, call: ToolCall, answer: ToolAnswer) -> None:

@@ -11,6 +11,7 @@ from runtime.errors import MachineError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp.impact import Results
+from serve.mcp.symbol_map import SymbolMap
 from serve.wiring import agent_settings
 
 PATIENCE_S = 5.0
@@ -24,16 +25,26 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 class SymbolMeaning:
     """Compares the symbols of a repository with texts; without the model of meaning nothing is compared."""
 
-    def __init__(self, settings: Settings, search: Results) -> None:
+    def __init__(self, settings: Settings, search: Results, agreed: SymbolMap | None = None) -> None:
+        """`agreed`: what earlier changes agreed on needs no comparison."""
         self._search = search
+        self._agreed = agreed
         vectors = agent_settings(settings)["vectors"]
         self._folder = None if vectors is None else Path(str(vectors)).parent
 
     async def likeness(self, query: str, names: Sequence[str]) -> Mapping[str, float]:
-        """Return how like each name is to a query, 0 to 1; empty where no model answers in five seconds."""
-        if self._folder is None:
+        """Return how like each name is to a query, 0 to 1; without those that no model compares in five seconds.
+
+        A name that an allowed agreement gives for a like query is as like as can be.
+        """
+        wanted = list(dict.fromkeys(names))[:MAX_SYMBOLS]
+        hit = await self._agreed.hit(query, _unheard) if self._agreed is not None else None
+        agreed = {name: 1.0 for name in wanted if hit is not None and hit.gives(name)}
+        return {**agreed, **await self._compared_with(query, [name for name in wanted if name not in agreed])}
+
+    async def _compared_with(self, query: str, known: Sequence[str]) -> Mapping[str, float]:
+        if self._folder is None or not known:
             return {}
-        known = list(dict.fromkeys(names))[:MAX_SYMBOLS]
         found = [await self._search.result("find_symbol", {"name": name}, _unheard) for name in known]
         texts = [symbol_text(name, result) for name, result in zip(known, found, strict=True)]
         try:

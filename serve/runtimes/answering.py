@@ -103,7 +103,8 @@ def request_of(ask: Ask, repository: dict[str, Any] | None) -> Request:
     metadata: dict[str, Any] = {"repo": ask.repo, **({"explain": True} if ask.explain else {})}
     if repository is not None:
         metadata["repository"] = repository
-    metadata |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
+    told = (("mode", ask.mode), ("product", ask.product), ("task", ask.task))
+    metadata |= {name: given for name, given in told if given is not None}
     return Request(
         pipeline=ask.pipeline,
         raw_input=ask.question,

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from actors.origin import check_origin, code_version
-from runtime.errors import JeevesError
+from runtime.errors import InputError, JeevesError
 from runtime.llm.call_metrics import together
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
@@ -42,8 +42,13 @@ from serve.runtimes.warm import (
     warm_dir,
     write_record,
 )
+from serve.wiring import warm_services
 
 log = logging.getLogger(__name__)
+
+# Queries that doors send on behalf of their clients. Commands of a contract may run for hours.
+QUERIED = "code_change."
+QUERY_TIMEOUT_S = 86_400.0
 
 
 class Door:
@@ -64,6 +69,7 @@ class Door:
             "cancel": self._cancel,
             "pause": self._pause,
             "answer": self._answer,
+            "query": self._query,
         }
         self.socket = SocketDoor(operations)
 
@@ -119,6 +125,12 @@ class Door:
         await answer_run(self._system, run_id, interrupt_id, client.user_id(), response)
         return {"after_seq": len(seen)}
 
+    async def _query(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        type_ = str(request["type"])
+        if not type_.startswith(QUERIED):
+            raise InputError(f"'{type_[:60]}' is not asked through this door")
+        return {"answer": await self._system.query(type_, dict(request["body"]), QUERY_TIMEOUT_S)}
+
     def _told(self, envelope: Envelope) -> dict[str, Any]:
         return document_of(asked_in(envelope.request), envelope, self._runtime.reasoner)
 
@@ -130,7 +142,7 @@ def _run_id(request: dict[str, Any]) -> RunId:
 async def keep(settings: Settings) -> None:
     """Start the system, listen until stopped, and shut everything down."""
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
-    runtime = start_runtime(settings, pipelines, keeper="supervisor")
+    runtime = start_runtime(settings, pipelines, keeper="supervisor", services=warm_services(settings))
     path = socket_path(settings)
     try:
         await runtime.system.ready()

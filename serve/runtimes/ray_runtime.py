@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from ray._private import worker
@@ -108,12 +109,18 @@ async def _release(system: System) -> None:
         log.info("system.not_released", extra={"reason": str(error)})  # its lease ends by itself
 
 
-def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: str | None = None) -> RayRuntime:
+def start_runtime(
+    settings: Settings,
+    pipelines: list[PipelineConfig],
+    keeper: str | None = None,
+    services: Mapping[str, dict[str, Any]] | None = None,
+) -> RayRuntime:
     """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read.
 
     `keeper` names the run logs of a long-lived system, which has the name `settings.system` on an attached cluster and
     stays there until it is ended; it adopts the unfinished runs of all logs as far as its agents fit them. None starts
-    a system for one command, with logs of its own. Raises ClusterError if a system of that name is there.
+    a system for one command, with logs of its own. `services`: as `SystemSpec` has them. Raises ClusterError if a
+    system of that name is there.
     """
     _keep_ray_off_stdout()
     is_detached = keeper is not None and settings.ray.mode == "attach"
@@ -123,7 +130,8 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
     about = {"code_version": code_version(), "settings": settings_digest(settings)} if is_detached else {}
     parts = system_parts(settings, pipelines)
     try:
-        system = start_system(SystemSpec(**parts, keeper=named, is_detached=is_detached, about=about))
+        spec = SystemSpec(**parts, keeper=named, is_detached=is_detached, about=about, services=dict(services or {}))
+        system = start_system(spec)
     except BaseException:
         cluster.shutdown()
         raise

@@ -202,6 +202,11 @@ class WarmRuntime:
         request = {"op": "answer", "run_id": run_id, "interrupt_id": interrupt_id, "answer": answer}
         return int((await self._exchange(request))["after_seq"])
 
+    async def query(self, type_: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask a query of a service on the bus. Raises what its handler raises."""
+        answer: dict[str, Any] = (await self._exchange({"op": "query", "type": type_, "body": body}))["answer"]
+        return answer
+
     async def status(self) -> dict[str, Any]:
         """Return the status of the warm system."""
         status: dict[str, Any] = (await self._exchange({"op": "status"}))["status"]

@@ -35,7 +35,9 @@ MAY_RUN_PROGRAMS = {
     "runtime/codebase/git/git_process.py": "git",
     "runtime/codebase/git/git_writer.py": "git",
     "runtime/codebase/search/ripgrep.py": "rg",
-    "actors/capabilities/code_change/session/check_commands.py": "what a contract that the operator allowed names",
+    "runtime/processes/named_commands.py": "what an operator named or allowed",
+    "actors/capabilities/violation_fix/checks/linter.py": "ruff",
+    "actors/capabilities/violation_fix/verification/test_runs.py": "the tests of a repository whose fix was asked for",
 }
 VARIABLES = {
     *("PATH", "HOME", "XDG_CONFIG_HOME", "LC_ALL", "GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_NOSYSTEM", "GIT_PAGER"),

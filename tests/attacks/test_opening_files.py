@@ -21,21 +21,30 @@ from runtime.codebase.files.regular_file import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-LOOKING_AT_REPOSITORIES = ("runtime/codebase", "actors/capabilities/code_analysis", "serve/batch/locating.py")
+LOOKING_AT_REPOSITORIES = (
+    *("runtime/codebase", "actors/capabilities/code_analysis", "serve/batch/locating.py"),
+    *("actors/capabilities/violation_fix/checks", "actors/capabilities/violation_fix/verification"),
+)
 OPENERS = frozenset(
     {"open", "fdopen", "read_text", "read_bytes", "mmap", "copyfile", "copy", "copy2", "copytree", "FileIO", "openat"}
 )
 MAY_OPEN = {
     "runtime/codebase/files/regular_file.py": "the one that opens files of repositories",
     "runtime/codebase/index/lock.py": "a lock in the state folder",
+    "runtime/codebase/semantics/chroma_vector_store.py": "a lock in the state folder",
     "runtime/codebase/semantics/embedding_process.py": "a lock in the state folder",
     "runtime/codebase/semantics/embedding_socket.py": "the state folder, in which the socket lies",
     "runtime/codebase/semantics/model_file.py": "the sentence model of an installed package",
     "runtime/codebase/search/ranker.py": "the weights of our own package",
     "runtime/codebase/search/lexicon.py": "the words of our own package",
     "actors/capabilities/code_analysis/answers/confidence.py": "the weights of our own package",
+    "actors/capabilities/violation_fix/verification/in_project/jeeves_test_report.py": "reports, in a folder of ours",
+    "actors/capabilities/violation_fix/verification/test_runs.py": "reports, and the programs that write them",
+    "actors/capabilities/violation_fix/verification/verdicts.py": "baselines, in the state folder",
+    "runtime/codebase/files/consent.py": "what the operator allowed, in the state folder",
     "runtime/codebase/git/commits.py": "the copies of HEAD and the index, and messages, in a folder of ours",
-    "runtime/codebase/git/work_trees.py": "the copy of the index in a folder of ours",
+    "runtime/codebase/git/linked_trees.py": "the copy of the index in a folder of ours",
+    "runtime/codebase/git/side_branches.py": "the copy of the index, and messages, in a folder of ours",
     "runtime/codebase/git/git_locks.py": "locks of git, which it makes",
 }
 

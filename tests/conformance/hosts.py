@@ -54,6 +54,11 @@ PIPELINES: tuple[PipelineConfig, ...] = (
     .rule("good", False, "a")
     .stage("c")
     .build(),
+    PipelineBuilder("rounds", capability="sample", loop_detection=True, max_iterations=9)
+    .stage("a", default_next="b", error_next="b")
+    .stage("b", error_next="a")
+    .rule("good", False, "a")
+    .build(),
     PipelineBuilder("race", capability="sample", default_run_mode="parallel")
     .stage("a")
     .stage("b")

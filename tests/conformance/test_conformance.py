@@ -127,6 +127,16 @@ CASES = {
         "line", {"a": [[{"call": ["x", "y"]}, {"call": ["x"]}]], "b": B}, "completed", "a b c"
     ),
     "no tool call at all": Case("line", {"a": [{"call": ["x"]}], "b": B}, "completed", "a b c", {"max_tool_calls": 0}),
+    "rounds without anything new are a loop": Case("rounds", {"b": BAD}, "loop_detected", "a b a b a b"),
+    "rounds that bring something new are none": Case(
+        "rounds",
+        {"b": [*({"give": {"good": False, "n": n}} for n in range(6)), {"give": {}}]},
+        "completed",
+        "a b" + " a b" * 6,
+    ),
+    "stages that fail in turn are a loop": Case(
+        "rounds", {"a": [{"raise": "odd"}], "b": [{"raise": "odd"}]}, "loop_detected", "a! b! a! b!"
+    ),
     "a hook that hangs": Case("guarded", {"a": [{"hang": 0}]}, "tool_failed_recoverably", "a!"),
     "a deadline": Case("line", {"b": [{"hang": 0}]}, "deadline_exceeded", "a b~", deadline_s=3),
     "a deadline with a final stage": Case(

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.errors import RepositoryError
 from serve.mcp.lines import KEPT_BYTES, TooLong, bounded_lines
-from serve.mcp.repository_index import RepositoryIndex
+from serve.mcp.repository_index import RepositoryIndex, Sync
 from serve.mcp.server import MAX_ARGUMENT_BYTES, ToolServer
 from serve.mcp.toolset import McpTool, OpenGate, Report, ToolAnswer, ToolCall, ToolGate, Toolset
 
@@ -143,12 +143,14 @@ class Refreshes:
 
     def __init__(self) -> None:
         self.begun = 0
+        self.syncs: list[Sync] = []
         self.gates: list[asyncio.Event] = []
         self.done = 0
         self.total = 0
 
-    async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
+    async def refresh(self, root: str, timeout_s: float | None = None, sync: Sync = "never") -> dict[str, Any]:
         self.begun += 1
+        self.syncs.append(sync)
         number = self.begun
         gate = asyncio.Event()
         self.gates.append(gate)
@@ -164,6 +166,26 @@ class Refreshes:
 async def turn() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+async def test_a_sync_makes_the_refresh_that_it_shares_a_thorough_one() -> None:
+    refreshes = Refreshes()
+    index = RepositoryIndex(refreshes, "/repo")
+    first = asyncio.create_task(index.current(unheard))
+    await turn()
+    wanted: list[Sync] = ["due", "now", "start"]
+    others = [asyncio.create_task(index.current(unheard, sync)) for sync in wanted]
+    await turn()
+    refreshes.gates[0].set()
+    await first
+    await turn()
+    refreshes.gates[1].set()
+    await asyncio.gather(*others)
+    last = asyncio.create_task(index.current(unheard, "never"))
+    await turn()
+    refreshes.gates[2].set()
+    await last
+    assert refreshes.syncs == ["due", "now", "due"]
 
 
 async def test_calls_that_arrive_together_share_one_refresh() -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
-from mcp_types import ElicitResult
+from mcp.client.client import Client as SdkClient
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult, TextContent
 
+from serve.runtimes.warm import WarmRecord, WarmRuntime
+from tests.capabilities.code_change.capacity import tree_of
 from tests.capabilities.code_change.played_agent import git
 from tests.doors.mcp_site import HttpServerProcess, RawClient, Site, http_session, stdio_session
 from tests.doors.program import Program
@@ -272,3 +279,79 @@ def test_the_person_at_the_client_is_asked_before_left_branches_are_deleted(
     assert asked == ["Delete the branches of earlier sessions: llm_task_old?"]
     assert ("error" not in told) is is_deleted
     assert (git(project, "branch", "--list", "llm_task_old") == "") is is_deleted
+
+
+def test_two_clients_of_one_server_do_not_share_a_session(jeeves: Program, project: Path) -> None:
+    server = HttpServerProcess(jeeves, project, "--tools", "all")
+
+    @contextlib.asynccontextmanager
+    async def joined() -> AsyncIterator[SdkClient]:
+        async with SdkClient(server.url, mode="legacy") as client:
+            yield client
+
+    sites = [Site(joined()), Site(joined())]
+    try:
+        first, second = (Client(calls_of(site), project) for site in sites)
+        first.start()
+        first.step()
+        # Who has no session reads freely, and leaves no trace in the other's.
+        assert "error" not in second.call("semantic_search", query="short help")
+        assert second.start()["error"]["code"] == "session_live"
+        assert second.start(recovery="resume")["step"] == 4
+        assert first.call("submit_phase", data={})["error"]["code"] == "taken_over"
+        second.finish()
+        assert is_merged(project)
+    finally:
+        for site in sites:
+            site.close()
+        server.close()
+
+
+def queries_of(record: WarmRecord) -> int:
+    status = asyncio.run(WarmRuntime(record, record.code_version).status())
+    return int(status["bus"]["counts"]["query"])
+
+
+@pytest.mark.ray
+def test_the_warm_system_hosts_a_change_which_outlives_its_host_and_the_system(
+    ray_jeeves: Program, project: Path
+) -> None:
+    ray_jeeves.run("up").answers()
+    site = Site(stdio_session(ray_jeeves, project, "--tools", "all"))
+    try:
+        client = Client(calls_of(site), project)
+        client.start()
+        client.step()
+        record = msgspec.json.decode((ray_jeeves.state_dir / "warm" / "record.json").read_bytes(), type=WarmRecord)
+        before = queries_of(record)
+        client.call("get_session_status")
+        # The tool is permitted by the session's host, and answered there; asking for the count is a query, too.
+        assert queries_of(record) >= before + 3
+        daemon = record.pid
+        (host,) = (pid for pid in tree_of(daemon) if b"ServiceActor" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        os.kill(host, signal.SIGKILL)
+        while client.told["step"] != 13:
+            client.step()
+        ray_jeeves.run("down").answers()
+        assert client.finish()["outcome"] == "completed"
+        assert is_merged(project)
+    finally:
+        site.close()
+        ray_jeeves.run("down")
+
+
+def test_what_init_writes_is_offered_as_prompts_too(site: Site) -> None:
+    listed = {prompt.name: prompt for prompt in site.run(site.client.list_prompts()).prompts}
+    guides = {"document_research", "intervention", "quality_review", "task_planning", "user_escalation", "verification"}
+    assert set(listed) == {"code", "outcome"} | guides
+    (argument,) = listed["code"].arguments or []
+    assert (argument.name, argument.required) == ("request", True)
+    code = site.run(site.client.get_prompt("code", {"request": "--fast Let it retry"}))
+    (message,) = code.messages
+    assert isinstance(message.content, TextContent)
+    assert message.content.text.startswith("The request: --fast Let it retry")
+    guide = site.run(site.client.get_prompt("verification"))
+    assert "# Verifying a change" in str(guide.messages[0].content)
+    for name in ("nothing", "code"):
+        with pytest.raises(MCPError, match=r"there are code|request"):
+            site.run(site.client.get_prompt(name))

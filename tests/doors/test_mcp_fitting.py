@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.tools.result import ToolResult
+from runtime.tools.result import Attempt, ToolResult
 from serve.mcp.ask_tool import answer_of_document
 from serve.mcp.fitting import compact, fitted, size_tokens
 from serve.mcp.plain_text import as_text, place_of
@@ -219,3 +219,27 @@ def test_eight_searches_of_long_patterns_stay_within_the_budget() -> None:
     assert whole_size(joined({pattern: refusal("no regular expression: " + pattern) for pattern in patterns})) <= 4_000
     bad = refusal("no regular expression")
     assert joined({"(": bad, ")": bad}).is_error
+
+
+def text_search(asked: str | None, searched: str | None, *tries: str) -> ToolAnswer:
+    data = {"pattern": "x", "scope": searched, "hits": [{"file": "a.py", "line": 1, "text": "x"}]}
+    attempts = tuple(Attempt(name, "ok") for name in tries)
+    return answer_of("grep_search", ToolResult("ok", data, attempts=attempts), {"scope": asked}, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("asked", "searched", "tries", "note"),
+    [
+        ("src", "src", ["as_asked"], None),
+        (None, None, ["as_asked"], None),
+        (None, None, ["as_asked", "broadened"], "in exactly this case of letters"),
+        ("src/a", "src", ["as_asked", "broadened", "parent:src"], "nothing in src/a: these are from src"),
+        ("src", None, ["as_asked", "broadened", "parent:."], "nothing in src: these are from the whole repository"),
+    ],
+)
+def test_a_text_search_that_went_beyond_what_was_asked_says_so(
+    asked: str | None, searched: str | None, tries: list[str], note: str | None
+) -> None:
+    answer = text_search(asked, searched, *tries)
+    assert ("note" in answer.data) is (note is not None)
+    assert note is None or (note in answer.data["note"] and note in answer.text)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from runtime.codebase.git.linked_trees import FIX_PREFIX
+from runtime.codebase.git.side_branches import open_side_tree
+from runtime.contracts.loading import parse_contract
+from serve.mcp.change_records import FIX_TREES
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.doors.program import Program
+from tests.runtime.contracts.test_loading import SHIPPED
 
 
 @pytest.fixture
@@ -113,6 +119,32 @@ async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeev
     command = next(line for line in done.out.splitlines() if "brings it back" in line).split(": ")[1]
     git(project, *command.split()[1:])
     assert "llm_task_old" in git(project, "branch", "--list", "llm_task_*")
+
+
+def test_a_fix_that_was_cut_off_is_listed_and_deleted_once_nobody_touched_it_for_an_hour(
+    jeeves: Program, project: Path
+) -> None:
+    folder = jeeves.state_dir / FIX_TREES / "7-1"
+    tree = open_side_tree(project, f"{FIX_PREFIX}7-1", folder, git(project, "rev-parse", "HEAD"))
+    admin = project / ".git" / "worktrees" / tree.branch
+    assert "nothing was left here" in jeeves.run("clean", "--repo", str(project)).out
+    for name in ("HEAD", "index", "gitdir"):
+        os.utime(admin / name, (1, 1))
+    done = jeeves.run("clean", "--repo", str(project), "--yes")
+    assert done.status == 0, done.err
+    assert f"fix      {tree.branch}" in done.out
+    assert (folder.exists(), admin.exists()) == (False, False)
+
+
+async def test_a_session_is_shown_and_answered_under_the_contract_that_it_began_with(
+    jeeves: Program, project: Path
+) -> None:
+    text = SHIPPED.replace("Divide the change into tasks", "Split the change into tasks")
+    agent = Agent(project, jeeves.state_dir, parse_contract(text.replace("interventions: 2", "interventions: 1")))
+    await agent.start(flags=["no_intervention"])
+    await agent.go_to(12)
+    session_id = agent.session.state.session_id
+    assert "Split the change" in json.loads(jeeves.run("runs", "show", session_id).out)["instruction"]
 
 
 def _done(task: object) -> dict[str, str]:

@@ -136,7 +136,8 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     assert after["questions_answered"] == before["questions_answered"] + 1
     assert after["runs_under_way"] == 0
     assert set(after["bus"]["endpoints"].values()) == {"connected"}
-    assert len(after["bus"]["endpoints"]) == 10
+    assert len(after["bus"]["endpoints"]) == 11
+    assert "code_change" in after["bus"]["endpoints"]
     assert after["bus"]["dead_letters"] == 0
     assert after["bus"]["parked"] == 0
     assert set(after["bus"]["middleware"]) >= {"deduplication", "metrics"}
@@ -146,7 +147,7 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     assert {(tool["failures"], tool["open_in"]) for tool in after["tools"]} == {(0, 0)}
     assert "\ntool locate: " in warm.run("status").answers().out
     assert (
-        "10 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
+        "11 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
         in warm.run("status").answers().out
     )
 

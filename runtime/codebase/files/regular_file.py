@@ -7,9 +7,13 @@ file that grows meanwhile. Everything of a repository that Jeeves reads is opene
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import itertools
 import os
+import secrets
 import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -31,18 +35,65 @@ def read_below(root: Path, path: str, max_bytes: int) -> bytes:
     NotRegularError, TooLargeError for more than `max_bytes`, or any other OSError.
     """
     *folders, name = path.split("/")
-    held = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for folder in folders:
-            inner = _opened(folder, _FOLDER, held, path)
-            os.close(held)
-            held = inner
+    with _folder_below(root, folders, path) as held:
         # What is no regular file is not even opened, where that can be seen before: opening may have effects.
         _require_regular(os.stat(name, dir_fd=held, follow_symlinks=False), path)
         opened = _opened(name, _FLAGS | os.O_NOFOLLOW, held, path)
+    return _content(opened, path, max_bytes)
+
+
+def names_below(root: Path, path: str, limit: int) -> list[str]:
+    """Return the names in the folder at `path` below `root`, in order, without following links; none if it is missing.
+
+    At most `limit` names are looked at. NotRegularError if a part of the path is a link or no folder.
+    """
+    try:
+        with _folder_below(root, path.split("/"), path) as folder, os.scandir(folder) as items:
+            return sorted(item.name for item in itertools.islice(items, limit))
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError as error:
+        raise NotRegularError(errno.ENOTDIR, "it is, or lies behind, something that is no folder", path) from error
+
+
+def replace_below(root: Path, path: str, content: bytes) -> None:
+    """Write the file at `path` below `root` at once, making its folders, and following no link. Raises OSError."""
+    *folders, name = path.split("/")
+    with _folder_below(root, folders, path, is_made=True) as folder:
+        fresh = f".{name}.{secrets.token_hex(4)}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        written = os.open(fresh, flags, 0o666, dir_fd=folder)
+        try:
+            with os.fdopen(written, "wb") as file:
+                file.write(content)
+            os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(fresh, dir_fd=folder)
+            raise
+
+
+def remove_below(root: Path, path: str) -> None:
+    """Remove the file at `path` below `root`, if there is one, following no link. Raises OSError."""
+    *folders, name = path.split("/")
+    with contextlib.suppress(FileNotFoundError), _folder_below(root, folders, path) as folder:
+        os.unlink(name, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _folder_below(root: Path, folders: Sequence[str], path: str, *, is_made: bool = False) -> Iterator[int]:
+    """Yield the descriptor of a folder below `root`, which is reached through no link."""
+    held = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            if is_made:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=held)
+            inner = _opened(folder, _FOLDER, held, path)
+            os.close(held)
+            held = inner
+        yield held
     finally:
         os.close(held)
-    return _content(opened, path, max_bytes)
 
 
 def read_resolved(path: Path, max_bytes: int) -> bytes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -41,6 +41,8 @@ EXCLUDED_FOLDERS: frozenset[str] = frozenset(
         *("node_modules", "bower_components", ".venv", "venv", ".tox", ".nox", ".eggs"),
         *("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache"),
         *(".gradle", ".terraform", ".next", ".nuxt", ".cache", ".benchmarks", ".ipynb_checkpoints"),
+        # What `jeeves init` writes, and agreements: no source of the project, and not to be found as such.
+        ".code-intel",
     }
 )
 OUTPUT_FOLDERS: frozenset[str] = frozenset({"build", "dist", "target"})
@@ -61,12 +63,16 @@ _TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
 
 @dataclass(frozen=True, slots=True)
 class WalkOptions:
-    """Configures the exclusions. `excludes` are further patterns in `.gitignore` form; sizes are in bytes."""
+    """Configures the exclusions. `excludes` are further patterns in `.gitignore` form; sizes are in bytes.
+
+    `folders`: those that are listed, relative to the root; all if it is empty.
+    """
 
     excludes: tuple[str, ...] = ()
     max_file_bytes: int = 1_000_000
     max_files: int = 200_000
     allow_secrets: bool = False
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +169,24 @@ class _Walker:
         self._options = options
         excluded = (parse_pattern(each.encode("utf-8", "surrogateescape")) for each in options.excludes)
         self._extra = IgnoreRules(pattern for pattern in excluded if pattern is not None)
+        self._below = tuple(f"{folder.removesuffix('/')}/" for folder in options.folders)
+        if "./" in self._below:
+            self._below = ()
         self._count = 0
         self._patterns = 0
 
     def files(self) -> Iterator[FileEntry]:
+        seen = yield from self._all_files()
+        missing = [folder for folder in self._below if folder not in seen]
+        self.notes.extend(f"{folder} is to be read, and is no folder here" for folder in missing)
+
+    def _all_files(self) -> Generator[FileEntry, None, set[str]]:
+        """Yield the files, and return the folders that were listed."""
+        seen: set[str] = set()
         pending: list[tuple[str, tuple[_RulesBelow, ...]]] = [("", ())]
         while pending:
             prefix, rules = pending.pop()
+            seen.add(prefix)
             found = self._scan(prefix)
             if _is_no_source(prefix, {item.name for item in found}):
                 continue
@@ -184,6 +201,15 @@ class _Walker:
                     if entry is not None:
                         self._count_one()
                         yield entry
+        return seen
+
+    def _is_outside(self, path: str, *, is_folder: bool) -> bool:
+        """Return whether a path lies outside of the folders that are listed; those on the way to them do not."""
+        if not self._below:
+            return False
+        named = f"{path}/" if is_folder else path
+        on_the_way = is_folder and any(folder.startswith(named) for folder in self._below)
+        return not on_the_way and not named.startswith(self._below)
 
     def _scan(self, prefix: str) -> list[os.DirEntry[str]]:
         try:
@@ -228,6 +254,8 @@ class _Walker:
         return self._ignored(path, rules, is_folder=True)
 
     def _ignored(self, path: str, rules: tuple[_RulesBelow, ...], *, is_folder: bool = False) -> bool:
+        if self._is_outside(path, is_folder=is_folder):
+            return True
         written = path.encode()
         if self._options.excludes and self._extra.verdict(written, is_folder):
             return True

@@ -14,15 +14,8 @@ from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.identity import Identity
-from runtime.codebase.git.work_trees import (
-    BRANCH_PREFIX,
-    IsOurs,
-    WorkTree,
-    changes_since,
-    printable,
-    remove_linked,
-    uncommitted,
-)
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, PREFIXES, remove_linked, task_name
+from runtime.codebase.git.work_trees import IsOurs, WorkTree, changes_since, printable, uncommitted
 from runtime.errors import GitWriteError
 
 TRASH = "refs/jeeves/trash"
@@ -45,11 +38,19 @@ class LaidAside(msgspec.Struct, frozen=True):
 
 
 def commit_change(
-    tree: WorkTree, files: Sequence[str], message: str, session_id: str, who: Identity, known_head: str = ""
+    tree: WorkTree,
+    files: Sequence[str],
+    message: str,
+    session_id: str,
+    who: Identity,
+    known_head: str = "",
+    *,
+    trailer: str = TRAILER,
 ) -> str:
     """Commit the base commit with `files` as they are in the work tree to its branch; return the commit.
 
-    `known_head`: the session's last commit, else the base commit, on which this one is made. Where the branch holds
+    `known_head`: the session's last commit, else the base commit, on which this one is made; `trailer`: the key under
+    which the message names the session. Where the branch holds
     that very content already, its head is returned. GitWriteError where nothing differs, the branch is not the one
     that is out or holds commits that the session did not make, or a file needs a filter of git.
     """
@@ -63,6 +64,7 @@ def commit_change(
         head = git.commit_of("HEAD")
         if head is None:
             raise GitWriteError(f"branch {tree.branch} is gone; `git branch {tree.branch} {known}` brings it back")
+        git.distrust_index()
         git.run("read-tree", "--reset", tree.base_commit)
         listed = git.private / "files-to-add"
         listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
@@ -79,7 +81,7 @@ def commit_change(
                 return head
             raise GitWriteError("there is nothing to commit: the files are as they were")
         text = git.private / "message"
-        text.write_text(f"{message.strip()}\n\n{TRAILER}: {session_id}\n", encoding="utf-8")
+        text.write_text(f"{message.strip()}\n\n{trailer}: {session_id}\n", encoding="utf-8")
         commit = git.run("commit-tree", written, "-p", head, "-F", str(text)).strip()
         git.set_branch(tree.branch, commit, head)
         publish(locks["index"], (git.private / "index").read_bytes())
@@ -150,6 +152,19 @@ def merge_change(
     return merged
 
 
+def head_of_change(root: Path, tree: WorkTree, known_head: str, permitted: Collection[str]) -> str:
+    """Return the commit that a change's branch is at; empty if the branch is gone, as after its merge.
+
+    GitWriteError if it lost the session's commit, or gained files that were not permitted.
+    """
+    with GitWriter(root) as git:
+        head = git.commit_of(f"refs/heads/{tree.branch}")
+        base = git.commit_of(f"refs/heads/{tree.base_branch}")
+        if head is not None and base is not None and known_head and head != known_head:
+            _check_moved(git, tree, base, head, known_head, permitted)
+        return head or ""
+
+
 def _check_branch(git: GitWriter, tree: WorkTree) -> None:
     out = (git.private / "HEAD").read_text().strip()
     if out != f"ref: refs/heads/{tree.branch}":
@@ -209,10 +224,10 @@ def _follow(git: GitWriter, old: str, new: str) -> None:
         ) from error
 
 
-def task_branches(root: Path) -> dict[str, str]:
-    """Return the branches of earlier sessions with their commits, by name."""
+def task_branches(root: Path, prefix: str = BRANCH_PREFIX) -> dict[str, str]:
+    """Return the branches of earlier sessions or fixes with their commits, by name."""
     with GitWriter(root) as git:
-        told = git.run("for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{BRANCH_PREFIX}*")
+        told = git.run("for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{prefix}*")
     rows = (line.split(" ", 1) for line in told.splitlines())
     return {name.removeprefix("refs/heads/"): commit for commit, name in rows}
 
@@ -224,7 +239,7 @@ def lay_aside(root: Path, branch: str, who: Identity, kept_below: Path, is_ours:
     """
     with GitWriter(root, identity=who) as git:
         head = git.commit_of(f"refs/heads/{branch}")
-        if head is None or not branch.startswith(BRANCH_PREFIX):
+        if head is None or not branch.startswith(PREFIXES):
             raise GitWriteError(f"{branch} is no branch of a session")
         if (git.private / "HEAD").read_text().strip() == f"ref: refs/heads/{branch}":
             raise GitWriteError(f"{branch} is the branch that {root} is on; switch to another one first")
@@ -238,7 +253,7 @@ def lay_aside(root: Path, branch: str, who: Identity, kept_below: Path, is_ours:
 
 
 def _with_uncommitted(root: Path, branch: str, head: str, who: Identity, kept_below: Path, is_ours: IsOurs) -> str:
-    folder = kept_below / branch.removeprefix(BRANCH_PREFIX)
+    folder = kept_below / task_name(branch)
     found = find_git_folder(folder.resolve()) if (folder / ".git").is_file() else None
     if found is None or found.top != folder.resolve():
         return head

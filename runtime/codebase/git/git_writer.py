@@ -21,13 +21,15 @@ from runtime.processes.programs import program_folders, run_program
 
 TIMEOUT_S = 120.0
 MAX_OUTPUT_BYTES = 50_000_000
+MAX_ARGUMENTS = 500
 
 # A commit is what its hash says: replacements and grafts, which anybody may plant, would show another one in its place.
 _AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 _COMMANDS = frozenset(
     {
-        *("add", "cat-file", "check-attr", "commit-tree", "diff-index", "diff-tree", "for-each-ref", "ls-files"),
+        *("add", "cat-file", "check-attr", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
+        *("for-each-ref", "ls-files"),
         *("merge-base", "merge-tree", "read-tree", "rev-parse", "show", "status", "update-index", "update-ref"),
         "write-tree",
     }
@@ -86,6 +88,35 @@ class GitWriter:
         if status not in accepted:
             raise GitWriteError(f"git {command} failed with status {status} in {self.folder.top}", status=status)
         return data.decode("utf-8", "surrogateescape"), status
+
+    def distrust_index(self) -> None:
+        """Have the next commands compare files with the index by content, whatever it says of their times and sizes.
+
+        Anybody may write an index that takes a changed file for an unchanged one. Git compares contents where a file is
+        as new as the index; so our copy is made older than all of them. Files of the epoch's first second are the
+        exception, and lose what the index knows of them.
+        """
+        index = self.private / "index"
+        if not index.exists():
+            return
+        os.utime(index, (1, 1))
+        listed = [entry for entry in self.run("ls-files", "-s", "-z").split("\0") if " 0\t" in entry]
+        oldest = [entry for entry in listed if self._is_of_first_second(entry.split("\t", 1)[1])]
+        for start in range(0, len(oldest), MAX_ARGUMENTS):
+            options: list[str] = []
+            for entry in oldest[start : start + MAX_ARGUMENTS]:
+                about, file = entry.split("\t", 1)
+                mode, blob, _stage = about.split(" ")
+                options += ["--cacheinfo", f"{mode},{blob},{file}"]
+            self.run("update-index", *options)
+        self.run("update-index", "-q", "--refresh", accepted=(0, 1))
+
+    def _is_of_first_second(self, file: str) -> bool:
+        try:
+            # Git keeps 32 bits of the seconds.
+            return int(os.lstat(self.folder.top / file).st_mtime) & 0xFFFFFFFF == 0
+        except OSError:
+            return False
 
     def commit_of(self, name: str) -> str | None:
         """Return the hash of the commit that a reference, hash or HEAD leads to; None without one."""

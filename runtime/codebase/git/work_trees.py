@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from runtime.codebase.git.git_folder import find_git_folder, read_bounded
+from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
-from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, check_out, make_linked
 from runtime.codebase.git.writable import Writable
 from runtime.errors import GitWriteError
 
-BRANCH_PREFIX = "llm_task_"
 MAX_DIGESTED_FILES = 10_000
-MAX_POINTER_BYTES = 8_192
-MAX_ARGUMENTS = 500
 
 IsOurs = Callable[[str], bool]
 
@@ -73,7 +70,7 @@ def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs,
     if not is_dirty:
         _switch(top, branch)
         return WorkTree(str(top), branch, place.branch, base)
-    folder = _linked(top, branch, linked_at)
+    folder = make_linked(top, branch, linked_at)
     return WorkTree(str(folder), branch, place.branch, base, is_linked=True)
 
 
@@ -100,6 +97,7 @@ def uncommitted(git: GitWriter) -> list[str]:
 def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     """Return the files that differ from a commit, new ones included, in order; of a rename both."""
     _show_hidden(git)
+    git.distrust_index()
     raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
     words = [word for word in raw.split("\0") if word]
     found = {
@@ -155,69 +153,9 @@ def _switch(top: Path, branch: str) -> None:
         publish(locks["HEAD"], f"ref: refs/heads/{branch}\n".encode())
 
 
-def _linked(top: Path, branch: str, folder: Path) -> Path:
-    """Make a linked work tree of a branch as git does, and check its files out."""
-    of_top = find_git_folder(top)
-    assert of_top is not None
-    admin = of_top.common / "worktrees" / branch
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder = folder.resolve()
-        admin.mkdir(parents=True, exist_ok=True)
-        (admin / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
-        (admin / "commondir").write_text("../..\n")
-        (admin / "gitdir").write_text(f"{folder}/.git\n")
-        (folder / ".git").write_text(f"gitdir: {admin}\n")
-    except OSError as error:
-        raise GitWriteError(f"no work tree can be made at {folder}: {error.strerror}") from error
-    check_out(folder)
-    return folder
-
-
 def _linked_again(folder: Path, branch: str, base_branch: str, base: str) -> WorkTree:
     found = find_git_folder(folder)
     if found is not None and not (found.private / "index").exists():
         # The process that made the work tree died before it had written the files.
         check_out(folder)
     return WorkTree(str(folder), branch, base_branch, base, is_linked=True)
-
-
-def restore_linked(top: Path, branch: str, folder: Path) -> bool:
-    """Make the work tree of a branch anew if its folder alone is gone; return whether it was. Raises GitWriteError.
-
-    A branch that is gone as well was merged, or deleted by hand: what comes next tells which.
-    """
-    if (folder / ".git").is_file():
-        return False
-    with GitWriter(top) as git:
-        if git.commit_of(f"refs/heads/{branch}") is None:
-            return False
-    _linked(top, branch, folder)
-    return True
-
-
-def check_out(folder: Path) -> None:
-    """Write all files of a work tree's HEAD, and its index."""
-    found = find_git_folder(folder)
-    assert found is not None
-    with locked(found, "index") as locks, GitWriter(folder) as git:
-        git.run("read-tree", "--reset", "-u", "HEAD")
-        publish(locks["index"], (git.private / "index").read_bytes())
-
-
-def remove_linked(top: Path, branch: str, folders: Collection[Path]) -> None:
-    """Remove the linked work tree of a branch, if it is the one that was made for it below one of `folders`.
-
-    What the repository says of its place decides nothing: it could name any folder of this machine.
-    """
-    of_top = find_git_folder(top)
-    if of_top is None:
-        return
-    admin = of_top.common / "worktrees" / branch
-    said = read_bounded(admin / "gitdir", MAX_POINTER_BYTES)
-    named = Path((said or "").strip()).parent
-    for place in folders:
-        made = place.resolve() / branch.removeprefix(BRANCH_PREFIX)
-        if said is not None and not made.is_symlink() and named == made:
-            shutil.rmtree(made, ignore_errors=True)
-            shutil.rmtree(admin, ignore_errors=True)

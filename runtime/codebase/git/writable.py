@@ -58,6 +58,13 @@ def writable(root: Path, environment: Mapping[str, str] | None = None) -> Writab
     return Writable(str(folder.top), head.removeprefix(_BRANCH), identity, _hooks(folder))
 
 
+def refuse_under_way(root: Path) -> None:
+    """Raise GitWriteError if a rebase or the like is under way in a work tree: its files are nobody's work then."""
+    folder = find_git_folder(root)
+    for said in (said for name, said in _UNDER_WAY.items() if folder is not None and (folder.private / name).exists()):
+        raise GitWriteError(f"in {root} {said}")
+
+
 def _head_line(folder: GitFolder) -> str:
     text = read_bounded(folder.private / "HEAD", MAX_HEAD_BYTES)
     if text is None:

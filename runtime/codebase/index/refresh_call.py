@@ -8,17 +8,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.git.head import head_commit
-from runtime.codebase.index.writer import IndexOptions, refresh
+from runtime.codebase.index.writer import IndexOptions, Sync, refresh
 
 REFRESH = f"{__name__}:refresh_index"
 _NOTE_EVERY_S = 0.05
 
 
 def refresh_index(
-    note: Callable[[tuple[int, int] | str], None], root: str, index_path: str, options: IndexOptions
+    note: Callable[[tuple[int, int] | str], None],
+    root: str,
+    index_path: str,
+    options: IndexOptions,
+    sync: Sync = "never",
 ) -> dict[str, Any]:
-    """Bring an index up to date and return {commit, stats}.
+    """Bring an index up to date and return {commit, stats, embeds}; `embeds`: whether the project wants vectors.
 
     `note` gets the files done and in total now and then, or a sentence about the lock that is waited for.
     """
@@ -31,5 +36,6 @@ def refresh_index(
             noted_s = now_s
             note((done, total))
 
-    stats = refresh(Path(root), Path(index_path), options, on_progress, note)
-    return {"commit": head_commit(Path(root)), "stats": asdict(stats)}
+    stats = refresh(Path(root), Path(index_path), options, on_progress, note, sync=sync)
+    embeds = read_project_config(Path(root)).embedding_model != "none"
+    return {"commit": head_commit(Path(root)), "stats": asdict(stats), "embeds": embeds}

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from runtime.codebase.files.path_kinds import is_listed_only
+from runtime.codebase.files.project_config import ProjectConfig
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.piece_text import passage_text, piece_key, piece_text
 from runtime.codebase.language_parts.type_facts import encoded
 from runtime.codebase.language_registry import language_named, language_of_content, languages
-from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
+from runtime.codebase.parsing.chunks import CHARS_PER_TOKEN, COMMENT_MARKS, Chunk, ChunkSize, cut
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.passages import PassageSpan, cut_passages, plain_text
@@ -56,6 +57,11 @@ class KnownFile:
     note: str
 
     @property
+    def has_text(self) -> bool:
+        """True if the content of the file is in the index."""
+        return self.status != "skipped"
+
+    @property
     def skip_reason_by_walk(self) -> str | None:
         """The reason for which a walk skipped the file; None if it was read, even if it turned out to be binary."""
         return self.note if self.status == "skipped" and self.note != "binary" else None
@@ -70,7 +76,10 @@ def known_files(connection: sqlite3.Connection) -> dict[str, KnownFile]:
 class RowWriter:
     """Adds and removes files within the caller's transaction; `flush` must be called at the end."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, project: ProjectConfig) -> None:
+        tokens = project.chunk_max_tokens
+        self._size = ChunkSize(chars=None if tokens is None else tokens * CHARS_PER_TOKEN)
+        self._cuts_symbols = project.chunk_strategy == "syntax"
         self._connection = connection
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
         self._next_file = _next_id(connection, "files")
@@ -100,7 +109,8 @@ class RowWriter:
         if not is_listed_only(entry.path):
             known = language_named(language)
             is_data = known.role == "data" or syntax.note == _MINIFIED
-            chunks = cut(lines, syntax.symbols, is_data=is_data, comment_marks=known.comment_marks)
+            marks, symbols = known.comment_marks, syntax.symbols if self._cuts_symbols else ()
+            chunks = cut(lines, symbols, is_data=is_data, comment_marks=marks, size=self._size)
             comments = _comment_lines(known.comment_marks)
             self._add_chunks(file_id, entry.path, lines, syntax, chunks, first_symbol, comments)
             if not is_data:

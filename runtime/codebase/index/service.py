@@ -1,6 +1,6 @@
 """Serves index refreshes: the only place of a system from which indexes are written.
 
-`index.refresh` {root, timeout_s?} → {root, index_path, commit, stats}. Refreshes of different repositories run
+`index.refresh` {root, timeout_s?} → {root, index_path, commit, stats, embeds}. Refreshes of different repositories run
 concurrently; those of one repository run one after another. The index of a repository lies in the state folder, named
 by its root.
 
@@ -20,7 +20,7 @@ import msgspec
 from runtime.bus.queries import QueryHandler
 from runtime.codebase.files.walk import unmoved_root
 from runtime.codebase.index.refresh_call import REFRESH
-from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.index.writer import IndexOptions, Sync
 from runtime.errors import ProcessDiedError, ProcessMemoryError, RepositoryError
 from runtime.processes.worker_pool import WorkerPool
 
@@ -83,7 +83,7 @@ class IndexService:
         """Return the progress of the refresh of `root`; zeros if none is running."""
         return self._progress.get(str(Path(root).resolve()), Progress())
 
-    async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
+    async def refresh(self, root: str, timeout_s: float | None = None, sync: Sync = "never") -> dict[str, Any]:
         """Bring the index of `root` up to date, within `timeout_s` if that is less than the options allow.
 
         `root` is a real path: one that leads elsewhere by now is refused. Raise RepositoryError or StateStorageError if
@@ -93,7 +93,7 @@ class IndexService:
         resolved = await asyncio.to_thread(unmoved_root, Path(root))
         try:
             async with asyncio.timeout(limit_s), self._locks.setdefault(resolved, asyncio.Lock()):
-                return await self._refreshed(resolved)
+                return await self._refreshed(resolved, sync)
         except TimeoutError as error:
             raise RepositoryError(
                 f"the files of {resolved} could not be indexed within {limit_s:g} s; exclude some, choose a folder "
@@ -109,19 +109,19 @@ class IndexService:
                 path=str(resolved),
             ) from error
 
-    async def _refreshed(self, root: Path) -> dict[str, Any]:
+    async def _refreshed(self, root: Path, sync: Sync) -> dict[str, Any]:
         key = str(root)
 
         def note(told: tuple[int, int] | str) -> None:
             self._progress[key] = Progress(waiting=told) if isinstance(told, str) else Progress(*told)
 
         path = self.index_path(root)
-        arguments = {"root": key, "index_path": str(path), "options": self._options}
+        arguments = {"root": key, "index_path": str(path), "options": self._options, "sync": sync}
         try:
             done = await self._pool.call(REFRESH, arguments, on_note=note)
         finally:
             self._progress.pop(key, None)
-        if self._follower is not None:
+        if self._follower is not None and done["embeds"]:
             await asyncio.to_thread(self._follower.take, key, path)
         return {"root": key, "index_path": str(path), **done}
 

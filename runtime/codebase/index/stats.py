@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_NAMED_SKIPS = 20
 COVERAGE = ("parsed", "text", "failed", "unsupported", "empty")
 _HOW_READ = "CASE WHEN lines = 0 THEN 'empty' ELSE status END"
+
+
+class FileChanges(NamedTuple):
+    """Counts the files with text that a refresh added to the index, changed in it, or removed from it."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +27,8 @@ class IndexStats:
     `skipped_names` to the first 20 paths; `parsed_now`, `unchanged` and `removed` count files. `coverage` counts the
     files by how they were read: `parsed` with a grammar, `text` by line patterns, `failed` if a grammar could not read
     them, `unsupported` for an unknown kind, `empty` without a line; `coverage_names` has the first 20 paths of the
-    last three.
+    last three. `files_added`, `files_changed` and `files_removed` count the files with text in which the index differs
+    from what it was before.
     """
 
     files: int
@@ -37,6 +47,9 @@ class IndexStats:
     imports: int
     coverage: dict[str, int]
     coverage_names: dict[str, tuple[str, ...]]
+    files_added: int = 0
+    files_changed: int = 0
+    files_removed: int = 0
 
 
 def collect_stats(
@@ -47,6 +60,7 @@ def collect_stats(
     removed: int,
     notes: tuple[str, ...],
     duration_ms: int,
+    differs: FileChanges,
 ) -> IndexStats:
     """Return the statistics of an index together with those of the refresh that has just been made."""
     files, lines = connection.execute(
@@ -73,6 +87,9 @@ def collect_stats(
         imports=_count(connection, "imports"),
         coverage=_coverage(connection),
         coverage_names=_coverage_names(connection),
+        files_added=differs.added,
+        files_changed=differs.changed,
+        files_removed=differs.removed,
     )
 
 

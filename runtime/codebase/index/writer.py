@@ -2,13 +2,14 @@
 
     stats = refresh(root, index_path, IndexOptions(), on_progress)
 
-Only files whose size or time changed are read, and only those whose content changed are parsed; everything happens in
-one transaction, so that readers see the index either before or after a refresh. Writers of the same index wait for one
-another. The repository is only read.
+Only files whose size or time changed are read, and only those whose content changed are parsed; a synchronisation reads
+all files and compares their SHA-256. Everything happens in one transaction, so that readers see the index either before
+or after a refresh. Writers of the same index wait for one another. The repository is only read.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import sqlite3
@@ -17,13 +18,15 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
+from runtime.codebase.files.project_config import ProjectConfig, read_project_config
 from runtime.codebase.files.regular_file import NotRegularError, TooLargeError, read_below
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
 from runtime.codebase.files.walk import FileEntry, SkipReason, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, seal, tables
 from runtime.codebase.index.lock import OnWait, await_other_programs, ignore_wait, writer_lock
-from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_counts
+from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats, skipped_counts
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.database.set_aside import set_aside
@@ -31,10 +34,14 @@ from runtime.errors import RepositoryError, StateStorageError
 
 # A file changed again within this time of the last refresh may keep its size and time, so its content is compared.
 _RACY_NS = 50_000_000
+_HOUR_NS = 3_600_000_000_000
 
 _SKIPPED_FOR: dict[type[OSError], SkipReason] = {NotRegularError: "not_a_file", TooLargeError: "too_large"}
 
 Progress = Callable[[int, int], None]
+# Whether every file is compared by its content: never, when the last time is too long ago by the project's
+# configuration, also at the start of a server if it says so, or now.
+Sync = Literal["never", "due", "start", "now"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +64,24 @@ def refresh(
     options: IndexOptions = IndexOptions(),
     on_progress: Progress | None = None,
     on_wait: OnWait = ignore_wait,
+    *,
+    sync: Sync = "never",
 ) -> IndexStats:
     """Bring the index at `index_path` up to date with the files under `root`, and return statistics.
 
     `on_progress(done, total)` counts the files examined, `on_wait` gets a sentence when a lock is waited for for long.
-    RepositoryError if the root cannot be used or holds no text;
+    RepositoryError if the root or its configuration cannot be used, or if it holds no text;
     StateStorageError if the index cannot be written; it then stays as it was.
     """
     started = time.monotonic()
     root = resolve_root(root)
+    project = read_project_config(root)
+    plan = _Plan(_narrowed(options, project), project, sync, on_progress or _no_progress, started)
     try:
         index_path.parent.mkdir(parents=True, exist_ok=True)
         with writer_lock(index_path, on_wait=on_wait):
             await_other_programs(index_path, on_wait)
-            return _refresh_or_rebuild(root, index_path, options, on_progress or _no_progress, started)
+            return _refresh_or_rebuild(root, index_path, plan)
     except sqlite3.Error as error:
         raise _storage_error(index_path, error) from error
     except OSError as error:
@@ -81,29 +92,53 @@ def _no_progress(_done: int, _total: int) -> None:
     return None
 
 
-def _refresh_or_rebuild(
-    root: Path, index_path: Path, options: IndexOptions, on_progress: Progress, started: float
-) -> IndexStats:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Holds what one refresh is asked for."""
+
+    options: IndexOptions
+    project: ProjectConfig
+    sync: Sync
+    on_progress: Progress
+    started: float
+
+    def compares_all(self, compared_ns: int, now_ns: int) -> bool:
+        """Return whether every file is to be compared by content, as it was last at `compared_ns`, 0 for never."""
+        is_due = now_ns - compared_ns >= self.project.sync_ttl_hours * _HOUR_NS
+        starts = self.sync == "start" and (self.project.sync_on_start or is_due)
+        return self.sync == "now" or starts or (self.sync == "due" and is_due)
+
+
+def _narrowed(options: IndexOptions, project: ProjectConfig) -> IndexOptions:
+    """Return options by which no more is read than a project wants to be read of it."""
+    excludes = (*options.walk.excludes, *project.exclude_patterns)
+    walked = dataclasses.replace(options.walk, excludes=excludes, folders=project.source_dirs)
+    return dataclasses.replace(options, walk=walked)
+
+
+def _refresh_or_rebuild(root: Path, index_path: Path, plan: _Plan) -> IndexStats:
     is_new = not os.path.lexists(index_path)
     try:
         seal.check(index_path)
-        if not is_new and not _is_current(index_path, root):
+        if not is_new and not _is_current(index_path, root, plan.project):
             _remove(index_path)
-        stats = _refresh(root, index_path, options, on_progress, started)
+        stats = _refresh(root, index_path, plan)
     except BaseException as error:
         if is_new:
             _remove(index_path)
         if is_new or not seal.can_be_rebuilt(error):
             raise
         set_aside(index_path, str(error))
-        stats = _refresh(root, index_path, options, on_progress, started)
+        stats = _refresh(root, index_path, plan)
     seal.seal(index_path)
     return stats
 
 
-def _is_current(index_path: Path, root: Path) -> bool:
+def _is_current(index_path: Path, root: Path, project: ProjectConfig) -> bool:
     with closing(tables.connect_writer(index_path)) as connection:
         if tables.schema_version(connection) != tables.SCHEMA_VERSION:
+            return False
+        if (tables.read_meta(connection, "chunking") or "") != project.chunking:
             return False
         made_with = tables.read_meta(connection, "languages")
         return tables.read_meta(connection, "root") == str(root) and made_with == languages_digest()
@@ -114,15 +149,16 @@ def _remove(index_path: Path) -> None:
         index_path.with_name(index_path.name + suffix).unlink(missing_ok=True)
 
 
-def _refresh(root: Path, index_path: Path, options: IndexOptions, on_progress: Progress, started: float) -> IndexStats:
-    with closing(tables.connect_writer(index_path, max_pages=options.max_index_pages)) as connection:
+def _refresh(root: Path, index_path: Path, plan: _Plan) -> IndexStats:
+    with closing(tables.connect_writer(index_path, max_pages=plan.options.max_index_pages)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             if tables.schema_version(connection) == 0:
                 tables.create_tables(connection)
                 tables.write_meta(connection, "root", str(root))
                 tables.write_meta(connection, "languages", languages_digest())
-            stats = _Refresh(root, index_path, options, connection, started).run(on_progress)
+                tables.write_meta(connection, "chunking", plan.project.chunking)
+            stats = _Refresh(root, index_path, plan, connection).run()
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -136,6 +172,9 @@ class _Changes:
     parsed_now: int = 0
     unchanged: int = 0
     removed: int = 0
+    texts_added: int = 0
+    texts_changed: int = 0
+    texts_removed: int = 0
     paths_changed: bool = False
     changed_ids: list[int] = field(default_factory=list)
 
@@ -143,17 +182,16 @@ class _Changes:
 class _Refresh:
     """Makes one pass over the repository within an open transaction."""
 
-    def __init__(
-        self, root: Path, index_path: Path, options: IndexOptions, connection: sqlite3.Connection, started: float
-    ) -> None:
+    def __init__(self, root: Path, index_path: Path, plan: _Plan, connection: sqlite3.Connection) -> None:
         self._root = root
         self._index_name = _relative_name(root, index_path)
-        self._options = options
+        self._plan = plan
+        self._options = plan.options
         self._connection = connection
-        self._started = started
         self._changes = _Changes()
+        self._compares_all = False
 
-    def run(self, on_progress: Progress) -> IndexStats:
+    def run(self) -> IndexStats:
         found = walk(self._root, self._options.walk)
         entries = [entry for entry in found.entries if not self._is_index_file(entry.path)]
         if not entries:
@@ -163,17 +201,21 @@ class _Refresh:
         known = rows.known_files(self._connection)
         last_ns = int(tables.read_meta(self._connection, "refreshed_ns") or 0)
         begun_ns = time.time_ns()
-        writer = rows.RowWriter(self._connection)
+        compared_ns = int(tables.read_meta(self._connection, "compared_ns") or 0)
+        self._compares_all = self._plan.compares_all(compared_ns, begun_ns)
+        writer = rows.RowWriter(self._connection, self._plan.project)
         for done, entry in enumerate(entries, 1):
             self._visit(entry, known.pop(entry.path, None), writer, last_ns)
-            on_progress(done, len(entries))
+            self._plan.on_progress(done, len(entries))
         for row in known.values():
-            writer.remove(row.id)
-            self._changes.removed += 1
+            self._remove(row, writer)
         writer.flush()
         self._require_text()
         self._resolve_imports(bool(known))
         tables.write_meta(self._connection, "refreshed_ns", str(begun_ns))
+        # Without a row before, every file was read.
+        if self._compares_all or not last_ns:
+            tables.write_meta(self._connection, "compared_ns", str(begun_ns))
         if self._changes.removed or self._changes.changed_ids:
             tables.write_meta(self._connection, "generation", str(begun_ns))
         return self._stats(found.notes)
@@ -184,7 +226,8 @@ class _Refresh:
     def _visit(self, entry: FileEntry, row: rows.KnownFile | None, writer: rows.RowWriter, last_ns: int) -> None:
         same_place = row is not None and row.size == entry.size and row.mtime_ns == entry.mtime_ns
         settled = entry.skip_reason is not None or entry.mtime_ns + _RACY_NS < last_ns
-        if row is not None and same_place and settled and row.skip_reason_by_walk == entry.skip_reason:
+        is_known = same_place and settled and not (self._compares_all and entry.skip_reason is None)
+        if row is not None and is_known and row.skip_reason_by_walk == entry.skip_reason:
             self._changes.unchanged += 1
             return
         if entry.skip_reason is not None:
@@ -194,8 +237,7 @@ class _Refresh:
             data = read_below(self._root, entry.path, self._options.walk.max_file_bytes)
         except FileNotFoundError:
             if row is not None:
-                writer.remove(row.id)
-                self._changes.removed += 1
+                self._remove(row, writer)
             return
         except OSError as error:
             self._replace(entry, row, writer, None, _SKIPPED_FOR.get(type(error), "unreadable"))
@@ -215,6 +257,11 @@ class _Refresh:
         self._replace(entry, row, writer, source, "")
         self._changes.parsed_now += 1
 
+    def _remove(self, row: rows.KnownFile, writer: rows.RowWriter) -> None:
+        writer.remove(row.id)
+        self._changes.removed += 1
+        self._changes.texts_removed += row.has_text
+
     def _replace(
         self,
         entry: FileEntry,
@@ -231,6 +278,10 @@ class _Refresh:
             writer.remove(row.id)
         else:
             self._changes.paths_changed = True
+        had_text, has_text = row is not None and row.has_text, source is not None
+        self._changes.texts_added += has_text and not had_text
+        self._changes.texts_changed += has_text and had_text
+        self._changes.texts_removed += had_text and not has_text
         self._changes.changed_ids.append(writer.add(entry, source, skip_reason))
 
     def _require_text(self) -> None:
@@ -251,13 +302,15 @@ class _Refresh:
         rows.resolve_imports(self._connection, resolver, None if everything else self._changes.changed_ids)
 
     def _stats(self, notes: tuple[str, ...]) -> IndexStats:
+        changes = self._changes
         return collect_stats(
             self._connection,
-            parsed_now=self._changes.parsed_now,
-            unchanged=self._changes.unchanged,
-            removed=self._changes.removed,
+            parsed_now=changes.parsed_now,
+            unchanged=changes.unchanged,
+            removed=changes.removed,
             notes=notes,
-            duration_ms=int((time.monotonic() - self._started) * 1000),
+            duration_ms=int((time.monotonic() - self._plan.started) * 1000),
+            differs=FileChanges(changes.texts_added, changes.texts_changed, changes.texts_removed),
         )
 
 

@@ -15,12 +15,24 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Sym
 MAX_CHUNK_LINES = 60
 WHOLE_CONTAINER_LINES = 12
 MAX_DATA_LINES = 600
+# A token of source text has about as many for the sentence model; to count them exactly takes as long as to parse.
+CHARS_PER_TOKEN = 4
 _LEADING_LINES = 12
 _LEAST_WINDOW_LINES = 20
 # Markers that open a comment line in most languages.
 COMMENT_MARKS = ("#", "//", "/*", "*", "--", ";;")
 
 _CHUNKED_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS | {"section"}) - {"namespace"}
+
+
+class ChunkSize(NamedTuple):
+    """Holds the limits of a chunk; a single line is never cut."""
+
+    lines: int = MAX_CHUNK_LINES
+    chars: int | None = None
+
+
+_USUAL_SIZE = ChunkSize()
 
 
 class Chunk(NamedTuple):
@@ -32,7 +44,12 @@ class Chunk(NamedTuple):
 
 
 def cut(
-    lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = False, comment_marks: str = ""
+    lines: Sequence[str],
+    symbols: Sequence[Symbol],
+    *,
+    is_data: bool = False,
+    comment_marks: str = "",
+    size: ChunkSize = _USUAL_SIZE,
 ) -> list[Chunk]:
     """Cut a file into ordered chunks that never overlap; only lines without a word (blanks, brackets) are left out.
 
@@ -40,13 +57,13 @@ def cut(
     comment markers of this language beyond the common ones, separated by blanks.
     """
     if is_data:
-        return list(_windows(lines, 1, min(len(lines), MAX_DATA_LINES), None))
+        return list(_windows(lines, size, 1, min(len(lines), MAX_DATA_LINES), None))
     children: dict[int | None, list[int]] = {}
     for index, symbol in enumerate(symbols):
         if symbol.kind in _CHUNKED_KINDS and not _is_whole_file(symbol, index, lines):
             children.setdefault(_chunked_parent(symbols, symbol, lines), []).append(index)
     marks = (*COMMENT_MARKS, "@", *comment_marks.split())
-    return list(_cut_range(lines, symbols, children, marks, 1, len(lines), None))
+    return list(_cut_range(lines, size, symbols, children, marks, 1, len(lines), None))
 
 
 def _is_whole_file(symbol: Symbol, index: int, lines: Sequence[str]) -> bool:
@@ -65,6 +82,7 @@ def _chunked_parent(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[s
 
 def _cut_range(
     lines: Sequence[str],
+    size: ChunkSize,
     symbols: Sequence[Symbol],
     children: dict[int | None, list[int]],
     marks: tuple[str, ...],
@@ -80,14 +98,14 @@ def _cut_range(
         if last < first:
             continue
         leading = _leading_comment(lines, marks, at, first)
-        yield from _windows(lines, at, leading - 1, owner)
+        yield from _windows(lines, size, at, leading - 1, owner)
         is_leaf = symbol.kind in CALLABLE_KINDS or index not in children
         if is_leaf or last - leading < WHOLE_CONTAINER_LINES:
-            yield from _windows(lines, leading, last, index)
+            yield from _windows(lines, size, leading, last, index)
         else:
-            yield from _cut_range(lines, symbols, children, marks, leading, last, index)
+            yield from _cut_range(lines, size, symbols, children, marks, leading, last, index)
         at = last + 1
-    yield from _windows(lines, at, end, owner)
+    yield from _windows(lines, size, at, end, owner)
 
 
 def _leading_comment(lines: Sequence[str], marks: tuple[str, ...], floor: int, first: int) -> int:
@@ -98,13 +116,13 @@ def _leading_comment(lines: Sequence[str], marks: tuple[str, ...], floor: int, f
     return at
 
 
-def _windows(lines: Sequence[str], start: int, end: int, symbol: int | None) -> Iterator[Chunk]:
+def _windows(lines: Sequence[str], size: ChunkSize, start: int, end: int, symbol: int | None) -> Iterator[Chunk]:
     while start <= end and not lines[start - 1].strip():
         start += 1
     while end >= start and not lines[end - 1].strip():
         end -= 1
-    while end - start + 1 > MAX_CHUNK_LINES:
-        last = _break_before(lines, start, start + MAX_CHUNK_LINES - 1)
+    while (most := _fitting(lines, size, start, end)) < end:
+        last = _break_before(lines, start, most)
         if _has_words(lines, start, last):
             yield Chunk(start, last, symbol)
         start = last + 1
@@ -112,6 +130,19 @@ def _windows(lines: Sequence[str], start: int, end: int, symbol: int | None) -> 
             start += 1
     if _has_words(lines, start, end):
         yield Chunk(start, end, symbol)
+
+
+def _fitting(lines: Sequence[str], size: ChunkSize, start: int, end: int) -> int:
+    """Return the last line of the longest chunk from `start` on that keeps to the limits, `start` at least."""
+    most = min(end, start + size.lines - 1)
+    if size.chars is None:
+        return most
+    chars = 0
+    for line in range(start, most + 1):
+        chars += len(lines[line - 1]) + 1
+        if chars > size.chars and line > start:
+            return line - 1
+    return most
 
 
 def _has_words(lines: Sequence[str], start: int, end: int) -> bool:

@@ -25,6 +25,7 @@ _DEFINITION = re.compile(
     r"function|func_|method|constructor|class|struct|impl|trait|interface|object|module|namespace|lambda"
 )
 _AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$")
+_BLOCK = re.compile(r"^(?:block|statements|statement_list|compound_statement|body_statement)$")
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
 # The head of a definition in a language that is not parsed here, with a body of one word.
@@ -55,6 +56,13 @@ _EMPTY = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Statements that only tell: a body of nothing else does no work. Calls in what is told may do some.
+_LOGS = re.compile(
+    r"""(?:[\w$@]+(?:\.|::|->))*[_@$]?(?:log|logger|logging|slog|console|warnings)(?:\.|::|->)\w+!?\s*(?:\((.*)\)|\s(.*))
+        | error_log\((.*)\) | (?:trace|debug|info|warn|error)!\((.*)\)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_CALL = re.compile(r"\w\s*\(")
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
 
@@ -80,6 +88,7 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     if body is not None:
         start, end = body.start_point.row + 1, body.end_point.row + 1
     shown = _blanked(data, list(_no_work(tree.root_node)))
+    shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
     return _says_nothing(_between(data, shown, start, end, body))
 
 
@@ -120,6 +129,27 @@ def _no_work(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
                 yield _statement_of(node).start_byte, body.start_byte
             elif node.type in _BODILESS:
                 yield node.start_byte, node.end_byte
+
+
+def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of logging in bodies that do nothing else; `shown` is the text without what is no work anyhow."""
+    for node in _walk(root):
+        body = _body_of(node) if _DEFINITION.search(node.type) else None
+        if body is None:
+            continue
+        while body.named_child_count == 1 and _BLOCK.search(body.named_children[0].type):
+            body = body.named_children[0]
+        logged = [each for each in body.named_children if _is_logging(each)]
+        rest = [each for each in body.named_children if each not in logged]
+        texts = (shown[each.start_byte : each.end_byte].decode("utf-8", "replace") for each in rest)
+        if logged and all(map(_says_nothing, texts)):
+            yield from ((each.start_byte, each.end_byte) for each in logged)
+
+
+def _is_logging(node: tree_sitter.Node) -> bool:
+    text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
+    found = _LOGS.fullmatch(text)
+    return found is not None and not any(_CALL.search(told) for told in found.groups() if told)
 
 
 def _body_of(node: tree_sitter.Node) -> tree_sitter.Node | None:

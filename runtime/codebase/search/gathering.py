@@ -73,8 +73,17 @@ class Gathered:
     by_meaning: bool
 
 
-def gather(index: IndexReader, query: str, scope: str | None = None, meaning: Meaning | None = None) -> Gathered | None:
-    """Return the candidates for a question within a file or folder; None if there are none."""
+def gather(
+    index: IndexReader,
+    query: str,
+    scope: str | None = None,
+    meaning: Meaning | None = None,
+    by_words: int = MAX_BY_WORDS,
+) -> Gathered | None:
+    """Return the candidates for a question within a file or folder; None if there are none.
+
+    `by_words`: how many pieces are candidates by their words.
+    """
     terms = query_terms(query)
     if not terms.counts:
         return None
@@ -91,13 +100,13 @@ def gather(index: IndexReader, query: str, scope: str | None = None, meaning: Me
     files = _files_named({chunk.hit.file for chunk in found}, query)
     asked = Asked(weights, kinds, files)
     found.sort(key=lambda chunk: (-_worth(asked, chunk), chunk.hit.file, chunk.chunk_id))
-    first = found[:MAX_BY_WORDS]
+    first = found[:by_words]
     cosines = near | _cosines(meaning, kinds, first)
     by_meaning = _is_enough(cosines, kinds, first)
     always = named.keys() | (near.keys() if by_meaning else set())
     said = near_passages(index, meaning, kinds) if meaning is not None and by_meaning else NO_PASSAGES
-    chosen = first + [chunk for chunk in found[MAX_BY_WORDS:] if chunk.chunk_id in always]
-    rest = [chunk.hit for chunk in found[MAX_BY_WORDS:] if chunk.chunk_id not in always and chunk.score]
+    chosen = first + [chunk for chunk in found[by_words:] if chunk.chunk_id in always]
+    rest = [chunk.hit for chunk in found[by_words:] if chunk.chunk_id not in always and chunk.score]
     symbols = index.symbol_kinds([chunk.hit.symbol_id for chunk in chosen if chunk.hit.symbol_id is not None])
     candidates = [
         Candidate(

@@ -13,7 +13,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import features
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
-from runtime.codebase.search.gathering import Gathered, Meaning, gather
+from runtime.codebase.search.gathering import MAX_BY_WORDS, Gathered, Meaning, gather
 from runtime.codebase.search.ranker import Ranker, ranker
 from runtime.codebase.search.report import lines_about_code
 
@@ -29,14 +29,16 @@ def rank_chunks(
     scope: str | None = None,
     meaning: Meaning | None = None,
     join: bool = False,
+    by_words: int = MAX_BY_WORDS,
 ) -> list[ChunkHit]:
     """Return the best chunks for a question, at most `limit`; `scope` limits them to a file or folder.
 
     A long report is cut to the lines that speak of the code. With `join`, chunks that nearly touch become one hit of at
     most 80 lines, and behind the first ten new files alternate with known ones. Scores are 1 for the best and above 0
-    for all. Empty for a question without terms.
+    for all. Empty for a question without terms. `by_words`: how many pieces are ordered that words have found.
     """
-    gathered = gather(index, lines_about_code(query, index.defined_names), scope, meaning) if limit >= 1 else None
+    asked = lines_about_code(query, index.defined_names)
+    gathered = gather(index, asked, scope, meaning, by_words) if limit >= 1 else None
     if gathered is None:
         return []
     by = ranker("vectors" if gathered.by_meaning else "words")

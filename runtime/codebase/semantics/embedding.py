@@ -21,6 +21,8 @@ from runtime.codebase.semantics.model_file import checked_model
 DIMENSIONS = 384
 MAX_TOKENS = 128
 MAX_CHARS = 3_000
+# Of a text, 128 tokens each, with the first one.
+MAX_WINDOWS = 4
 
 Vectors = NDArray[np.float32]
 
@@ -36,7 +38,7 @@ class Embedder(Protocol):
 
 
 @functools.cache
-def shared_embedder() -> Embedder:
+def shared_embedder() -> MiniLM:
     """Return the embedder of this process; its model is not loaded yet."""
     return MiniLM()
 
@@ -58,6 +60,17 @@ class MiniLM:
         for row, tokens in enumerate(encoded):
             vectors[row] = _run(session, tokens)
         return vectors
+
+    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return for each text a row for each window behind its first one, in order, at most three."""
+        with self._guard:
+            session, tokenizer = self._load()
+            encoded = tokenizer.encode_batch([_valid(text) for text in texts])
+        found = []
+        for each in encoded:
+            rows = [_run(session, window.ids) for window in each.overflowing[: MAX_WINDOWS - 1]]
+            found.append(np.array(rows, np.float32).reshape(len(rows), DIMENSIONS))
+        return found
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:

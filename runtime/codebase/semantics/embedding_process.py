@@ -130,11 +130,13 @@ class _Service:
     def __init__(self, folder: Path, lock: IO[bytes]) -> None:
         from runtime.codebase.semantics.embedding import shared_embedder
         from runtime.codebase.semantics.embedding_socket import EmbeddingServer
+        from runtime.codebase.semantics.further_windows import WindowMaker
         from runtime.codebase.semantics.vector_cache import VectorCache
         from runtime.codebase.semantics.vector_maker import VectorMaker
 
         self._lock = lock
         self._maker = VectorMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
+        self._windows = WindowMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
         self._failed = threading.Event()
         self._failure: BaseException | None = None
         self._server = EmbeddingServer(folder, shared_embedder())
@@ -149,7 +151,8 @@ class _Service:
         _lower_priority()
         try:
             while True:
-                if not self._maker.step():
+                # Windows wait for the first vectors of all pieces.
+                if not self._maker.step() and not self._windows.step():
                     time.sleep(IDLE_POLL_S)
         except BaseException as error:  # noqa: BLE001 - raised by `run_until`
             self._failure = error

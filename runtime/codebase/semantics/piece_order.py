@@ -1,7 +1,8 @@
-"""Orders the pieces of an index for embedding: touched files first, then by kind of file."""
+"""Orders the pieces of an index for embedding: touched files, their folders, then by kind of file."""
 
 from __future__ import annotations
 
+import posixpath
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -60,7 +61,11 @@ def pieces_in_order(index: IndexReader) -> list[Piece]:
     rows = index.rows(_PIECES)
     changed = {row[0]: row[6] for row in rows}
     touched = touched_files(changed)
-    turns = {path: (touched.get(path, len(touched)), _TURN[kind_of_path(path)]) for path in changed}
+    near = {posixpath.dirname(path) for path in touched}
+    turns = {
+        path: (touched.get(path, len(touched)), posixpath.dirname(path) not in near, _TURN[kind_of_path(path)])
+        for path in changed
+    }
     ordered = sorted(rows, key=lambda row: turns[row[0]])
     return [Piece(path, start, end, symbol, key, bool(flag)) for path, start, end, symbol, key, flag, _ in ordered]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,22 @@ class VectorCount(NamedTuple):
 _PIECES = "SELECT id, file_id, key FROM chunks UNION ALL SELECT -id, file_id, key FROM passages"
 
 
+# Reads the id, the id of the file and the key of each vector of an index.
+PieceRows = Callable[[IndexReader], Sequence[tuple[Any, ...]]]
+
+
+def piece_rows(index: IndexReader) -> Sequence[tuple[Any, ...]]:
+    """Return a row for the first window of every piece."""
+    return index.rows(_PIECES)
+
+
 class PieceVectors:
     """Keeps what vectors there are up to date with an index and the cache; one object serves several threads."""
 
-    def __init__(self, cache: VectorCache) -> None:
+    def __init__(self, cache: VectorCache, rows: PieceRows = piece_rows) -> None:
+        """Create it without vectors. `rows`: the pieces; one of them may have several rows."""
         self._cache = cache
+        self._rows = rows
         self._guard = threading.Lock()
         self._generation: str | None = None
         self._last_id = 0
@@ -111,7 +122,10 @@ class PieceVectors:
         wanted = np.isin(ids, np.asarray(chunk_ids, np.int64))
         places = np.flatnonzero(wanted & (scales > 0) & _usable(added, until))
         found = (numbers[places].astype(np.float32) @ query) * scales[places]
-        return {int(ids[place]): float(cosine) for place, cosine in zip(places, found, strict=True)}
+        best: dict[int, float] = {}
+        for place, cosine in zip(places, found, strict=True):
+            best[int(ids[place])] = max(float(cosine), best.get(int(ids[place]), -1.0))
+        return best
 
     def _update(self, index: IndexReader) -> None:
         generation = index.generation()
@@ -130,7 +144,7 @@ class PieceVectors:
             self._add(found)
 
     def _begin(self, index: IndexReader, generation: str) -> None:
-        rows = index.rows(_PIECES)
+        rows = self._rows(index)
         self._generation = generation
         self._last_id = self._cache.newest_id()
         self._ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))

@@ -65,6 +65,10 @@ class Semantics(Protocol):
         """Return a view in which the vectors up to the one of an id count, and no others; 0: none."""
         ...
 
+    def with_windows(self) -> Semantics:
+        """Return a view in which the best of all windows of a chunk counts, as far as they are embedded."""
+        ...
+
     def close(self) -> None:
         """Release the file of the vectors, which stay."""
         ...

@@ -33,6 +33,10 @@ _TABLES = (
     "CREATE TABLE first (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
     "CREATE TABLE wanted (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)",
 )
+_WINDOWS_TABLE = (
+    "CREATE TABLE IF NOT EXISTS wanted_windows"
+    " (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)"
+)
 # SQLite locks that other processes hold, a full disk and failed reads pass by themselves.
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
@@ -78,6 +82,19 @@ class VectorCache:
                 marks = ", ".join("?" * len(part))
                 rows = connection.execute(f"SELECT id, key, vector FROM vectors WHERE key IN ({marks})", part)
                 found.update({key: Packed(number, data) for number, key, data in rows if len(data) == PACKED_BYTES})
+
+        self._work(read)
+        return found
+
+    def ids(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the ids of the kept vectors, by key; a vector that was added later has a higher one."""
+        found: dict[bytes, int] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            for at in range(0, len(keys), _KEYS_PER_QUERY):
+                part = keys[at : at + _KEYS_PER_QUERY]
+                marks = ", ".join("?" * len(part))
+                found.update(connection.execute(f"SELECT key, id FROM vectors WHERE key IN ({marks})", part))
 
         self._work(read)
         return found
@@ -151,21 +168,35 @@ class VectorCache:
 
     def wanted(self) -> list[WantedIndex]:
         """Return the indexes of the last day whose pieces are to get vectors, the latest first."""
-        found: list[WantedIndex] = []
-
-        def read(connection: sqlite3.Connection) -> None:
-            since_s = time.time() - WANTED_FOR_S
-            rows = connection.execute(
-                "SELECT index_path, root FROM wanted WHERE wanted_s > ? ORDER BY wanted_s DESC", (since_s,)
-            )
-            found[:] = [WantedIndex(*row) for row in rows]
-
-        self._work(read)
-        return found
+        return self._wanted_in("wanted")
 
     def done_with(self, index: WantedIndex) -> None:
         """Take back that an index wants vectors."""
         self._work(lambda db: db.execute("DELETE FROM wanted WHERE index_path = ?", (index.index_path,)))
+
+    def want_windows(self, index: WantedIndex) -> None:
+        """Leave word that the further windows of an index's chunks are to get vectors, after all pieces have."""
+        row = (*index, time.time())
+        self._work(lambda db: db.execute("INSERT OR REPLACE INTO wanted_windows VALUES (?, ?, ?)", row))
+
+    def wanted_windows(self) -> list[WantedIndex]:
+        """Return the indexes of the last day whose further windows are to get vectors, the latest first."""
+        return self._wanted_in("wanted_windows")
+
+    def done_with_windows(self, index: WantedIndex) -> None:
+        """Take back that an index wants its further windows."""
+        self._work(lambda db: db.execute("DELETE FROM wanted_windows WHERE index_path = ?", (index.index_path,)))
+
+    def _wanted_in(self, table: str) -> list[WantedIndex]:
+        found: list[WantedIndex] = []
+
+        def read(connection: sqlite3.Connection) -> None:
+            since_s = time.time() - WANTED_FOR_S
+            query = f"SELECT index_path, root FROM {table} WHERE wanted_s > ? ORDER BY wanted_s DESC"
+            found[:] = [WantedIndex(*row) for row in connection.execute(query, (since_s,))]
+
+        self._work(read)
+        return found
 
     def note(self, owner: str, made: int, total: int) -> None:
         """Record the progress of `owner` for other processes; delete the record once all vectors are made."""
@@ -236,6 +267,8 @@ class VectorCache:
 
 
 def _ensure_tables(connection: sqlite3.Connection) -> None:
+    # Younger than the format, and needed by no other version.
+    connection.execute(_WINDOWS_TABLE)
     if _format_of(connection) == FORMAT:
         return
     with connection:

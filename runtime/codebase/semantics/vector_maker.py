@@ -6,15 +6,13 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 
-from runtime.codebase.files.source_text import SourceText, try_read_source
-from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import Embedder, Vectors
 from runtime.codebase.semantics.packing import NO_VECTOR, as_kept
 from runtime.codebase.semantics.piece_order import Piece, pieces_in_order
+from runtime.codebase.semantics.piece_texts import PieceTexts
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.errors import StateStorageError
 
@@ -34,7 +32,7 @@ class VectorMaker:
         self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._index: WantedIndex | None = None
         self._missing: deque[Piece] = deque()
-        self._source: tuple[str, SourceText | None] = ("", None)
+        self._texts = PieceTexts()
         self._made = 0
 
     def step(self) -> int:
@@ -55,7 +53,7 @@ class VectorMaker:
         if wanted[0] != self._index:
             self._take(wanted[0])
         taken = [self._missing.popleft() for _ in range(min(TEXTS_AT_ONCE, len(self._missing)))]
-        self._make(self._texts(wanted[0], taken))
+        self._make(self._texts.of(Path(wanted[0].root), taken))
         self._made += len(taken)
         self._cache.note(self._owner, self._made, self._made + len(self._missing))
         if not self._missing:
@@ -65,20 +63,8 @@ class VectorMaker:
 
     def _take(self, index: WantedIndex) -> None:
         """Begin with an index: list what is missing now. What a later refresh changes is asked for by that refresh."""
-        self._index, self._made, self._source = index, 0, ("", None)
+        self._index, self._made, self._texts = index, 0, PieceTexts()
         self._missing = deque(missing_pieces(index, self._cache))
-
-    def _texts(self, index: WantedIndex, pieces: Sequence[Piece]) -> dict[bytes, str]:
-        """Return the texts of pieces by their keys, without those whose file has changed since it was indexed."""
-        texts: dict[bytes, str] = {}
-        for piece in pieces:
-            if self._source[0] != piece.file:
-                self._source = (piece.file, try_read_source(Path(index.root), piece.file))
-            source = self._source[1]
-            text = piece.text(source.lines if source else ())
-            if piece_key(text) == piece.key:
-                texts[piece.key] = text
-        return texts
 
     def _make(self, texts: dict[bytes, str]) -> None:
         if not texts:

@@ -6,12 +6,13 @@ import copy
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.semantics.embedding import Vectors
+from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors
+from runtime.codebase.semantics.further_windows import window_rows
 from runtime.codebase.semantics.packing import as_kept
 from runtime.codebase.semantics.piece_vectors import Near, PieceVectors, VectorCount
 from runtime.codebase.semantics.vector_cache import VectorCache
@@ -41,12 +42,20 @@ class VectorSemantics:
         self._guard = threading.Lock()
         self._known: OrderedDict[bytes, Vectors] = OrderedDict()
         self._of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
+        self._windows_of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
         self._until: int | None = None
+        self._by_windows = False
 
     def as_of(self, last_vector: int) -> VectorSemantics:
         """Return a view in which the vectors up to the one of an id count, and no others; 0: none."""
         view = copy.copy(self)
         view._until = last_vector
+        return view
+
+    def with_windows(self) -> VectorSemantics:
+        """Return a view in which the best of all windows of a chunk counts, as far as they are embedded."""
+        view = copy.copy(self)
+        view._by_windows = True
         return view
 
     def fix(self, index: IndexReader, query: str) -> int:
@@ -99,7 +108,13 @@ class VectorSemantics:
         at = self._query_vector(query, self._patience_s(wait))
         if at is None:
             return None
-        return vectors.nearest(index, at, limit, passages=passages, files=files, until=self._until)
+        found = vectors.nearest(index, at, limit, passages=passages, files=files, until=self._until)
+        if passages or not self._by_windows:
+            return found
+        # A chunk may be found by each of its windows.
+        most = limit * MAX_WINDOWS
+        further = self._further(index).nearest(index, at, most, passages=False, files=files, until=self._until)
+        return best_of((*found, *further))[:limit]
 
     def cosines(
         self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
@@ -108,7 +123,13 @@ class VectorSemantics:
         if self._until == 0:
             return None
         at = self._query_vector(query, self._patience_s(wait))
-        return None if at is None else self._vectors_of(index).cosines(index, at, chunk_ids, until=self._until)
+        if at is None:
+            return None
+        found = self._vectors_of(index).cosines(index, at, chunk_ids, until=self._until)
+        if not self._by_windows:
+            return found
+        further = self._further(index).cosines(index, at, chunk_ids, until=self._until)
+        return {number: max(cosine, further.get(number, cosine)) for number, cosine in found.items()}
 
     def counted(self, index: IndexReader) -> VectorCount:
         """Count the pieces of an index that have a vector or can get none, and all."""
@@ -129,11 +150,11 @@ class VectorSemantics:
 
     def _vectors_of(self, index: IndexReader) -> PieceVectors:
         with self._guard:
-            vectors = self._of_index.setdefault(index.path, PieceVectors(self._cache))
-            self._of_index.move_to_end(index.path)
-            while len(self._of_index) > MAX_INDEXES:
-                self._of_index.popitem(last=False)
-        return vectors
+            return _held(self._of_index, index, lambda: PieceVectors(self._cache))
+
+    def _further(self, index: IndexReader) -> PieceVectors:
+        with self._guard:
+            return _held(self._windows_of_index, index, lambda: PieceVectors(self._cache, window_rows))
 
     def _query_vector(self, query: str, patience_s: float) -> Vectors | None:
         key = piece_key(query)
@@ -166,3 +187,23 @@ class VectorSemantics:
             self._known.update(vectors)
             while len(self._known) > MAX_IN_MEMORY:
                 self._known.popitem(last=False)
+
+
+def _held(
+    of_index: OrderedDict[Path, PieceVectors], index: IndexReader, made: Callable[[], PieceVectors]
+) -> PieceVectors:
+    """Return the vectors of an index, made if they are not held; those of the index used longest ago go."""
+    if index.path not in of_index:
+        of_index[index.path] = made()
+    of_index.move_to_end(index.path)
+    while len(of_index) > MAX_INDEXES:
+        of_index.popitem(last=False)
+    return of_index[index.path]
+
+
+def best_of(found: Iterable[Near]) -> list[Near]:
+    """Return each piece once, with its best cosine, best first."""
+    best: dict[int, float] = {}
+    for piece in found:
+        best[piece.id] = max(piece.cosine, best.get(piece.id, piece.cosine))
+    return [Near(number, cosine) for number, cosine in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]

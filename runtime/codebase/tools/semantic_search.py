@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import posixpath
 from typing import Annotated
 
@@ -10,10 +11,18 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import MAX_SYMBOLS, bounded, listed, numbered
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
+
+# Pieces that words find and that are ordered while some vectors are missing.
+BY_WORDS_UNTIL_COMPLETE = 200
+INCOMPLETE = (
+    f"not all pieces have their vectors yet: the first {BY_WORDS_UNTIL_COMPLETE} that words find are ordered, and what "
+    "shares no word with the query may be missing"
+)
 
 
 class SemanticSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,10 +37,14 @@ def semantic_search(codebase: Codebase, query: str, scope: str | None = None, ma
     """Find chunks of code that match a question, best first.
 
     `data`: query, meaning, hits [{file, start_line, end_line, symbol, score, citation}]; `meaning` is False if the
-    codebase has no embeddings and only words counted.
+    codebase has no embeddings and only words counted. Until every piece has its vector, `embedded` and a note say how
+    many have, and more of what words find is ordered.
     """
     log = AttemptLog()
     limit = bounded(max_results, MAX_SYMBOLS)
+    ready, pieces = (0, 0) if codebase.semantics is None else codebase.semantics.counted(codebase.index)
+    is_complete = ready == pieces
+    codebase = _thorough(codebase, MAX_BY_WORDS if is_complete else BY_WORDS_UNTIL_COMPLETE)
     try:
         found = log.run("ranked_chunks", lambda: codebase.search_chunks(query, limit, scope=scope))
         if not found and scope:
@@ -54,7 +67,17 @@ def semantic_search(codebase: Codebase, query: str, scope: str | None = None, ma
         for hit in found
     ]
     data = {"query": query, "meaning": codebase.semantics is not None, "hits": rows}
+    if not is_complete:
+        data |= {"embedded": f"{ready} of {pieces} pieces", "note": INCOMPLETE}
     return listed(log, data, citations, False, bool(rows))
+
+
+def _thorough(codebase: Codebase, by_words: int) -> Codebase:
+    """Return a copy in which the best window of a chunk counts, and that orders so many pieces that words find."""
+    other = copy.copy(codebase)
+    other.by_words = by_words
+    other.semantics = None if codebase.semantics is None else codebase.semantics.with_windows()
+    return other
 
 
 TOOL = CodeTool(

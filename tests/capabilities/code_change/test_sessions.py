@@ -154,6 +154,9 @@ async def test_files_that_were_not_permitted_are_not_committed(agent: Agent) -> 
         ("docs/../load.py", "must be a path from the top"),
         (".git/config", "git's own folder"),
         (".code-intel/phase_contract.yml", "belongs to the contract"),
+        (".code-intel/agreements/notes.md", "belongs to the contract"),
+        (".code-intel/agreements/../0123456789abcdef.json", "must be a path from the top"),
+        (".Code-Intel/agreements/0123456789abcdef.json", "belongs to the contract"),
         ("link/x.py", "leads through the link"),
         ("", "is empty"),
     ],
@@ -274,6 +277,16 @@ async def test_every_decision_is_in_the_log(agent: Agent) -> None:
     rows = agent.ports.store.decisions(session_id)
     assert [row.data["to"] for row in rows][-1] == "SESSION_COMPLETE"
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
+
+
+async def test_an_agreement_may_be_part_of_a_change(agent: Agent) -> None:
+    file = ".code-intel/agreements/0123456789abcdef.json"
+    await agent.start()
+    await agent.go_to(13)
+    assert (await agent.session.check_write_target(file))["permitted"] is True
+    agent.edit(file, "{}\n")
+    await agent.finish()
+    assert git(agent.root, "show", f"HEAD:{file}") == "{}"
 
 
 def outcome(query: str, verdict: str, **fields: Any) -> OutcomeRow:

@@ -229,6 +229,17 @@ def test_touched_files_come_first_the_latest_before_the_others(root: Path, index
     reader.close()
 
 
+def test_the_folders_of_touched_files_come_before_other_folders(root: Path, index_path: Path) -> None:
+    for name in ("a/one.py", "b/two.py", "b/tests/three.py", "b/three.md", "c/four.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("bank = 1\n")
+        os.utime(root / name, ns=(0, 10**12 if name == "b/two.py" else 0))
+    refresh(root, index_path)
+    with closing(IndexReader(index_path)) as reader:
+        files = list(dict.fromkeys(piece.file for piece in pieces_in_order(reader)))
+    assert files == ["b/two.py", "b/three.md", "a/one.py", "c/four.py", "b/tests/three.py"]
+
+
 def test_the_share_that_is_ready_grows_with_the_vectors(
     root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
 ) -> None:

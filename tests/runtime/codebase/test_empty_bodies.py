@@ -88,8 +88,29 @@ MORE_EMPTY = {
     "a.js": ["function load() { return Promise.resolve(); }\n"],
     "a.ts": ["function load(): any { return null as any; }\n"],
 }
+LOGGING_ONLY = {
+    "a.py": [
+        "def load(url):\n    logging.info('loading %s', url)\n",
+        "def load(url):\n    log.debug('later')\n    return None\n",
+        "def load(url):\n    self._logger.warning(\n        'later',\n        extra={'url': url},\n    )\n",
+        "def load(url):\n    warnings.warn('later')\n    pass\n",
+    ],
+    "a.js": ["function load(url) {\n  console.log(url);\n}\n", "const load = (url) => { console.warn(`${url}`) };\n"],
+    "a.ts": ["function load(url: string): void {\n  this.logger.info(url);\n}\n"],
+    "a.go": ['package a\n\nfunc Load() {\n\tlog.Printf("%s", url)\n}\n'],
+    "a.rs": ['fn load() {\n    log::info!("x");\n}\n', 'fn load() {\n    warn!("x");\n}\n'],
+    "A.java": ['class A {\n  void load() {\n    LOG.info("y");\n  }\n}\n'],
+    "a.rb": ["def load(url)\n  logger.info(url)\nend\n", "def load(url)\n  @logger.info url\nend\n"],
+    "a.php": ["<?php\nfunction load($url) { error_log($url); }\n"],
+    "a.kt": ['fun load(url: String) {\n    logger.info("x")\n}\n'],
+}
 FULL = {
     "a.py": [
+        "def show(row):\n    print(row)\n",
+        "def load(url):\n    log.info('x')\n    return fetch(url)\n",
+        "def load(url):\n    log.info('%s', fetch(url))\n",
+        "def load(url):\n    x = log.info\n",
+        "def load(url):\n    catalog.info(url)\n",
         "def f():\n    return g()\n",
         "def f():\n    pass\n    g()\n",
         "X = 1\n",
@@ -117,7 +138,7 @@ def cases(by_path: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(path, text) for path, texts in by_path.items() for text in texts]
 
 
-@pytest.mark.parametrize(("path", "text"), [*cases(EMPTY), *cases(MORE_EMPTY)])
+@pytest.mark.parametrize(("path", "text"), [*cases(EMPTY), *cases(MORE_EMPTY), *cases(LOGGING_ONLY)])
 def test_what_does_nothing_is_empty(path: str, text: str) -> None:
     assert is_empty(text, path, 1, text.count("\n"))
 
@@ -135,6 +156,11 @@ def test_the_head_of_an_empty_function_is_empty_too(path: str, text: str) -> Non
 
 def test_the_head_of_a_function_that_works_stands_for_its_body() -> None:
     assert not is_empty("def f():\n    return g()\n", "a.py", 1, 1)
+
+
+def test_a_line_of_logging_in_a_function_that_works_is_work() -> None:
+    assert not is_empty("def load(url):\n    log.info(url)\n    return fetch(url)\n", "a.py", 2, 2)
+    assert is_empty("def load(url):\n    log.info(url)\n    return None\n", "a.py", 2, 2)
 
 
 def test_a_docstring_alone_is_no_work_even_within_a_function_that_does_some() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
@@ -354,3 +356,28 @@ def test_an_edit_of_the_users_folder_changes_its_digest(root: Path) -> None:
     second = digest()
     (root / "b.py").write_text("mine, again\n")
     assert len({first, second, digest()}) == 3
+
+
+def test_a_repository_that_was_copied_with_its_index_differs_in_nothing(root: Path) -> None:
+    copied = root.parent / "copied"
+    shutil.copytree(root, copied)
+    tree = opened(copied)
+    assert (tree.is_linked, changed(tree)) == (False, [])
+
+
+def test_an_index_that_claims_old_contents_for_changed_files_is_not_believed(root: Path) -> None:
+    tree = opened(root)
+    for mtime_ns in (0, 1, 10**9, 1_700_000_000 * 10**9):
+        # The stat data of the edited file beside the hash of the committed one, as git itself would never write it.
+        blob = git(root, "rev-parse", "HEAD:a.py")
+        (root / "a.py").write_text("a = 2\n")
+        os.utime(root / "a.py", ns=(mtime_ns, mtime_ns))
+        git(root, "update-index", "a.py")
+        index = root / ".git" / "index"
+        edited = bytes.fromhex(git(root, "hash-object", "a.py"))
+        data = index.read_bytes()[:-20].replace(edited, bytes.fromhex(blob))
+        index.write_bytes(data + hashlib.sha1(data).digest())
+        assert git(root, "status", "--porcelain") == "", "the forgery works against git itself"
+        assert changed(tree) == [("a.py", "modified")]
+    commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
+    assert git(root, "show", f"{commit}:a.py") == "a = 2"

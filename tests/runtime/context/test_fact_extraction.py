@@ -144,7 +144,8 @@ def test_a_rule_that_cannot_work_is_refused_when_it_is_added(pattern: str, state
 
 
 def test_a_pattern_that_explodes_is_given_up_named_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    exploding = RuleSet((*rule(r"(?P<x>(?:a|aa)+)+$").rules, FactRule("b", "b", FactCategory.PATTERN, "saw b")))
+    rules = (*rule(r"(?P<x>(?:a|aa)+)+$").rules, FactRule("b", "b", FactCategory.PATTERN, "saw b"))
+    exploding = RuleSet(rules, timeout_s=0.1)
     found = extract_facts(output("deploy", "a" * 900 + "b"), {"deploy": exploding})
     assert found.timed_out == ("own",)
     assert [fact.statement for fact in found.facts] == ["saw b"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from runtime.contracts.contract import END, ESCALATION
+from runtime.contracts.loading import parse_contract
 from runtime.contracts.phase_order import columns, long_flags, problems_of_start
 from tests.runtime.contracts.session_player import CONTRACT, Player
+from tests.runtime.contracts.test_loading import SHIPPED
 
 READY = ["READY_PLANNING", "READY_IMPLEMENTATION", "READY_COMPLETION"]
 QUESTIONS = ["Q1", "Q2", "Q3"]
@@ -96,6 +98,13 @@ def test_stale_branches_come_first_and_only_where_there_are_any() -> None:
 
 def test_only_verify_ends_after_a_failure_too_and_lists_what_failed() -> None:
     player = Player(flags=("only_verify",))
+    player.submit(passed=False, details="two tests are red")
+    assert (player.state.phase, player.state.outcome) == (END, "verification_failed")
+
+
+def test_the_outcome_of_a_verification_alone_hangs_on_what_its_flag_does_not_on_its_name() -> None:
+    contract = parse_contract(SHIPPED.replace("only_verify", "check_alone"))
+    player = Player(flags=("check_alone",), contract=contract)
     player.submit(passed=False, details="two tests are red")
     assert (player.state.phase, player.state.outcome) == (END, "verification_failed")
 

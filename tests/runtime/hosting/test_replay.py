@@ -232,6 +232,21 @@ def test_why_tells_of_a_circle() -> None:
     assert what.startswith("the run ended: loop_detected")
 
 
+@pytest.mark.parametrize("circle", ["outputs", "failures"])
+def test_a_log_with_a_circle_replays_to_the_same_end(circle: str) -> None:
+    builder = PipelineBuilder(loop_detection=True, max_iterations=99).stage("a", default_next="b", error_next="b")
+    bench = Bench(builder.stage("b", error_next="a").rule("again", True, "a").build())
+    bench.request()
+    while bench.reason is None:
+        if circle == "failures":
+            bench.fail()
+        else:
+            bench.succeed({"again": True})
+    assert bench.reason == "loop_detected"
+    assert fold(bench.config, bench.log).envelope == bench.envelope
+    assert last(bench)[1].startswith("the run ended: loop_detected")
+
+
 def test_why_tells_who_ended_held_or_took_up_a_run() -> None:
     bench = Bench(PipelineBuilder().stage("a").build())
     bench.request(queued=True)

@@ -79,7 +79,7 @@ def random_pipeline(dice: random.Random) -> PipelineConfig:
         "interrupt_expiry": {kind: dice.choice(["proceed", "end"]) for kind in QUESTIONS if dice.random() < 0.4},
         "on_timeout": dice.choice(["end", "wait"]),
         "on_system_error": dice.choice(["end", "wait"]),
-        "loop_detection": dice.choice([{}, {}, {}, {"identical_action": 3}]),
+        "loop_detection": dice.choice([{}, {}, {"identical_action": 3}, True]),
         "max_iterations": dice.choice([0, 1, 5, 20]),
         "max_agent_hops": dice.choice([*range(8), *([20] * 9), 40, 60]),
         "max_llm_calls": dice.choice([0, 1, 5, 40]),

@@ -139,7 +139,7 @@ agents:
         "p.yaml:4: interrupt_expiry.checkpoint: a checkpoint never expires",
         "p.yaml:4: interrupt_expiry.clarifiction: unknown kind of interrupt 'clarifiction'; did you mean 'clarif",
         "p.yaml:5: loop_detection.identical_action: 1 is no repetition; at least 2",
-        "p.yaml:5: loop_detection.spinning: unknown kind of loop 'spinning'; known: identical_action",
+        "p.yaml:5: loop_detection.spinning: unknown kind of loop 'spinning'; known: error_cycle, identical_action, no_",
         "p.yaml:9: agents[0].requires[0]: 'a' cannot require itself",
         "p.yaml:9: agents[0].requires[1]: unknown stage 'nobody'; known: a, b, c, d, e",
         "p.yaml:10: agents[0].after[0]: 'a' cannot come after itself",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -61,6 +62,43 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
                 lines[change.file] = (*added, *removals[change.file])
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
     return ChangedLines(tuple(changes), lines, removals, deleted)
+
+
+def digests_of(folder: Path, files: Iterable[str]) -> dict[str, str]:
+    """Return file → SHA-256 of its content; that of a link is of where it leads, and a file that is gone has none."""
+    return {file: _digest(folder / file) for file in files}
+
+
+def _digest(path: Path) -> str:
+    try:
+        if path.is_symlink():
+            return hashlib.sha256(f"link {path.readlink()}".encode("utf-8", "surrogateescape")).hexdigest()
+        with path.open("rb") as read:
+            return hashlib.file_digest(read, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str]) -> ChangedLines:
+    """Return what differs beside the user's own edits: file → digest when the session began.
+
+    One that is no longer as the user left it counts, also where it is as it was committed again.
+    """
+    if not own_edits:
+        return changed
+    now = digests_of(folder, own_edits)
+    same = {file for file, digest in own_edits.items() if now[file] == digest}
+    lost = [file for file in own_edits if file not in same and file not in changed.files]
+    return ChangedLines(
+        tuple(sorted((*(each for each in changed.changes if each.file not in same), *map(_undone, lost)))),
+        {file: lines for file, lines in changed.lines.items() if file not in same},
+        {file: lines for file, lines in changed.removals.items() if file not in same},
+        changed.deleted - same,
+    )
+
+
+def _undone(file: str) -> Change:
+    return Change(file, "modified")
 
 
 def hunks(difference: str) -> tuple[Lines, Lines]:

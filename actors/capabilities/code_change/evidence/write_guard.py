@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
@@ -11,6 +13,7 @@ from runtime.contracts.session_state import SessionState
 # What `jeeves init` writes: it makes no folder dirty and belongs to no change, agreements aside.
 OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
+_AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
 OUR_FILES = frozenset(
     {".mcp.json", ".claude/commands/code.md", ".claude/commands/outcome.md", ".codex/prompts/code.md"}
 )
@@ -28,8 +31,15 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     """
     if (why := path_problem(file, folder)) is not None:
         return why
+    if _AGREEMENT.fullmatch(file):
+        # Data that a team commits; nothing follows it before a person has allowed it.
+        return None
     if file.split("/")[0].casefold() == OUR_FOLDER:
         return f"'{file}' belongs to the contract and is not part of a change"
+    if (other := namesake(state, file, folder)) is not None:
+        return (
+            f"'{file}' and '{other}' differ in case alone, and are one file on many machines; use the one that is there"
+        )
     known = set(state.explored) | (set(state.shown) if reads_count else set())
     if file in known:
         return None
@@ -39,6 +49,32 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     if str(PurePosixPath(file).parent) in parents or _is_new_folder_below(file, folder, parents):
         return None
     return f"'{file}' would be a new file in a folder of which nothing was explored"
+
+
+def namesake(state: SessionState, file: str, folder: Path) -> str | None:
+    """Return a file or folder that a name is the same as but for case or composed letters; None without one."""
+    place = PurePosixPath(file)
+    for path in (place, *place.parents):
+        if path.name and (other := _listed_alike(folder, path)) is not None:
+            return other
+    alike = [each for each in state.permitted if each != file and _plain(each) == _plain(file)]
+    # One that was there and is gone was renamed; one that never was is still to be written.
+    return next((each for each in alike if each not in state.shown and each not in state.explored), None)
+
+
+def _listed_alike(folder: Path, path: PurePosixPath) -> str | None:
+    try:
+        names = [entry.name for entry in (folder / path.parent).iterdir()]
+    except OSError:
+        return None
+    if path.name in names:
+        return None
+    other = next((name for name in names if _plain(name) == _plain(path.name)), None)
+    return None if other is None else str(path.with_name(other))
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:

@@ -8,13 +8,7 @@ from pathlib import Path
 from runtime.contracts.contract import CheckCommand
 from runtime.contracts.duties import CheckResult
 from runtime.contracts.session_state import SessionState
-from runtime.primitives.visible_text import visible
-from runtime.processes.programs import run_program
-
-MAX_OUTPUT_BYTES = 2_000_000
-MAX_TOLD_CHARS = 2_000
-# Errors belong to what is told; run_program itself reads standard output alone.
-_BOTH_STREAMS = ("sh", "-c", 'exec "$@" 2>&1', "check")
+from runtime.processes.named_commands import run_named
 
 
 def run_checks(commands: Sequence[CheckCommand], state: SessionState) -> tuple[CheckResult, ...]:
@@ -22,20 +16,8 @@ def run_checks(commands: Sequence[CheckCommand], state: SessionState) -> tuple[C
     assert state.place is not None
     results: list[CheckResult] = []
     for check in commands:
-        results.append(_run(check, Path(state.place.folder)))
-        if not results[-1].passed:
+        end = run_named(check.command, Path(state.place.folder), check.timeout_s)
+        results.append(CheckResult(check.name, end.passed, end.told))
+        if not end.passed:
             break
     return tuple(results)
-
-
-def _run(check: CheckCommand, folder: Path) -> CheckResult:
-    try:
-        data, status, late = run_program(
-            [*_BOTH_STREAMS, *check.command], cwd=folder, timeout_s=check.timeout_s, max_output_bytes=MAX_OUTPUT_BYTES
-        )
-    except OSError as error:
-        return CheckResult(check.name, False, f"it cannot be run: {error.strerror}")
-    if late:
-        return CheckResult(check.name, False, f"it took longer than {check.timeout_s:g} s and was killed")
-    told = visible(data.decode("utf-8", "replace"))[-MAX_TOLD_CHARS:]
-    return CheckResult(check.name, status == 0, f"status {status}; the end of its output: {told}")

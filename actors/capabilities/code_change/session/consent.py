@@ -1,84 +1,53 @@
-"""Keeps what the operator allowed of a repository: its contract and rules, by SHA-256.
+"""Reads the contract and the rules that a repository brings along, where the operator allowed them.
 
-What a repository brings along is inert until then. `jeeves allow` writes here; sessions read it when they begin.
+They are inert until then (`runtime/codebase/files/consent.py`); sessions read them when they begin. Agreements that
+were recorded or imported on this machine are allowed from the start.
 """
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
-import msgspec
-
+from actors.capabilities.code_change.store.agreement_files import read_agreements
+from actors.capabilities.code_change.store.context_file import CONTEXT_FILE, read_context
+from runtime.codebase.files.consent import Consent, Found
 from runtime.contracts.contract import Contract
 from runtime.contracts.loading import parse_contract
-from runtime.errors import DocumentFaults
-from runtime.primitives.text_files import read_text_file
+from runtime.errors import DocumentFaults, InputError
 
 CONTRACT_FILE = ".code-intel/phase_contract.yml"
 RULE_FILES = ("CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md")
-MAX_BYTES = 1_000_000
+BINDING_FILES = (CONTRACT_FILE, *RULE_FILES)
 MAX_RULES_CHARS = 6_000
 
 
-class Found(msgspec.Struct, frozen=True):
-    """Describes a file of a repository that would bind sessions: its digest, and whether that was allowed."""
-
-    file: str
-    sha256: str
-    is_allowed: bool
-
-
-class Consent:
-    """Reads and writes what was allowed, in one file of the state folder: repository → file → SHA-256."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self._file = state_dir / "allowed.json"
-
-    def found(self, root: Path) -> list[Found]:
-        """Return the files of a repository that would bind sessions, allowed or not."""
-        allowed = self._read().get(str(root), {})
-        found = []
-        for name in (CONTRACT_FILE, *RULE_FILES):
-            digest = _digest(root / name)
-            if digest is not None:
-                found.append(Found(name, digest, allowed.get(name) == digest))
-        return found
-
-    def allow(self, root: Path, files: dict[str, str]) -> None:
-        """Allow files of a repository with exactly these digests, in place of what was allowed of it before."""
-        everything = {**self._read(), str(root): files}
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._file.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(everything)))
-        fresh.replace(self._file)
-
-    def _read(self) -> dict[str, dict[str, str]]:
-        try:
-            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
-        except FileNotFoundError:
-            return {}
+def found_agreements(root: Path, consent: Consent) -> list[Found]:
+    """Return the agreements that a repository brings along, allowed or not."""
+    allowed = consent.allowed(root)
+    files = read_agreements(root).files
+    return [Found(path, each.sha256, allowed.get(path) == each.sha256) for path, each in files.items()]
 
 
-def _digest(path: Path) -> str | None:
+def found_context(root: Path, consent: Consent) -> list[Found]:
+    """Return the file that switches document research off, allowed or not; nothing where none does."""
     try:
-        return hashlib.sha256(read_text_file(path, MAX_BYTES).encode("utf-8", "surrogatepass")).hexdigest()
-    except (OSError, ValueError):
-        # What cannot be read as text binds nobody.
-        return None
+        context = read_context(root)
+    except InputError:
+        # What cannot be used binds nobody.
+        return []
+    if context is None or context.doc_research.enabled:
+        return []
+    return [Found(CONTEXT_FILE, context.digest, consent.allowed(root).get(CONTEXT_FILE) == context.digest)]
 
 
 def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contract, list[str]]:
     """Return the contract for sessions on a repository, and what has to be said of the choice."""
-    own = next((found for found in consent.found(root) if found.file == CONTRACT_FILE), None)
-    if own is None:
+    if not consent.found(root, [CONTRACT_FILE]):
         return shipped, []
-    if not own.is_allowed:
+    text = consent.allowed_text(root, CONTRACT_FILE)
+    if text is None:
         return shipped, [f"{CONTRACT_FILE} is not in force until the person runs `jeeves allow`"]
     try:
-        text = read_text_file(root / CONTRACT_FILE, MAX_BYTES)
-        if hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() != own.sha256:
-            return shipped, [f"{CONTRACT_FILE} is not in force: it was changed a moment ago"]
         return parse_contract(text, CONTRACT_FILE), []
     except DocumentFaults as error:
         return shipped, [f"{CONTRACT_FILE} is not in force: {error.message}"]
@@ -87,14 +56,17 @@ def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contra
 def project_rules(root: Path, consent: Consent) -> tuple[dict[str, str], list[str]]:
     """Return the project's own rules that were allowed, by file, and what has to be said of the others."""
     rules, notes = {}, []
-    for found in consent.found(root):
-        if found.file == CONTRACT_FILE:
-            continue
-        if found.is_allowed:
-            rules[found.file] = read_text_file(root / found.file, MAX_BYTES)[:MAX_RULES_CHARS]
+    for found in consent.found(root, RULE_FILES):
+        text = consent.allowed_text(root, found.file)
+        if text is not None:
+            rules[found.file] = text[:MAX_RULES_CHARS]
         else:
-            notes.append(
-                f"the rules in {found.file} are not in force until the person runs `jeeves allow`; you may read the "
-                "file, but it binds nobody"
-            )
+            notes.append(_not_in_force(found))
     return rules, notes
+
+
+def _not_in_force(found: Found) -> str:
+    return (
+        f"the rules in {found.file} are not in force until the person runs `jeeves allow`; you may read the "
+        "file, but it binds nobody"
+    )

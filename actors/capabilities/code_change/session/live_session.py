@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.evidence.changed_lines import changed_lines
-from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted, write_refusal
+from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import main_tree_note, observed, performed
+from actors.capabilities.code_change.session.workplaces import (
+    main_tree_note,
+    observed,
+    performed,
+    session_changes,
+    with_work_tree,
+)
 from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
 from runtime.contracts.contract import END, Contract
@@ -18,6 +23,7 @@ from runtime.contracts.decisions import Decision, answered, demands_of, submitte
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
 from runtime.errors import RepositoryError
+from runtime.primitives.own_threads import in_own_thread
 
 Answer = dict[str, Any]
 Shown = Mapping[str, Sequence[tuple[int, int]]]
@@ -42,31 +48,46 @@ class LiveSession:
         return self._state
 
     @property
+    def driver(self) -> str:
+        """The client on whose behalf the session is driven."""
+        return self._ports.owner
+
+    @property
     def folder(self) -> Path:
         """The folder that the session's tools read."""
         return Path(self._state.place.folder if self._state.place is not None else self._state.repository)
 
-    async def submit(self, payload: object, compaction_count: object = None) -> Answer:
+    async def submit(self, payload: object, compaction_count: object = None, key: str = "") -> Answer:
         """Judge a submission, carry out what it leads to, and keep it before it is answered.
 
-        Raises FencedError when another client has taken the session over.
+        One under the `key` of the last that was kept is answered with where the session stands. Raises FencedError when
+        another client has taken the session over.
         """
         async with self._lock:
+            if key and key == self._state.last_key:
+                return standing(self._contract, self._state)
             count = self._state.compaction_count if compaction_count is None else compaction_count
             try:
-                return await self._submitted(payload, count)
+                return await self._submitted(payload, count, key)
             except RepositoryError as error:
                 told = standing(self._contract, self._state)
                 return {**told, "error": {"code": "git_refused", "problems": [error.message]}}
 
+    async def restore(self) -> None:
+        """Make the session's work tree anew where its folder is gone. Raises GitWriteError."""
+        async with self._lock:
+            state = await in_own_thread(with_work_tree, self._state)
+            if state != self._state:
+                await self._keep(state)
+
     async def _reread(self) -> None:
         """Take over what a person answered meanwhile, by another process."""
         if self._state.waits_for_person:
-            row = await asyncio.to_thread(self._ports.store.get, self._state.session_id)
+            row = await in_own_thread(self._ports.store.get, self._state.session_id)
             if row is not None and row.owner == self._ports.owner:
                 self._state = row.state
 
-    async def _submitted(self, payload: object, count: object) -> Answer:
+    async def _submitted(self, payload: object, count: object, key: str) -> Answer:
         await self._reread()
         before = self._state
         demands = demands_of(self._contract, before, payload)
@@ -78,9 +99,9 @@ class LiveSession:
         state = decision.state
         if decision.effects:
             # git must not be touched for a session that somebody else drives by now.
-            await asyncio.to_thread(self._ports.store.check_owner, before.session_id, self._ports.owner)
+            await in_own_thread(self._ports.store.check_owner, before.session_id, self._ports.owner)
         for effect in decision.effects:
-            state = await asyncio.to_thread(performed, effect, state, self._ports)
+            state = await in_own_thread(performed, effect, state, self._ports)
         if state != before:
             record = {
                 "phase": before.phase,
@@ -88,9 +109,9 @@ class LiveSession:
                 "problems": list(decision.problems),
                 "to": state.phase,
             }
-            self._keep(_closed(state), "submitted", record)
+            await self._keep(_closed(state.with_(last_key=key)), "submitted", record)
         notes = decision.notes
-        if (note := await asyncio.to_thread(main_tree_note, self._state)) is not None:
+        if (note := await in_own_thread(main_tree_note, self._state)) is not None:
             notes = (*notes, note)
         kept = Decision(self._state, decision.code, decision.problems, notes, (), decision.is_recalled)
         return answer_of(self._contract, kept)
@@ -116,7 +137,7 @@ class LiveSession:
             now_ms = self._ports.clock.now_ms()
             decision = answered(self._contract, self._state, text, goes_on=goes_on, at_ms=now_ms)
             if not decision.code:
-                self._keep(_closed(decision.state), "answered", {"text": text, "goes_on": goes_on})
+                await self._keep(_closed(decision.state), "answered", {"text": text, "goes_on": goes_on})
             return answer_of(self._contract, decision)
 
     async def status(self) -> Answer:
@@ -124,7 +145,7 @@ class LiveSession:
         async with self._lock:
             await self._reread()
             told = status_of(self._contract, self._state)
-            note = await asyncio.to_thread(main_tree_note, self._state)
+            note = await in_own_thread(main_tree_note, self._state)
             return {**told, "notes": [note]} if note is not None else told
 
     def refusal_of(self, tool: str) -> Answer | None:
@@ -136,18 +157,30 @@ class LiveSession:
         problem = f"{tool} may not be called in {told['phase']}; permitted now: {allowed}"
         return {**told, "error": {"code": "out_of_phase", "problems": [problem]}}
 
-    async def record(self, tool: str, targets: Sequence[str] = (), shown: Shown | None = None, **fields: Any) -> None:
-        """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed."""
+    async def record(
+        self,
+        tool: str,
+        targets: Sequence[str] = (),
+        shown: Shown | None = None,
+        must_verify: Sequence[str] = (),
+        **fields: Any,
+    ) -> None:
+        """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed.
+
+        `must_verify`: files to be added to those that an impact analysis has to account for.
+        """
         async with self._lock:
+            if must_verify:
+                fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify)))
             rule = self._contract.tools.get(tool)
             named = tuple(printable(target) for target in targets[:MAX_TARGETS])
             use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", named)
             ranges = {printable(file): tuple(tuple(pair) for pair in pairs) for file, pairs in (shown or {}).items()}
-            self._keep(self._state.with_use(use, ranges).with_(**fields))  # type: ignore[arg-type]
+            await self._keep(self._state.with_use(use, ranges).with_(**fields))  # type: ignore[arg-type]
 
     async def check_write_target(self, file: str) -> Answer:
         """Say whether a file may be written, and remember it."""
-        why = await asyncio.to_thread(self._write_refusal, file)
+        why = await in_own_thread(self._write_refusal, file)
         if why is not None:
             await self.record("check_write_target", [file])
             return {"file": printable(file), "permitted": False, "reason": why}
@@ -174,7 +207,7 @@ class LiveSession:
         place = self._state.place
         if place is None or not place.base_commit:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
-        changed = await asyncio.to_thread(changed_lines, self.folder, place.base_commit, is_ours)
+        changed = await in_own_thread(session_changes, self._state, self.folder, place.base_commit)
         await self.record("review_changes", changed.files)
         forbidden = list(unpermitted(self._state, changed.files, self.folder))
         told: Answer = {
@@ -184,8 +217,8 @@ class LiveSession:
         }
         return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told
 
-    def _keep(self, state: SessionState, kind: str = "", data: dict[str, Any] | None = None) -> None:
-        self._ports.store.keep(state, self._ports.owner, kind, data)
+    async def _keep(self, state: SessionState, kind: str = "", data: dict[str, Any] | None = None) -> None:
+        await in_own_thread(self._ports.store.keep, state, self._ports.owner, kind, data)
         self._state = state
 
 

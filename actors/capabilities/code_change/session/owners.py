@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +28,7 @@ class Owner:
 
     def is_alive(self, name: str) -> bool:
         """Return whether the process of that name holds its lock; the file of one that died is removed."""
-        if name == self.name:
+        if server_of(name) == self.name:
             return True
         return is_driven(self._folder, name)
 
@@ -37,9 +38,19 @@ class Owner:
         (self._folder / f"{self.name}.lock").unlink(missing_ok=True)
 
 
+def driver_of(server: str, connection: str) -> str:
+    """Return the name of a client of a server; clients without a connection of their own share the server's."""
+    return f"{server}.{hashlib.sha256(connection.encode()).hexdigest()[:16]}" if connection else server
+
+
+def server_of(driver: str) -> str:
+    """Return the name of the process whose client a driver is."""
+    return driver.partition(".")[0]
+
+
 def is_driven(folder: Path, name: str) -> bool:
     """Return whether the process of that name holds its lock in a folder; the file of one that died is removed."""
-    path = folder / f"{name}.lock"
+    path = folder / f"{server_of(name)}.lock"
     try:
         with path.open("rb") as other:
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from actors.capabilities.code_change.store.session_store import SessionStore
 from runtime.codebase.git.commits import task_branches
-from runtime.codebase.git.work_trees import BRANCH_PREFIX
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX
 from runtime.contracts.session_state import SessionState
 from runtime.primitives.clock import Clock
 
@@ -45,5 +45,9 @@ class Ports:
 
     def stale_of(self, state: SessionState) -> tuple[str, ...]:
         """Return the branches of sessions that no checkpoint can bring back, this session's aside."""
-        kept = {f"{BRANCH_PREFIX}{row.state.session_id}" for row in self.store.open_sessions(state.repository)}
-        return tuple(branch for branch in task_branches(Path(state.repository)) if branch not in kept)
+        return self.stale_in(state.repository)
+
+    def stale_in(self, repository: str) -> tuple[str, ...]:
+        """Return the branches of sessions in a repository that no checkpoint can bring back."""
+        kept = {f"{BRANCH_PREFIX}{row.state.session_id}" for row in self.store.open_sessions(repository)}
+        return tuple(branch for branch in task_branches(Path(repository)) if branch not in kept)

@@ -5,24 +5,32 @@ Effects block: they are run in a thread.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, changed_lines
+from actors.capabilities.code_change.evidence.changed_lines import (
+    ChangedLines,
+    changed_lines,
+    digests_of,
+    without_own,
+)
 from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
 from actors.capabilities.code_change.session.check_commands import run_checks
 from actors.capabilities.code_change.session.ports import Ports
-from runtime.codebase.git.commits import commit_change, lay_aside, merge_change
+from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree, restore_linked
-from runtime.codebase.git.writable import Writable, writable
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
+from runtime.codebase.git.work_trees import WorkTree, digest_of, open_work_tree
+from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
 from runtime.errors import GitWriteError, RepositoryError
+from runtime.primitives.own_threads import in_own_thread
+
+MAX_OWN_EDITS = 2_000
 
 
 def first_place(root: Path) -> Workplace:
@@ -40,9 +48,9 @@ async def observed(
     changed: ChangedLines | None = None
     if demands & {"evidence", "diff"} and state.place is not None and state.place.base_commit:
         folder = Path(state.place.folder)
-        changed = await asyncio.to_thread(changed_lines, folder, state.place.base_commit, is_ours)
+        changed = await in_own_thread(session_changes, state, folder, state.place.base_commit)
     if "evidence" in demands and changed is not None and state.place is not None:
-        refuted = await asyncio.to_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
+        refuted = await in_own_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
     files = changed.files if changed is not None else ()
     checks = contract.phases[state.phase].checks if "checks" in demands and _claims_success(payload) else ()
     similarities: Mapping[str, float] = {}
@@ -53,9 +61,38 @@ async def observed(
         refuted=refuted,
         changed=files,
         unpermitted=unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {},
-        checks=await asyncio.to_thread(run_checks, checks, state) if checks else (),
+        checks=await in_own_thread(run_checks, checks, state) if checks else (),
         similarities=similarities,
+        head=await in_own_thread(_head_of_branch, state) if "head" in demands else "",
     )
+
+
+def session_changes(state: SessionState, folder: Path, base_commit: str) -> ChangedLines:
+    """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
+    if not folder.is_dir():
+        raise GitWriteError(
+            f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"
+        )
+    refuse_under_way(folder)
+    return without_own(changed_lines(folder, base_commit, is_ours), folder, state.own_edits)
+
+
+def own_edits(root: Path, base_commit: str) -> dict[str, str]:
+    """Return what the user has not committed, file → digest. Raises GitWriteError."""
+    files = changed_lines(root, base_commit, is_ours).files
+    if len(files) > MAX_OWN_EDITS:
+        raise GitWriteError(
+            f"{len(files)} files of {root} are not committed, and without a branch at most {MAX_OWN_EDITS} can be told "
+            "apart from the change; commit them, or start without `quick`"
+        )
+    return digests_of(root, files)
+
+
+def _head_of_branch(state: SessionState) -> str:
+    """Return the commit of the session's branch; empty without one. Raises GitWriteError where it was tampered with."""
+    if state.place is None or not state.place.branch:
+        return ""
+    return head_of_change(Path(state.repository), work_tree(state.place), state.place.head, state.permitted)
 
 
 def _claims_success(payload: Mapping[str, Any]) -> bool:
@@ -73,10 +110,10 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
     if effect.kind == "branch":
         return _with_branch(state, state.place, who, ports)
     if effect.kind == "branches":
-        return _without_stale(effect.choice, state, who, ports)
+        return _without_stale(effect, state, who, ports)
     tree = work_tree(state.place)
     if effect.kind == "commit":
-        changed = changed_lines(Path(tree.folder), state.place.base_commit, is_ours)
+        changed = session_changes(state, Path(tree.folder), state.place.base_commit)
         if foreign := unpermitted(state, changed.files, Path(tree.folder)):
             raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
         commit = commit_change(tree, changed.files, effect.message, state.session_id, who.identity, state.place.head)
@@ -116,12 +153,16 @@ def _with_branch(state: SessionState, place: Workplace, who: Writable, ports: Po
     return state.with_(place=opened)
 
 
-def _without_stale(choice: str, state: SessionState, who: Writable, ports: Ports) -> SessionState:
-    """Lay stale branches aside, merge them into the branch that is out, or leave them."""
+def _without_stale(effect: Effect, state: SessionState, who: Writable, ports: Ports) -> SessionState:
+    """Lay stale branches aside, merge them into the branch that is out, or leave them.
+
+    Those that were made since the person was shown them stay, and so do those that another session drives by now.
+    """
     root = Path(state.repository)
     notes = list(state.warnings)
-    for branch in ports.stale_of(state) if choice != "continue" else ():
-        if choice == "delete":
+    there = set(ports.stale_of(state)) if effect.choice != "continue" else set()
+    for branch in [branch for branch in effect.branches if branch in there]:
+        if effect.choice == "delete":
             aside = lay_aside(root, branch, who.identity, ports.work_trees, is_ours, ports.clock.now_ms() / 1000)
             notes.append(f"branch {branch} was deleted; `{aside.restoring}` brings it back within 30 days")
         else:
@@ -129,6 +170,20 @@ def _without_stale(choice: str, state: SessionState, who: Writable, ports: Ports
             merge_change(root, tree, "Merged before a new session began.", who.identity, ports.work_trees)
             notes.append(f"branch {branch} was merged into {who.branch}")
     return state.with_(warnings=tuple(notes), place=first_place(root))
+
+
+def laid_aside(root: Path, branches: Sequence[str], ports: Ports) -> dict[str, Any]:
+    """Delete branches of sessions and keep their heads; return which, how each comes back, and which stay and why."""
+    who = writable(root).identity
+    deleted, kept = [], []
+    for branch in branches:
+        try:
+            aside = lay_aside(root, branch, who, ports.work_trees, is_ours, ports.clock.now_ms() / 1000)
+        except RepositoryError as error:
+            kept.append({"branch": branch, "reason": error.message})
+        else:
+            deleted.append({"branch": branch, "restore": aside.restoring})
+    return {"deleted": deleted, **({"kept": kept} if kept else {})}
 
 
 def with_work_tree(state: SessionState) -> SessionState:

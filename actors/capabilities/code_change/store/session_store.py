@@ -59,8 +59,8 @@ class SessionStore:
         self._clock = clock
         SCHEMA.apply(database)
 
-    def create(self, state: SessionState, owner: str) -> None:
-        """Store a new session."""
+    def create(self, state: SessionState, owner: str, contract: str = "") -> None:
+        """Store a new session, with the contract that it pins, as JSON."""
         now_ms = self._clock.now_ms()
         row = (state.session_id, state.repository, int(state.is_over), owner, now_ms, msgspec.msgpack.encode(state))
         with self._database.transaction(f"begin session {state.session_id}") as changes:
@@ -68,6 +68,17 @@ class SessionStore:
                 "INSERT INTO changes (session_id, scope, is_over, owner, touched_ms, body) VALUES (?, ?, ?, ?, ?, ?)",
                 row,
             )
+            if contract:
+                changes.execute(
+                    "INSERT INTO contracts (digest, body) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
+                    (state.contract_digest, contract.encode()),
+                )
+
+    def contract(self, digest: str) -> bytes | None:
+        """Return the contract of that digest as JSON; None if no session has pinned it."""
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body FROM contracts WHERE digest = ?", (digest,))
+        return bytes(rows[0][0]) if rows else None
 
     def keep(self, state: SessionState, owner: str, kind: str = "", data: dict[str, Any] | None = None) -> None:
         """Store a session's state in place of the last one, with the decision that led to it, at once.
@@ -148,6 +159,12 @@ class SessionStore:
                 (outcome.session_id, outcome.scope, outcome.at_ms, msgspec.msgpack.encode(outcome)),
             )
 
+    def outcome_of(self, session_id: str) -> OutcomeRow | None:
+        """Return what became of a session; None where nobody has said."""
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body FROM outcomes WHERE session_id = ?", (session_id,))
+        return msgspec.msgpack.decode(bytes(rows[0][0]), type=OutcomeRow) if rows else None
+
     def outcomes(self, scope: str, limit: int = 1_000) -> list[OutcomeRow]:
         """Return the outcomes of a repository's sessions, newest first."""
         query = "SELECT body FROM outcomes WHERE scope = ? ORDER BY at_ms DESC LIMIT ?"
@@ -184,6 +201,7 @@ SCHEMA = Schema(
             "CREATE TABLE outcomes (session_id TEXT PRIMARY KEY, scope TEXT NOT NULL, at_ms BIGINT NOT NULL,"
             " body BYTEA NOT NULL)",
         ),
+        ("CREATE TABLE contracts (digest TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
     ),
 )
 

@@ -1,0 +1,181 @@
+"""Reads the rules of a project, `.jeeves/checks.yaml`, and finds what they forbid.
+
+    rules:
+      - id: no-print
+        pattern: '\\bprint\\('
+        message: log instead of printing
+        paths: ["src/"]
+      - id: headers
+        command: [python, tools/headers.py]
+    test_command: [python, -m, pytest, -q]
+
+The file is inert until the operator allowed its exact content: its patterns may take for ever, and its commands run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import pydantic
+
+from actors.capabilities.violation_fix.checks.options import ProjectRule, is_rule_name
+from actors.capabilities.violation_fix.checks.violation import Finding
+from runtime.codebase.files.consent import Consent
+from runtime.codebase.files.ignore_rules import IgnoreRules, parse_pattern
+from runtime.codebase.files.source_text import SourceText
+from runtime.errors import DocumentFaults
+from runtime.primitives.yaml_documents import model_faults, parse_yaml, raise_faults
+from runtime.processes.call_scope import check_called_off
+from runtime.processes.named_commands import run_named
+
+RULES_FILE = ".jeeves/checks.yaml"
+NOT_ALLOWED = f"{RULES_FILE} is not in force until you run `jeeves allow`"
+MAX_FINDINGS = 10_000
+_TOLD = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*(?P<message>\S.*)")
+
+
+def _named(text: str) -> str:
+    if not is_rule_name(text):
+        raise ValueError("a rule is named by lower-case words joined by hyphens, 60 characters at most")
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        return re.compile(text).pattern
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"no regular expression: {error}") from error
+
+
+class _Rule(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    id: Annotated[str, pydantic.AfterValidator(_named)]
+    message: str = pydantic.Field("", max_length=500)
+    pattern: Annotated[str, pydantic.AfterValidator(_pattern)] = ""
+    command: list[str] = []
+    paths: list[str] = []
+    severity: Literal["error", "warning"] = "warning"
+    timeout_s: float = pydantic.Field(60.0, gt=0, le=3600)
+
+    @pydantic.model_validator(mode="after")
+    def _one_way(self) -> _Rule:
+        if bool(self.pattern) == bool(self.command):
+            raise ValueError("give a pattern or a command, and not both")
+        return self
+
+
+class _Rules(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    rules: list[_Rule] = []
+    test_command: list[str] = []
+
+
+class ProjectChecks(msgspec.Struct, frozen=True):
+    """Holds a project's own rules and its test command, and notes on a file that is not in force."""
+
+    rules: tuple[ProjectRule, ...] = ()
+    test_command: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def project_checks(root: Path, consent: Consent) -> ProjectChecks:
+    """Return the project's own checks, if they are there and were allowed. Raises DocumentFaults for a broken file."""
+    if not consent.found(root, [RULES_FILE]):
+        return ProjectChecks()
+    text = consent.allowed_text(root, RULES_FILE)
+    return ProjectChecks(notes=(NOT_ALLOWED,)) if text is None else parse_checks(text)
+
+
+def parse_checks(text: str) -> ProjectChecks:
+    """Return what the text of `.jeeves/checks.yaml` declares. Raises DocumentFaults with every fault."""
+    document = parse_yaml(text, RULES_FILE)
+    try:
+        read = _Rules.model_validate(document.data if document.data is not None else {})
+    except pydantic.ValidationError as error:
+        raise_faults(model_faults(document, error))
+        raise
+    names = [rule.id for rule in read.rules]
+    if len(names) != len(set(names)):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DocumentFaults(f"{RULES_FILE}: two rules are named {twice}", faults=[f"two rules are named {twice}"])
+    rules = (
+        ProjectRule(
+            id=rule.id,
+            message=rule.message,
+            pattern=rule.pattern,
+            command=tuple(rule.command),
+            paths=tuple(rule.paths),
+            severity=rule.severity,
+            timeout_s=rule.timeout_s,
+        )
+        for rule in read.rules
+    )
+    return ProjectChecks(tuple(rules), tuple(read.test_command))
+
+
+class LineRules:
+    """Finds the lines of files that the patterns of rules match."""
+
+    def __init__(self, rules: Sequence[ProjectRule]) -> None:
+        self._rules = [(rule, re.compile(rule.pattern), _chooser(rule)) for rule in rules if rule.pattern]
+
+    def findings(self, path: str, source: SourceText) -> list[Finding]:
+        """Return one finding for each line of a file and rule that matches it."""
+        return list(self._found(path, source))
+
+    def _found(self, path: str, source: SourceText) -> Iterator[Finding]:
+        for rule, pattern, chosen in self._rules:
+            if not _applies(chosen, path):
+                continue
+            for number, line in enumerate(source.lines, 1):
+                check_called_off()
+                if match := pattern.search(line):
+                    yield _finding(rule, path, number, match.start() + 1, rule.message or f"matches {rule.pattern}")
+
+
+def command_findings(
+    root: Path, rules: Sequence[ProjectRule], files: Mapping[str, str]
+) -> tuple[list[Finding], list[str]]:
+    """Return what the commands of rules name among `files`, and notes on commands that failed.
+
+    A command fails when it cannot be run or takes too long, and when it ends with another status than 0 and names no
+    place.
+    """
+    found: list[Finding] = []
+    notes: list[str] = []
+    for rule in (each for each in rules if each.command):
+        end = run_named(rule.command, root, rule.timeout_s)
+        chosen = _chooser(rule)
+        told = [match for line in end.output.splitlines() if (match := _TOLD.fullmatch(line.strip()))]
+        if not end.passed and not told:
+            notes.append(f"the command of rule {rule.id} failed: {end.told}")
+        for match in told[:MAX_FINDINGS]:
+            path = match["path"].removeprefix("./").removeprefix(f"{root}/")
+            if path in files and _applies(chosen, path):
+                found.append(_finding(rule, path, int(match["line"]), int(match["column"] or 1), match["message"]))
+    return found, notes
+
+
+def _chooser(rule: ProjectRule) -> IgnoreRules | None:
+    patterns = (parse_pattern(path.encode("utf-8", "surrogatepass")) for path in rule.paths)
+    return IgnoreRules(pattern for pattern in patterns if pattern is not None) if rule.paths else None
+
+
+def _applies(chosen: IgnoreRules | None, path: str) -> bool:
+    """Return whether patterns choose a file by its path or by a folder above it."""
+    if chosen is None:
+        return True
+    parts = path.split("/")
+    folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
+    return bool(chosen.verdict(path.encode(), False)) or any(chosen.verdict(each.encode(), True) for each in folders)
+
+
+def _finding(rule: ProjectRule, path: str, line: int, column: int, message: str) -> Finding:
+    severity: Literal["error", "warning"] = "error" if rule.severity == "error" else "warning"
+    return Finding(path, line, column, rule.id, message, severity)

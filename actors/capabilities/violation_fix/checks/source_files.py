@@ -1,0 +1,119 @@
+"""Chooses the files of a repository that are checked: regular ones that git does not ignore."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from actors.capabilities.violation_fix.checks.violation import Unchecked
+from runtime.codebase.files.regular_file import read_below
+from runtime.codebase.files.source_text import SourceText, decode, is_binary
+from runtime.codebase.files.walk import FileEntry, SkipReason, Walk, WalkOptions, is_secret, walk
+from runtime.codebase.language_registry import language_named, language_of
+from runtime.errors import InputError
+from runtime.primitives.hashing import content_hash
+
+MAX_FILE_BYTES = 2_000_000
+MAX_FILES = 100_000
+_OPTIONS = WalkOptions(max_file_bytes=MAX_FILE_BYTES, max_files=MAX_FILES)
+
+_WHY: Mapping[str, str] = {
+    "too_large": f"it has more than {MAX_FILE_BYTES} bytes",
+    "secret": "its name says that it holds secrets",
+    "symlink_outside": "it is a link out of the repository",
+    "symlink_duplicate": "it is a link to another file",
+    "unreadable": "it cannot be read",
+    "not_a_file": "it is no regular file",
+}
+
+
+class SourceFiles(msgspec.Struct, frozen=True):
+    """Holds the files to be checked, by path with their language, those left out, and notes on the listing."""
+
+    languages: Mapping[str, str]
+    unchecked: tuple[Unchecked, ...]
+    notes: tuple[str, ...]
+
+
+def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
+    """Return the files with code below `root`, or those among `paths` and below them.
+
+    A file that is named is taken also where git ignores it. Raises InputError for a path that does not exist, leads out
+    of the repository or holds no code, and RepositoryError where the root cannot be listed.
+    """
+    wanted = [_inside(root, path) for path in paths]
+    named = [_named(root, path) for path in wanted if not (root / path).is_dir() or (root / path).is_symlink()]
+    folders = [path for path in wanted if (root / path).is_dir() and not (root / path).is_symlink()]
+    listed = walk(root, _OPTIONS) if folders or not paths else Walk(())
+    entries = [*(each for each in listed.entries if _is_code(each)), *named]
+    for path in wanted:
+        if not any(_is_below(each.path, path) and _is_code(each) for each in entries):
+            raise InputError(f"{path or '.'} holds no file with code", path=path)
+    chosen = {each.path: each for each in entries if not paths or any(_is_below(each.path, path) for path in wanted)}
+    return SourceFiles(
+        languages={
+            path: each.language for path, each in sorted(chosen.items()) if each.skip_reason is None and each.language
+        },
+        unchecked=tuple(
+            Unchecked(path, _WHY[each.skip_reason])
+            for path, each in sorted(chosen.items())
+            if each.skip_reason is not None and each.skip_reason in _WHY
+        ),
+        notes=listed.notes,
+    )
+
+
+def _named(root: Path, path: str) -> FileEntry:
+    status = (root / path).lstat()
+    why: SkipReason | None = None
+    if stat.S_ISLNK(status.st_mode):
+        inside = (root / path).resolve().is_relative_to(root)
+        why = "symlink_duplicate" if inside else "symlink_outside"
+    elif not stat.S_ISREG(status.st_mode):
+        why = "not_a_file"
+    elif is_secret(path):
+        why = "secret"
+    elif status.st_size > MAX_FILE_BYTES:
+        why = "too_large"
+    return FileEntry(path, status.st_size, status.st_mtime_ns, language_of(path), why)
+
+
+def read_source(root: Path, path: str) -> tuple[SourceText | None, str]:
+    """Return the text of a file, or None and why it is not checked."""
+    try:
+        data = read_below(root, path, MAX_FILE_BYTES)
+    except OSError as error:
+        return None, f"it cannot be read: {error.strerror}"
+    if is_binary(data):
+        return None, "it is binary"
+    text, note = decode(data)
+    return (None, note) if note else (SourceText(text, content_hash(data)), "")
+
+
+def _is_code(entry: FileEntry) -> bool:
+    # A link has no language of its own: its name says what it would be.
+    language = entry.language or language_of(entry.path)
+    return language is not None and language_named(language).role == "code"
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return folder in ("", path) or path.startswith(f"{folder}/")
+
+
+def _inside(root: Path, path: str) -> str:
+    """Return a path as given on a command line, relative to the root or the current folder, as one below the root."""
+    if "\0" in path:
+        raise InputError("a path holds the character U+0000, which none can")
+    for start in (Path(), root):
+        place = start.resolve() / path
+        try:
+            if place.exists() or place.is_symlink():
+                found = place.parent.resolve() / place.name if place.name not in ("", "..") else place.resolve()
+                if found.is_relative_to(root):
+                    return found.relative_to(root).as_posix().removeprefix(".")
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{path} cannot be looked at: {error}", path=path) from error
+    raise InputError(f"no file or folder {path} is in {root}; name one below it", path=path)

@@ -1,0 +1,44 @@
+"""Names the ways in which a block can be left, and knows which returned values cannot be None."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+
+_NEVER_NONE_CALLS = frozenset(
+    {"str", "int", "float", "bool", "len", "list", "dict", "tuple", "set", "frozenset", "repr", "sorted", "isinstance"}
+    | {"bytes", "sum", "any", "all", "hasattr", "callable", "issubclass", "range", "enumerate", "zip", "type", "id"}
+)
+
+
+class Form(Enum):
+    """Names how the call that replaces a block goes on."""
+
+    PLAIN = "go on after the call"
+    RETURN = "return what the call returns"
+    THEN_JUMP = "jump after the call"
+    IF_JUMP = "jump if the call returns true"
+    IF_RESULT = "return what the call returns unless it is None"
+
+
+def is_boolean(value: ast.expr) -> bool:
+    """Check that an expression is True or False and nothing else."""
+    if isinstance(value, ast.Compare):
+        return all(isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn) for operator in value.ops)
+    if isinstance(value, ast.BoolOp):
+        return all(is_boolean(part) for part in value.values)
+    return isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
+
+
+def is_never_none(value: ast.expr | None, local_names: frozenset[str]) -> bool:
+    """Check that an expression cannot be None whatever its names stand for."""
+    if isinstance(value, ast.Constant):
+        return value.value is not None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func.id in _NEVER_NONE_CALLS and value.func.id not in local_names
+    if isinstance(value, ast.Compare):
+        return all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in value.ops)
+    if isinstance(value, ast.UnaryOp):
+        return isinstance(value.op, ast.Not)
+    literals = (ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+    return isinstance(value, (*literals, ast.GeneratorExp, ast.Lambda))

@@ -1,0 +1,313 @@
+"""Writes the text of a new function and of the call that replaces the block it was made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
+from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.complexity import Function
+from actors.capabilities.violation_fix.refactoring.hazards import is_bare
+from actors.capabilities.violation_fix.refactoring.name_scopes import (
+    BUILTIN_NAMES,
+    FunctionPlace,
+    Scope,
+    bound_in,
+    bound_names,
+    has_lazy_annotations,
+    names_read,
+    parameters_of,
+)
+from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.placement import decorator_names
+from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits
+
+RESULT_NAMES = ("result", "outcome", "found_result", "early_result")
+
+
+@dataclass(frozen=True)
+class HelperText:
+    """Holds the new function and the replacing call, each as whole lines with line ends."""
+
+    definition: str
+    call: str
+
+
+@dataclass
+class HelperWriter:
+    """Writes one extraction; `first` and `last` are the lines of the block, its leading comment included."""
+
+    source: SourceText
+    place: FunctionPlace
+    extraction: Extraction
+    name: str
+    first: int
+    last: int
+    line_length: int
+
+    def write(self) -> HelperText:
+        return HelperText(self._definition(), self._call())
+
+    @property
+    def _owner(self) -> Function:
+        """The function beside which the new one is put, and whose indentation it gets."""
+        host = self.extraction.host
+        return host.method if host is not None else self.place.function
+
+    @property
+    def _indent(self) -> str:
+        if self.extraction.host is not None:
+            return self.source.indent(self._owner.lineno)
+        return self.source.indent(self.place.top_statement.lineno) if self._is_at_top else ""
+
+    @property
+    def _is_at_top(self) -> bool:
+        """True where the new function stands beside the old one, at the same indentation."""
+        return not self.place.parents
+
+    @property
+    def _is_async(self) -> bool:
+        return self.extraction.crossings.awaits
+
+    # The call
+
+    def _call(self) -> str:
+        outer = self.source.indent(self.extraction.first.lineno)
+        is_elif = self.source.is_elif(self.extraction.first)
+        indent = outer + self.source.indent_unit(self.place.function) if is_elif else outer
+        host = self.extraction.host
+        callee = f"{host.first_parameter}.{self.name}" if host is not None else self.name
+        before, after = self._around_call()
+        lines = _wrapped(indent, f"{before}{callee}(", list(self.extraction.parameters), f"){after}", self.line_length)
+        form, jump = self.extraction.form, self.extraction.jump
+        unit = self.source.indent_unit(self.place.function)
+        if form is Form.IF_JUMP:
+            lines.append(f"{indent}{unit}{self._jump_text(jump)}")
+        elif form is Form.THEN_JUMP:
+            lines.append(f"{indent}{self._jump_text(jump)}")
+        elif form is Form.IF_RESULT:
+            result = self._result_name
+            lines += [f"{indent}if {result} is not None:", f"{indent}{unit}return {result}"]
+        if is_elif:
+            lines.insert(0, f"{outer}else:")
+        return "".join(line + self.source.newline for line in lines)
+
+    def _jump_text(self, jump: ast.stmt | None) -> str:
+        if isinstance(jump, ast.Return) and is_bare(jump):
+            return "return None" if jump.value is not None else "return"
+        return self.source.segment(jump) if jump is not None else "return"
+
+    @property
+    def _result_name(self) -> str:
+        taken = self.place.locals | names_read(self.place.function)
+        free = [name for name in RESULT_NAMES if name not in taken]
+        if not free:
+            raise RefusedRefactoring(
+                "no_free_name", f"{', '.join(RESULT_NAMES)} are all taken in {self.place.function.name}"
+            )
+        return free[0]
+
+    def _around_call(self) -> tuple[str, str]:
+        waits = "await " if self._is_async else "yield from " if self.extraction.crossings.yields else ""
+        closing = ")" if waits.startswith("yield") else ""
+        opening = "(" if closing else ""
+        match self.extraction.form:
+            case Form.RETURN:
+                return f"return {opening}{waits}", closing
+            case Form.IF_JUMP:
+                return f"if {opening}{waits}", f"{closing}:"
+            case Form.IF_RESULT:
+                return f"{self._result_name} = {waits}", ""
+        targets = ", ".join(self.extraction.outputs)
+        return f"{targets} = {waits}" if targets else waits, ""
+
+    # The definition
+
+    def _definition(self) -> str:
+        indent = self._indent
+        unit = self.source.indent_unit(self._owner)
+        newline = self.source.newline
+        head = []
+        host = self.extraction.host
+        parameters = [self._parameter(name) for name in self.extraction.parameters]
+        if host is not None:
+            parameters.insert(0, host.first_parameter)
+            if host.is_class_method:
+                head.append(f"{indent}@classmethod")
+        keyword = "async def" if self._is_async else "def"
+        returns = self._return_annotation()
+        head += _wrapped(indent, f"{keyword} {self.name}(", parameters, f"){returns}:", self.line_length)
+        body = self._body(indent + unit)
+        end = self._ending(indent + unit)
+        return "".join(line + newline for line in head) + body + "".join(line + newline for line in end)
+
+    def _body(self, indent: str) -> str:
+        old = self.source.indent(self.extraction.first.lineno)
+        base = self.source.starts[self.first - 1]
+        text = self.source.lines(self.first, self.last)
+        if not text.endswith(("\n", "\r")):
+            text += self.source.newline
+        edits = [Edit(edit.start - base, edit.end - base, edit.text) for edit in self._rewritten_jumps()]
+        strings = self.source.lines_inside_strings
+        pieces = apply_edits(text, edits)
+        return "".join(
+            indent + line[len(old) :] if number not in strings and line.startswith(old) and line.strip() else line
+            for number, line in enumerate(_lines(pieces), self.first)
+        )
+
+    def _rewritten_jumps(self) -> list[Edit]:
+        """Turn jumps out of the block into returns of the new function."""
+        crossings = self.extraction.crossings
+        form = self.extraction.form
+        edits: list[Edit] = []
+        jump_type = type(self.extraction.jump)
+        for jump in (*crossings.returns, *crossings.breaks, *crossings.continues):
+            if form in (Form.RETURN, Form.IF_RESULT):
+                text = None if isinstance(jump, ast.Return) else "return"
+            elif form is Form.IF_JUMP:
+                text = "return True" if isinstance(jump, jump_type) else "return False"
+            else:
+                text = self._return_of_outputs()
+            if text is not None:
+                if jump.end_lineno != jump.lineno:
+                    raise RefusedRefactoring("long_jump", "a jump out of the block spans lines", (jump.lineno,))
+                edits.append(Edit(self.source.start_of(jump), self.source.end_of(jump), text))
+        final = self._final_assignment()
+        if final is not None:
+            edits.append(final)
+        first = self.extraction.first
+        if self.source.is_elif(first):
+            start = self.source.start_of(first)
+            edits.append(Edit(start, start + len("elif"), "if"))
+        return edits
+
+    def _return_of_outputs(self) -> str:
+        return f"return {', '.join(self.extraction.outputs)}" if self.extraction.outputs else "return"
+
+    def _final_assignment(self) -> Edit | None:
+        """Return the value itself where the block ends by assigning its only output."""
+        last = self.extraction.statements[-1]
+        outputs = self.extraction.outputs
+        if len(outputs) != 1 or not isinstance(last, ast.Assign) or last.end_lineno != last.lineno:
+            return None
+        target = last.targets[0]
+        if len(last.targets) > 1 or not isinstance(target, ast.Name) or target.id != outputs[0]:
+            return None
+        if isinstance(last.value, ast.Yield | ast.YieldFrom) or self._has_closures():
+            return None
+        start, after = self.source.start_of(last), self.source.end_of(target)
+        gap = self.source.text[after : self.source.start_of(last.value)]
+        return Edit(start, after + gap.index("=") + 1, "return")
+
+    def _has_closures(self) -> bool:
+        """Check for nested functions, which would see the output assigned."""
+        parts = (part for statement in self.extraction.statements for part in ast.walk(statement))
+        return any(isinstance(part, Scope | ast.Lambda | ast.GeneratorExp) for part in parts)
+
+    def _ending(self, indent: str) -> list[str]:
+        extraction = self.extraction
+        if not extraction.falls_through:
+            return []
+        if extraction.form is Form.IF_JUMP:
+            return [f"{indent}return False"]
+        if extraction.form is Form.IF_RESULT:
+            return [f"{indent}return None"]
+        if extraction.form is Form.RETURN and any(not is_bare(node) for node in extraction.crossings.returns):
+            return [f"{indent}return None"]
+        if extraction.outputs and self._final_assignment() is None:
+            return [indent + self._return_of_outputs()]
+        return []
+
+    # Annotations
+
+    def _parameter(self, name: str) -> str:
+        annotation = self._annotation_of(name)
+        return f"{name}: {annotation}" if annotation else name
+
+    def _annotation_of(self, name: str) -> str | None:
+        function = self.place.function
+        plain = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+        found = [argument.annotation for argument in plain if argument.arg == name and argument.annotation is not None]
+        if not found or name in bound_in(function):
+            return None
+        annotation = found[0]
+        if annotation.end_lineno != annotation.lineno or not self._is_visible(annotation):
+            return None
+        text = self.source.segment(annotation)
+        may_be_none = any(word in text for word in ("None", "Optional", "Union", "|"))
+        return None if may_be_none and self._is_narrowed(name) else text
+
+    def _is_visible(self, annotation: ast.expr) -> bool:
+        """Check that the names of an annotation mean the same where the new function is defined."""
+        host = self.extraction.host
+        if host is not None and host.method is self.place.function:
+            return True
+        if any(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in ast.walk(annotation)):
+            return not self.place.parents
+        body = self.source.tree.body
+        before = body if has_lazy_annotations(self.source.tree) else body[: body.index(self.place.top_statement)]
+        module_names = frozenset[str]().union(*(bound_names(statement) for statement in before))
+        inner: set[str] = set()
+        for parent in self.place.parents:
+            inner |= bound_in(parent) | {argument.arg for argument in _arguments(parent)}
+        return all(
+            name in module_names | BUILTIN_NAMES and name not in inner and name != self.place.function.name
+            for name in names_read(annotation)
+        )
+
+    def _is_narrowed(self, name: str) -> bool:
+        """Check for tests outside the block that tell a type checker more than the annotation does."""
+        inside = {id(node) for statement in self.extraction.statements for node in ast.walk(statement)}
+        tests = [
+            test
+            for node in ast.walk(self.place.function)
+            if id(node) not in inside and (test := getattr(node, "test", None) or getattr(node, "subject", None))
+        ]
+        return any(name in names_read(test) for test in tests if isinstance(test, ast.AST))
+
+    def _return_annotation(self) -> str:
+        function = self.place.function
+        if function.returns is None or self.extraction.crossings.yields:
+            return ""
+        match self.extraction.form:
+            case Form.PLAIN | Form.THEN_JUMP if not self.extraction.outputs:
+                return " -> None"
+            case Form.IF_JUMP:
+                return " -> bool"
+            case Form.RETURN if self._may_copy_return_type():
+                return f" -> {self.source.segment(function.returns)}"
+        return ""
+
+    def _may_copy_return_type(self) -> bool:
+        function = self.place.function
+        returns = function.returns
+        if returns is None or returns.end_lineno != returns.lineno or not self._is_visible(returns):
+            return False
+        is_generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
+        special = decorator_names(function) & {"contextmanager", "asynccontextmanager"}
+        is_guard = any(word in self.source.segment(returns) for word in ("TypeGuard", "TypeIs", "Self", "NoReturn"))
+        return not (is_generator or special or is_guard)
+
+
+def _arguments(parent: ast.stmt) -> Sequence[ast.arg]:
+    return parameters_of(parent.args) if isinstance(parent, Function) else ()
+
+
+def _lines(text: str) -> list[str]:
+    source = SourceText(text)
+    return [source.line(number) for number in range(1, source.line_count + 1) if source.line(number)]
+
+
+def _wrapped(indent: str, before: str, items: Sequence[str], after: str, line_length: int) -> list[str]:
+    """Write a bracketed list on one line, on a line of its own, or one item a line, whichever fits first."""
+    one_line = f"{indent}{before}{', '.join(items)}{after}"
+    width = len(one_line.expandtabs(8))
+    if width <= line_length or not items:
+        return [one_line]
+    unit = "\t" if indent.endswith("\t") else "    "
+    inner = f"{indent}{unit}{', '.join(items)}"
+    if len(inner.expandtabs(8)) <= line_length:
+        return [f"{indent}{before}", inner, f"{indent}{after}"]
+    return [f"{indent}{before}", *(f"{indent}{unit}{item}," for item in items), f"{indent}{after}"]

@@ -1,0 +1,239 @@
+"""Runs `jeeves fix`: mends violations on a branch of its own, proven by checks and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from runtime.errors import InputError, UnknownNameError
+from runtime.primitives.clock import SystemClock
+from runtime.settings import Settings
+from serve.cli.command_settings import load_command_settings
+from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
+from serve.cli.output.display import Display, display_for
+from serve.cli.output.fix_report import json_report, markdown_report
+from serve.cli.output.terminal import say, say_json, say_line, warn_line
+from serve.cli.process_end import run_to_end
+
+if TYPE_CHECKING:
+    from serve.batch.fix_record import FixPlan, FixRecord, FixResult
+
+app = typer.Typer(help="Mend conformance violations.", invoke_without_command=True)
+
+PIPELINE = "violation_fix"
+FIXES = "fixes"
+NOT_ALL_FIXED = 1
+MAX_CONCURRENCY = 16
+
+Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FixId = Annotated[str, typer.Argument(help="Id of the fix, as `jeeves fix` printed it.")]
+
+
+@app.callback()
+def fix(
+    context: typer.Context,
+    repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
+    path: Annotated[list[str] | None, typer.Option(help="File or folder below it; may be repeated.")] = None,
+    violation: Annotated[list[str] | None, typer.Option(help="Id of a violation, as `jeeves check` lists it.")] = None,
+    select: Annotated[str, typer.Option(help="Checks, with commas.")] = "C901,PLR0912,PLR0915,F401,F541,F811",
+    max_complexity: Annotated[int, typer.Option(min=1, help="Highest cyclomatic complexity of a function.")] = 10,
+    limit: Annotated[int | None, typer.Option(min=1, help="Try at most so many violations.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Files worked on side by side.")] = 2,
+    python: Annotated[str | None, typer.Option(help="Interpreter that runs the tests; default: detected.")] = None,
+    test_command: Annotated[str | None, typer.Option(help="Command that runs the tests; default: detected.")] = None,
+    untested: Annotated[bool, typer.Option("--untested", help="Also fix functions that no passing test runs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the diffs; commit nothing.")] = False,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Ask before each commit.")] = False,
+    review: Annotated[bool, typer.Option("--review", help="Show each diff for review before its commit.")] = False,
+    line_length: Annotated[int | None, typer.Option(min=40, help="Longest line; default: the project's.")] = None,
+    reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
+    models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
+    report: Annotated[Path | None, typer.Option(readable=False, help="Write the report to this file, too.")] = None,
+    as_json: AsJson = False,
+    system: SystemOption = None,
+    config: Config = None,
+) -> None:
+    """Mend violations in work trees beside the repository; the commits are collected on one branch.
+
+    Exit status 0: all that were tried are fixed, 1: some are not, 2: nothing could be tried.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from serve.batch.fix_planning import FixChoices, planned
+
+    settings = with_models(with_system(load_command_settings(config), system), reasoner, models)
+    root = Path(checked_repository(repo))
+    choices = FixChoices(
+        paths=tuple(path or ()),
+        ids=tuple(violation or ()),
+        select=tuple(part.strip() for part in select.split(",") if part.strip()),
+        max_complexity=max_complexity,
+        limit=limit,
+        concurrency=1 if confirm or review else concurrency,
+        python=python,
+        test_command=test_command,
+        includes_untested=untested,
+        is_dry_run=dry_run,
+        confirm=confirm,
+        review=review,
+        line_length=line_length,
+    )
+    fix_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    with display_for(sys.stderr.isatty() and not as_json) as display:
+        display.status("listing violations")
+        plan, record = planned(settings, root, choices, fix_id)
+    for line in plan.told:
+        warn_line(line)
+    raise typer.Exit(_run(settings, plan, record, report, as_json))
+
+
+@app.command("show")
+def show(fix_id: FixId, as_json: AsJson = False, config: Config = None) -> None:
+    """Print the report of a fix, as far as it came."""
+    plan, record = _recorded(load_command_settings(config), fix_id)
+    _print(plan, record, None, as_json)
+
+
+@app.command("resume")
+def resume(
+    fix_id: FixId,
+    report: Annotated[Path | None, typer.Option(readable=False, help="Write the report to this file, too.")] = None,
+    as_json: AsJson = False,
+    system: SystemOption = None,
+    config: Config = None,
+) -> None:
+    """Go on with a fix that was interrupted; what has ended is not done again."""
+    settings = with_system(load_command_settings(config), system)
+    plan, record = _recorded(settings, fix_id)
+    settings = with_models(settings, plan.reasoner, None)
+    raise typer.Exit(_run(settings, plan, record, report, as_json))
+
+
+def _recorded(settings: Settings, fix_id: str) -> tuple[FixPlan, FixRecord]:
+    from serve.batch.fix_record import FixRecord
+
+    if "/" in fix_id or fix_id.startswith("."):
+        raise UnknownNameError(f"no fix has the id {fix_id!r}", name=fix_id, known=[])
+    record = FixRecord.of(settings.state_dir / FIXES, fix_id)
+    return record.plan(), record
+
+
+def _run(settings: Settings, plan: FixPlan, record: FixRecord, report: Path | None, as_json: bool) -> int:
+    if not plan.requests:
+        _print(plan, record, report, as_json)
+        return 0
+    run_to_end(_worked_off(settings, plan, record, shows=sys.stderr.isatty() and not as_json), None)
+    _print(plan, record, report, as_json)
+    endings = [result.fix["ending"] for result in record.results().values() if result.fix and not result.dropped]
+    return 0 if endings.count("fixed") == len(plan.requests) else NOT_ALL_FIXED
+
+
+async def _worked_off(settings: Settings, plan: FixPlan, record: FixRecord, *, shows: bool) -> int:
+    """Take the baseline, run what has not ended, test all of it together, and close the work tree."""
+    from runtime.store.opening import open_store
+    from runtime.store.options import store_options
+    from runtime.store.sql_work_queue import WORK_QUEUES
+    from serve.batch import fixing
+    from serve.batch.members import Members
+
+    trees = settings.state_dir / FIXES / "trees"
+    with display_for(shows) as display:
+        display.status("running the tests as they are")
+        await asyncio.to_thread(fixing.take_baseline, plan, record, trees)
+        runner = await _Runner.opened(settings, display, len(plan.requests))
+        try:
+            with closing(open_store(store_options(settings), SystemClock())) as stores:
+                queue = stores.part(WORK_QUEUES)
+                members = Members(settings.state_dir / "batch", f"fix-{plan.fix_id}")
+                workers = fixing.FixWorkers(queue, plan, record, runner.run, runner.ended)
+                await workers.work_off(members)
+        finally:
+            await runner.close()
+        if not plan.is_dry_run:
+            display.status("testing all fixes together")
+            await asyncio.to_thread(fixing.test_together, plan, record, trees)
+        await asyncio.to_thread(fixing.close, plan, trees)
+    return 0
+
+
+class _Runner:
+    """Runs the requests of a plan, one run for each, and shows how many have ended."""
+
+    def __init__(self, runtime: Any, settings: Settings, display: Display, total: int) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self._display = display
+        self._total = total
+        self._ended = 0
+
+    @classmethod
+    async def opened(cls, settings: Settings, display: Display, total: int) -> _Runner:
+        from serve.runtimes.selection import open_runtime
+
+        display.status("starting")
+        return cls(await open_runtime(settings, PIPELINE), settings, display, total)
+
+    async def run(self, request: dict[str, Any], begun: Any) -> dict[str, Any]:
+        """Run one request; `begun` is told the id of its run."""
+        from serve.answer_document import Ask
+        from serve.cli.questions import is_at_terminal, put_to_person
+        from serve.principals import at_terminal
+        from serve.runtimes.answering import AskCallbacks
+
+        asks = bool(request.get("confirm") or request.get("review"))
+        ask = Ask(
+            question=f"mend {request['violation']['check_id']} in {request['violation']['path']}",
+            repo=request["repository"],
+            pipeline=PIPELINE,
+            user_id=at_terminal().user_id,
+            wait=asks and is_at_terminal(),
+            priority="low",
+            task=request,
+        )
+
+        def on_event(event: Any) -> None:
+            if event.type == "run.accepted":
+                begun(str(event.run_id))
+            self._display.event(event)
+
+        callbacks = AskCallbacks(on_event=on_event)
+        if asks and is_at_terminal():
+            callbacks = AskCallbacks(on_event=on_event, on_interrupt=put_to_person)
+        document: dict[str, Any] = await self._runtime.ask(ask, callbacks)
+        return document
+
+    def ended(self, result: FixResult) -> None:
+        """Show that a run has ended."""
+        self._ended += 1
+        told = (result.fix or {}).get("ending", "failed")
+        self._display.status(f"{self._ended} of {self._total} violations: {result.name} {told}")
+
+    async def close(self) -> None:
+        await self._runtime.close()
+
+
+def _print(plan: FixPlan, record: FixRecord, report: Path | None, as_json: bool) -> None:
+    results = record.results()
+    if report is not None:
+        try:
+            report.write_text(markdown_report(plan, results), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{report} cannot be written: {error.strerror}", path=str(report)) from error
+    if as_json:
+        say_json(json_report(plan, results))
+    elif sys.stdout.isatty():
+        from serve.cli.output.terminal import say_markdown
+
+        say_markdown(markdown_report(plan, results))
+    else:
+        say(markdown_report(plan, results))
+    if plan.requests and not as_json and not plan.is_dry_run:
+        say_line(f"details of a run: jeeves runs show RUN; of this fix: jeeves fix show {plan.fix_id}")

@@ -1,0 +1,89 @@
+"""Writes the report of `jeeves fix`: what is fixed, what was taken back, and what a person has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from runtime.primitives.visible_text import visible, visible_line
+from serve.batch.fix_record import FixPlan, FixResult
+
+_OPEN = "not done yet"
+
+
+def json_report(plan: FixPlan, results: Mapping[str, FixResult]) -> dict[str, Any]:
+    """Return the report as plain data."""
+    rows = [_row(request, results.get(str(request["name"]))) for request in plan.requests]
+    return {
+        "schema_version": 1,
+        "fix_id": plan.fix_id,
+        "repository": plan.repository,
+        "base_commit": plan.base_commit,
+        "branch": plan.branch if any(row["commit"] for row in rows) else None,
+        "counts": _counts(rows),
+        "violations": rows,
+        "left": [msgspec.to_builtins(each) for each in plan.left],
+        "notes": list(plan.told),
+        "usage": {
+            "steps": sum(row["steps"] for row in rows),
+            "tokens": sum(row["tokens"] for row in rows),
+        },
+    }
+
+
+def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
+    """Return the report in Markdown."""
+    told = json_report(plan, results)
+    counts = ", ".join(f"{count} {ending}" for ending, count in told["counts"].items()) or "nothing to fix"
+    lines = [f"# Fix {plan.fix_id}: {counts}", ""]
+    for row in told["violations"]:
+        commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
+        untested = "" if row["is_tested"] or row["ending"] != "fixed" else "; **no test watches over it**"
+        where = f"`{row['symbol'] or row['path']}` in {row['path']}:{row['line']}"
+        lines.append(f"- **{row['ending']}** {row['check_id']} of {where}: {row['reason']}{untested}{commit}")
+        if row["diff"]:
+            lines += ["", "```diff", visible(row["diff"]).rstrip("\n"), "```", ""]
+    if told["left"]:
+        lines += ["", f"Not tried: {len(told['left'])} violations"]
+        lines += [
+            f"- {each['check_id']} in {each['path']}:{each['line']}: {each['reason']}" for each in told["left"][:20]
+        ]
+    if told["branch"]:
+        lines += ["", f"The commits are on the branch `{plan.branch}`; look at them with"]
+        lines += [f"`git log -p {plan.base_commit[:12]}..{plan.branch}`, and merge what you like."]
+    lines += ["", f"{told['usage']['steps']} steps, {told['usage']['tokens']} tokens of models."]
+    return "\n".join(lines) + "\n"
+
+
+def _row(request: Mapping[str, Any], result: FixResult | None) -> dict[str, Any]:
+    violation = request["violation"]
+    fix = (result.fix if result is not None else None) or {}
+    ending, reason = str(fix.get("ending", "open")), str(fix.get("reason", _OPEN))
+    if result is not None and result.dropped:
+        ending, reason = "reverted", result.dropped
+    usage = result.usage if result is not None else {}
+    is_fixed = ending == "fixed"
+    return {
+        "violation_id": violation["violation_id"],
+        "check_id": violation["check_id"],
+        "path": visible_line(violation["path"]),
+        "line": violation["line"],
+        "symbol": visible_line(violation.get("symbol", "")),
+        "ending": ending,
+        "reason": visible_line(reason),
+        "commit": fix.get("commit", "") if is_fixed else "",
+        "diff": fix.get("diff", "") if is_fixed and not fix.get("commit") else "",
+        "is_tested": bool(fix.get("is_tested", False)),
+        "steps": int(fix.get("steps", 0)),
+        "reverted_edits": int(fix.get("reverted", 0)),
+        "run_id": result.run_id if result is not None else "",
+        "tokens": int(usage.get("tokens_in", 0)) + int(usage.get("tokens_out", 0)),
+    }
+
+
+def _counts(rows: list[dict[str, Any]]) -> dict[str, int]:
+    order = ("fixed", "escalated", "reverted", "skipped", "failed", "open")
+    found = {ending: sum(row["ending"] == ending for row in rows) for ending in order}
+    return {ending: count for ending, count in found.items() if count}

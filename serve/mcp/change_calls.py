@@ -1,0 +1,113 @@
+"""Carries calls of changes to where sessions are held: in this process or in the warm system.
+
+Which one is chosen at the first call. A server that loses the warm system goes on by itself, from the same store, and
+stays by itself: two processes must not hold one session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from actors.capabilities.code_change.session.calls import Answer, Call, ChangeCalls, name_of
+from actors.capabilities.code_change.session.service import open_host
+from actors.capabilities.code_change.session.session_host import RAISED
+from actors.origin import code_version
+from runtime.bus.queries import error_from_wire
+from runtime.errors import ClusterError
+from runtime.primitives.clock import SystemClock
+from runtime.settings import Settings, open_state_dir
+from runtime.store.opening import open_store
+from runtime.store.options import store_options
+from serve.runtimes.warm import WarmRecord, WarmRuntime, read_record, settings_digest
+from serve.wiring import change_settings
+
+log = logging.getLogger(__name__)
+
+
+class OwnCalls:
+    """Holds sessions in this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the store. Raises StateStorageError."""
+        open_state_dir(settings.state_dir)
+        self._stores = open_store(store_options(settings), SystemClock())
+        self._host = open_host(change_settings(settings), self._stores.part)
+
+    async def call(self, call: Call) -> Answer:
+        return await self._host.call(call)
+
+    async def close(self) -> None:
+        await self._host.close()
+        self._stores.close()
+
+
+class WarmCalls:
+    """Sends calls to the sessions' host on the bus of the warm system."""
+
+    def __init__(self, record: WarmRecord) -> None:
+        self._runtime = WarmRuntime(record, record.code_version)
+
+    async def call(self, call: Call) -> Answer:
+        told = await self._runtime.query(name_of(call), msgspec.to_builtins(call))
+        if RAISED in told:
+            raise error_from_wire(told[RAISED])
+        return told
+
+    async def close(self) -> None:
+        await self._runtime.close()
+
+
+def warm_calls(settings: Settings) -> WarmCalls | None:
+    """Return calls to the warm system; None if none is up, or one of other settings or another version."""
+    record = None if settings.ray.mode == "in_process" else read_record(settings)
+    if record is None or record.settings_digest != settings_digest(settings) or record.code_version != code_version():
+        return None
+    return WarmCalls(record)
+
+
+class ChosenCalls:
+    """Chooses where sessions are held when the first call comes."""
+
+    def __init__(self, own: Callable[[], ChangeCalls], warm: Callable[[], ChangeCalls | None]) -> None:
+        self._own = own
+        self._warm = warm
+        self._chosen: ChangeCalls | None = None
+        self._is_warm = False
+        self._lock = asyncio.Lock()
+
+    async def call(self, call: Call) -> Answer:
+        chosen = await self._choice()
+        try:
+            return await chosen.call(call)
+        except ClusterError as error:
+            if not self._is_warm:
+                raise
+            log.warning("change.warm_system_lost", extra={"reason": error.message})
+        return await (await self._own_instead(chosen)).call(call)
+
+    async def close(self) -> None:
+        if self._chosen is not None:
+            await self._chosen.close()
+
+    async def _choice(self) -> ChangeCalls:
+        async with self._lock:
+            if self._chosen is not None:
+                return self._chosen
+            warm = await asyncio.to_thread(self._warm)
+            self._is_warm = warm is not None
+            chosen: ChangeCalls = await asyncio.to_thread(self._own) if warm is None else warm
+            self._chosen = chosen
+            return chosen
+
+    async def _own_instead(self, lost: ChangeCalls) -> ChangeCalls:
+        async with self._lock:
+            if self._chosen is not None and self._chosen is not lost:
+                return self._chosen
+            await lost.close()
+            self._is_warm = False
+            self._chosen = own = await asyncio.to_thread(self._own)
+            return own

@@ -1,0 +1,90 @@
+"""Edits that are not the agent's, and those that it makes when nobody looks any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.capabilities.code_change.played_agent import CHANGED, CODE, Agent, git, repository
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return Agent(repository(tmp_path / "project"), tmp_path / "state")
+
+
+async def quick(agent: Agent) -> Agent:
+    await agent.start(flags=["quick", "no_doc_research"])
+    await agent.go_to(12)
+    await agent.see("read_code", "load.py")
+    return agent
+
+
+async def test_a_quick_change_in_a_dirty_folder_leaves_out_what_the_user_had_not_committed(agent: Agent) -> None:
+    (agent.root / "cache.py").write_text("mine\n")
+    (agent.root / "notes.txt").write_text("mine\n")
+    (agent.root / "net.py").unlink()
+    await quick(agent)
+    await agent.go_to(15)
+    assert [each["file"] for each in (await agent.session.review_changes())["files"]] == ["load.py"]
+    assert (await agent.finish())["outcome"] == "completed"
+    assert (agent.root / "cache.py").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("edit", ["more", "removed", "back"])
+async def test_what_a_quick_change_does_to_the_users_own_edits_counts_as_its_own(agent: Agent, edit: str) -> None:
+    (agent.root / "cache.py").write_text("mine\n")
+    await quick(agent)
+    await agent.go_to(14)
+    if edit == "more":
+        (agent.root / "cache.py").write_text("mine\nstolen\n")
+    elif edit == "removed":
+        (agent.root / "cache.py").unlink()
+    else:
+        # As it was committed: the user's work is lost.
+        (agent.root / "cache.py").write_text("KEPT = {}\n")
+    refused = await agent.step()
+    assert refused["error"]["problems"] == ["files: cache.py was changed, but check_write_target never permitted it"]
+
+
+async def test_the_users_own_lines_are_no_evidence_in_a_quick_change(agent: Agent) -> None:
+    (agent.root / "load.py").write_text(CHANGED)
+    await quick(agent)
+    await agent.go_to(13)
+    payload = await agent.prepare()
+    refused = await agent.submit(payload)
+    assert "were not changed by this task" in refused["error"]["problems"][0]
+
+
+async def test_a_commit_made_after_the_review_is_reviewed_before_it_is_merged(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(19)
+    agent.edit("load.py", CHANGED.replace("range(3)", "range(30)"))
+    git(agent.workspace, "commit", "-qam", "sneak")
+    told = await agent.step()
+    assert (told["phase"], "error" in told) == ("QUALITY_REVIEW", False)
+    assert "has commits that were made after the review" in told["notes"][0]
+    assert (agent.root / "load.py").read_text() != CODE
+    assert git(agent.root, "show", "main:load.py") + "\n" == CODE
+    assert (await agent.finish())["outcome"] == "completed"
+    assert "range(30)" in git(agent.root, "show", "main:load.py")
+
+
+async def test_who_commits_after_each_review_goes_round_a_bounded_number_of_times(agent: Agent) -> None:
+    await agent.start()
+    for number in range(4):
+        await agent.go_to(19)
+        agent.edit("load.py", CHANGED.replace("range(3)", f"range(3{number})"))
+        git(agent.workspace, "commit", "-qam", f"sneak {number}")
+        told = await agent.step()
+        assert told["phase"] == ("QUALITY_REVIEW" if number < 3 else "SESSION_COMPLETE")
+    assert "which nobody reviewed" in told["warnings"][0]
+
+
+async def test_a_commit_after_the_last_task_was_left_out_of_review_is_merged_as_before(agent: Agent) -> None:
+    await agent.start(flags=["no_quality"])
+    await agent.go_to(19)
+    agent.edit("load.py", CHANGED.replace("range(3)", "range(30)"))
+    git(agent.workspace, "commit", "-qam", "more")
+    assert (await agent.step())["phase"] == "SESSION_COMPLETE"

@@ -1,0 +1,96 @@
+"""Rules of a project: by pattern or command, and inert until the operator allowed their exact content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from actors.capabilities.violation_fix.checks.listing import list_violations
+from actors.capabilities.violation_fix.checks.options import CheckOptions
+from actors.capabilities.violation_fix.checks.project_rules import NOT_ALLOWED, RULES_FILE, parse_checks, project_checks
+from actors.capabilities.violation_fix.checks.violation import CheckReport
+from runtime.codebase.files.consent import Consent
+from runtime.errors import DocumentFaults
+
+PRINTS = """
+rules:
+  - {id: no-print, pattern: '\\bprint\\(', message: log instead, paths: ["src/"], severity: error}
+test_command: [make, test]
+"""
+
+
+def listed(root: Path, text: str, *select: str) -> CheckReport:
+    options = CheckOptions(select=select or ("project",), rules=parse_checks(text).rules)
+    return list_violations(root, [], options)
+
+
+def test_a_pattern_is_looked_for_in_each_line_of_the_files_it_is_for(tmp_path: Path) -> None:
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "a.py").write_text("def f():\n    print(1)\n")
+    (tmp_path / "b.py").write_text("print(1)\n")
+    (violation,) = listed(tmp_path, PRINTS).violations
+    assert (violation.path, violation.line, violation.column, violation.symbol) == ("src/deep/a.py", 2, 5, "f")
+    assert (violation.check_id, violation.message, violation.severity) == ("no-print", "log instead", "error")
+    assert listed(tmp_path, PRINTS, "no-print").violations == (violation,)
+    assert listed(tmp_path, PRINTS, "F").violations == ()
+
+
+def test_a_command_names_places_line_by_line_and_only_files_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    script = "echo a.py:1: wrong; echo ./a.py:1:3: also; echo ../b.py:1: outside; echo other; exit 1"
+    report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, '{script}']}}]")
+    assert [(each.column, each.message) for each in report.violations] == [(1, "wrong"), (3, "also")]
+    assert report.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("[sh, -c, 'echo broken; exit 3']", "status 3; the end of its output: broken"),
+        ("[no-such-program]", "status 127"),
+        ("[sleep, '60'], timeout_s: 0.2", "it took longer than 0.2 s and was killed"),
+    ],
+)
+def test_a_command_that_fails_is_told_and_is_no_violation(tmp_path: Path, command: str, told: str) -> None:
+    (tmp_path / "a.py").write_text("")
+    report = listed(tmp_path, f"rules: [{{id: own, command: {command}}}]")
+    assert report.violations == ()
+    assert told in report.notes[0]
+
+
+def test_rules_are_inert_until_their_exact_content_was_allowed(tmp_path: Path) -> None:
+    root, consent = tmp_path / "root", Consent(tmp_path / "state")
+    (root / ".jeeves").mkdir(parents=True)
+    assert project_checks(root, consent).notes == ()
+    (root / RULES_FILE).write_text(PRINTS)
+    assert project_checks(root, consent).notes == (NOT_ALLOWED,)
+    consent.allow(root, {each.file: each.sha256 for each in consent.found(root, [RULES_FILE])})
+    allowed = project_checks(root, consent)
+    assert ([rule.id for rule in allowed.rules], allowed.test_command) == (["no-print"], ("make", "test"))
+    (root / RULES_FILE).write_text(PRINTS.replace("make", "rm"))
+    assert (project_checks(root, consent).rules, project_checks(root, consent).test_command) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rules: [{id: a, pattern: '('}]", "no regular expression"),
+        ("rules: [{id: a}]", "give a pattern or a command"),
+        ("rules: [{id: a, pattern: x, command: [x]}]", "give a pattern or a command"),
+        ("rules: [{id: Bad, pattern: x}]", "a rule is named by lower-case words"),
+        ("rules: [{id: a, pattern: x}, {id: a, pattern: y}]", "two rules are named a"),
+        ("rules: [{id: a, pattern: x, timeout_s: 0}]", "greater than 0"),
+        ("other: 1", "other"),
+        ("[]", "1 fault"),
+    ],
+)
+def test_a_broken_file_is_refused_with_its_fault(text: str, told: str) -> None:
+    with pytest.raises(DocumentFaults, match=told):
+        parse_checks(text)
+
+
+def test_options_with_rules_travel_to_another_process_as_data() -> None:
+    options = CheckOptions(rules=parse_checks(PRINTS).rules)
+    assert msgspec.convert(msgspec.to_builtins(options), CheckOptions) == options

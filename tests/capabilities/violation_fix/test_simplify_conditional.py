@@ -1,0 +1,143 @@
+"""Conditions are simplified without changing what is evaluated, or the refusal says why not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from actors.capabilities.violation_fix.refactoring.conditionals import simplify_conditional
+from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused
+
+
+def function(body: str) -> str:
+    return "def f(a, b, c):\n" + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+
+
+EXACT = {
+    "join_nested": (
+        """
+        if a or c:
+            if b:
+                print('''x
+            y''')
+        """,
+        """
+        if (a or c) and b:
+            print('''x
+            y''')
+        """,
+    ),
+    "merge_branches": (
+        """
+        if a:
+            print(1)
+        elif b and c:
+            print(1)
+        else:
+            print(2)
+        """,
+        """
+        if a or (b and c):
+            print(1)
+        else:
+            print(2)
+        """,
+    ),
+    "merge_guards": (
+        """
+        if a:
+            return 1
+
+        if b:
+            return 1
+        return c
+        """,
+        """
+        if a or b:
+            return 1
+        return c
+        """,
+    ),
+    "return_condition": ("if a in b:\n    return False\nreturn True", "return a not in b"),
+    "drop_else": (
+        """
+        if a:
+            return 1
+        else:
+            # two
+            print(b)
+        return 2
+        """,
+        """
+        if a:
+            return 1
+        # two
+        print(b)
+        return 2
+        """,
+    ),
+    "invert_to_guard": (
+        """
+        for x in a:
+            if x is None:
+                print(1)
+                print(2)
+        """,
+        """
+        for x in a:
+            if x is not None:
+                continue
+            print(1)
+            print(2)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(EXACT))
+def test_a_simplification_keeps_everything_else(kind: str) -> None:
+    before, after = (function(body) for body in EXACT[kind])
+    line = 3 if kind == "invert_to_guard" else 2
+    assert simplify_conditional(before, line) == simplify_conditional(before, line, kind)
+    done = simplify_conditional(before, line, kind)
+    assert isinstance(done, Refactored), done
+    assert done.source == after
+
+
+def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
+    done = simplify_conditional(function("if a:\n    return True\nreturn False"), 2)
+    assert isinstance(done, Refactored)
+    assert done.source == function("return bool(a)")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "code"),
+    [
+        ("if a:\n    # why\n    if b:\n        print(1)", "join_nested", "comment_lost"),
+        ("if a:\n    if b:\n        print(1)\n    else:\n        print(2)", "join_nested", "nothing_to_simplify"),
+        ("if a:\n    print(1)\nif b:\n    print(1)", "merge_guards", "nothing_to_simplify"),
+        ("if a:\n    return 1\nreturn 0", "return_condition", "nothing_to_simplify"),
+        ("if (a and\n        b):\n    if c:\n        print(1)", "join_nested", "long_condition"),
+        ("if a:\n    print(1)\n    print(2)\nprint(3)", "invert_to_guard", "nothing_to_simplify"),
+        ("if a:\n    return 1\nelse: print(2)", "drop_else", "shared_line"),
+        ("if a: print(1)", "no_such_kind", "unknown_kind"),
+    ],
+)
+def test_what_does_not_fit_is_refused(body: str, kind: str, code: str) -> None:
+    done = simplify_conditional(function(body), 2, kind)
+    assert isinstance(done, Refused), done.source
+    assert done.code == code
+
+
+@pytest.mark.parametrize(("line_length", "lines"), [(15, 2), (14, 5)])
+def test_a_condition_that_grows_too_long_is_wrapped(line_length: int, lines: int) -> None:
+    done = simplify_conditional(function("if a:\n    if b:\n        print()"), 2, line_length=line_length)
+    assert isinstance(done, Refactored), done
+    assert len(done.source.splitlines()) == lines + 1
+
+
+def test_a_line_without_a_condition_is_refused() -> None:
+    done = simplify_conditional("if x:\n    pass\n", 1)
+    assert isinstance(done, Refused)
+    assert done.code == "no_conditional"

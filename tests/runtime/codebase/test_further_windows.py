@@ -1,0 +1,210 @@
+"""What lies behind the first 128 tokens of a chunk: when it is embedded, and that the best window counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.search.gathering import gather
+from runtime.codebase.semantics.embedding import DIMENSIONS, MAX_WINDOWS, Vectors, shared_embedder
+from runtime.codebase.semantics.further_windows import CHUNKS_AT_ONCE, WindowMaker, want_windows
+from runtime.codebase.semantics.piece_vectors import Near
+from runtime.codebase.semantics.similarity import is_installed
+from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
+from runtime.codebase.semantics.vector_maker import VectorMaker
+from runtime.codebase.semantics.vector_semantics import VectorSemantics, best_of
+from runtime.codebase.tools.semantic_search import BY_WORDS_UNTIL_COMPLETE, semantic_search
+
+WORDS = ("bank", "money", "zebra")
+WINDOW_CHARS = 60
+
+
+class Embedder:
+    """One dimension for each of a few words; a window has 60 characters."""
+
+    def __init__(self) -> None:
+        self.windowed: list[str] = []
+
+    def within(self, texts: Sequence[str], _patience_s: float) -> Vectors:
+        return self.embed(texts)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = np.full((len(texts), DIMENSIONS), 0.001, np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            row[: len(WORDS)] = [text[:WINDOW_CHARS].count(word) for word in WORDS]
+        scaled: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return scaled
+
+    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
+        self.windowed += texts
+        found = []
+        for text in texts:
+            windows = [text[at : at + WINDOW_CHARS] for at in range(WINDOW_CHARS, len(text), WINDOW_CHARS)]
+            found.append(self.embed(windows[: MAX_WINDOWS - 1]))
+        return found
+
+
+@pytest.fixture
+def embedder() -> Embedder:
+    return Embedder()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> VectorCache:
+    return VectorCache(tmp_path / "vectors.sqlite")
+
+
+def put(root: Path, index_path: Path, **files: str) -> WantedIndex:
+    for name, text in files.items():
+        (root / f"{name}.py").write_text(text)
+    refresh(root, index_path)
+    return WantedIndex(str(index_path), str(root))
+
+
+def all_made(maker: VectorMaker | WindowMaker) -> None:
+    while maker.step():
+        pass
+
+
+def function(name: str, end: str, lines: int = 12) -> str:
+    return f"def {name}():\n" + "".join(f"    step_{number}()\n" for number in range(lines)) + f"    return {end}\n"
+
+
+def test_a_chunk_is_found_by_what_stands_behind_its_first_window(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache, tmp_path: Path
+) -> None:
+    wanted = put(root, index_path, a=function("first", "'zebra'", 6), b="bank = 1\n")
+    cache.want(wanted)
+    all_made(VectorMaker(embedder, cache))
+    semantics = VectorSemantics(embedder.within, cache)
+    windows = semantics.with_windows()
+    with closing(IndexReader(index_path)) as reader:
+        (chunk,) = [
+            row[0]
+            for row in reader.rows("SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE path = 'a.py'")
+        ]
+        before = windows.cosines(reader, "zebra", [chunk])
+        want_windows(tmp_path / "vectors.sqlite", str(root), str(index_path))
+        all_made(WindowMaker(embedder, cache))
+        after = windows.cosines(reader, "zebra", [chunk])
+        assert before is not None
+        assert after is not None
+        assert before[chunk] < 0.1
+        assert after[chunk] > 0.9
+        found = windows.nearest(reader, "zebra", 5)
+        assert found is not None
+        assert found[0].id == chunk
+        assert len({near.id for near in found}) == len(found)
+        assert semantics.cosines(reader, "zebra", [chunk]) == before
+
+
+def test_each_chunk_is_looked_at_once_and_again_when_it_has_changed(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
+) -> None:
+    files = {f"f{number}": function(f"f{number}", "1") for number in range(CHUNKS_AT_ONCE + 1)}
+    cache.want_windows(put(root, index_path, short="x = 1\n", **files))
+    maker = WindowMaker(embedder, cache)
+    assert maker.step() == CHUNKS_AT_ONCE
+    all_made(maker)
+    assert len(embedder.windowed) == len(files) + 1
+    assert cache.wanted_windows() == []
+    cache.want_windows(put(root, index_path, f0=function("f0", "2")))
+    all_made(WindowMaker(embedder, cache))
+    assert len(embedder.windowed) == len(files) + 2
+    assert "return 2" in embedder.windowed[-1]
+
+
+def test_a_chunk_has_four_windows_at_most(root: Path, index_path: Path, embedder: Embedder, cache: VectorCache) -> None:
+    cache.want_windows(put(root, index_path, a=function("long", "'zebra'", 40)))
+    before = cache.newest_id()
+    all_made(WindowMaker(embedder, cache))
+    assert cache.newest_id() - before == MAX_WINDOWS - 1
+
+
+class Failing(Embedder):
+    """Fails on texts with a word in them; on every text if that is empty."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
+
+    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
+        if any(self.word in text for text in texts):
+            raise RuntimeError("the model failed")
+        return super().further_windows(texts)
+
+
+def test_a_chunk_that_the_model_fails_on_is_passed_over_and_not_tried_again(
+    root: Path, index_path: Path, cache: VectorCache
+) -> None:
+    cache.want_windows(put(root, index_path, a=function("bad", "'poison'"), b=function("good", "'zebra'")))
+    embedder = Failing("poison")
+    all_made(WindowMaker(embedder, cache))
+    assert [text.split()[0] for text in embedder.windowed if text] == ["b.py"]
+    cache.want_windows(WantedIndex(str(index_path), str(root)))
+    again = Embedder()
+    all_made(WindowMaker(again, cache))
+    assert again.windowed == []
+
+
+def test_a_model_that_fails_on_everything_is_no_fault_of_the_chunks(
+    root: Path, index_path: Path, cache: VectorCache
+) -> None:
+    cache.want_windows(put(root, index_path, a=function("good", "'zebra'")))
+    with pytest.raises(RuntimeError, match="model failed"):
+        WindowMaker(Failing(""), cache).step()
+    all_made(WindowMaker(Embedder(), cache))
+    assert cache.newest_id() > 0
+
+
+def test_an_index_that_is_gone_wants_nothing(tmp_path: Path, embedder: Embedder, cache: VectorCache) -> None:
+    cache.want_windows(WantedIndex(str(tmp_path / "gone.sqlite"), str(tmp_path)))
+    assert WindowMaker(embedder, cache).step() == 1
+    assert cache.wanted_windows() == []
+
+
+def test_of_several_windows_the_best_counts() -> None:
+    found = best_of([Near(1, 0.2), Near(2, 0.5), Near(1, 0.7), Near(3, 0.5)])
+    assert found == [Near(1, 0.7), Near(2, 0.5), Near(3, 0.5)]
+
+
+def test_until_all_is_embedded_a_search_says_how_much_is_and_orders_more_by_words(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
+) -> None:
+    files = {f"f{number:03}": f"def pay_{number}():\n    return money\n" for number in range(130)}
+    cache.want(put(root, index_path, **files))
+    with closing(Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))) as codebase:
+        found = semantic_search(codebase, "pay the money out", max_results=100)
+        assert found.data["embedded"] == "0 of 130 pieces"
+        assert str(BY_WORDS_UNTIL_COMPLETE) in found.data["note"]
+        for most in (99, 100, 129, 130, BY_WORDS_UNTIL_COMPLETE):
+            gathered = gather(codebase.index, "pay the money out", by_words=most)
+            assert gathered is not None
+            assert len(gathered.candidates) == min(most, 130)
+        scores = [hit["score"] for hit in found.data["hits"]]
+        maker = VectorMaker(embedder, cache)
+        maker.step()
+        assert semantic_search(codebase, "pay the money out").data["embedded"] == "8 of 130 pieces"
+        all_made(maker)
+        complete = semantic_search(codebase, "pay the money out", max_results=100)
+        assert "embedded" not in complete.data
+        assert "note" not in complete.data
+        assert len(scores) == len(complete.data["hits"]) == 100
+
+
+@pytest.mark.skipif(not is_installed(), reason="the model of meaning is not installed")
+def test_the_model_cuts_windows_of_its_size_and_embeds_each() -> None:
+    embedder = shared_embedder()
+    short, long, longest = embedder.further_windows(["a few words", "word " * 200, "word " * 2_000])
+    assert (len(short), len(long), len(longest)) == (0, 1, MAX_WINDOWS - 1)
+    assert np.allclose(np.linalg.norm(longest, axis=1), 1, atol=1e-4)
+    text = "alpha beta " * 63 + "the zebra crosses the river at night " * 3
+    (asked, head), (window,) = embedder.embed(["a zebra crossing a river", text]), embedder.further_windows([text])
+    assert max(float(asked @ row) for row in window) > float(asked @ head) + 0.2
