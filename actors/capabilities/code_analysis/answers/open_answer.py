@@ -6,6 +6,7 @@ its code, a document that speaks of the question follows it, and further places 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -29,6 +30,8 @@ from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.sentences import Sentence
 
+# A comment that is no documentation by its marks.
+_REMARK = re.compile(r"(?:#|//(?![/!])|--|;)")
 # What an answer tells in words, its code and its marks not counted.
 MAX_WORDS = 120
 MAX_NAMED = 6
@@ -101,8 +104,8 @@ def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
 
 
 def _documentation(fact: Fact, said: Sentence | None) -> Sentence | None:
-    """Return a sentence that documents a place, or stands ahead of a nameless one: a remark within is no headline."""
-    if said is None or (not fact.name and said.start_line <= fact.citation.start_line):
+    """Return a sentence that documents a place or a member, or stands ahead: a remark within is no headline."""
+    if said is None or not _REMARK.match(said.line) or (not fact.name and said.start_line <= fact.citation.start_line):
         return said
     told, documented = (" ".join(index_terms(text).split()) for text in (said.text, fact.docstring))
     return said if documented and (told in documented or documented in told) else None

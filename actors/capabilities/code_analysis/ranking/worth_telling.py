@@ -60,9 +60,14 @@ def worth_of(places: Sequence[Place], weights: Weights | None = None) -> list[fl
 
 
 def worth_telling(places: Sequence[Place]) -> list[Place]:
-    """Return the places, in answer order, that an answer needs with enough probability."""
-    enough = ENOUGH[state_of(places)]
-    return [place for place, worth in zip(places, worth_of(places), strict=True) if worth >= enough]
+    """Return the places, in answer order, that an answer needs with enough probability.
+
+    By words alone scores tell too little to leave out the first three.
+    """
+    state = state_of(places)
+    always = 3 if state == "words" else 0
+    pairs = enumerate(zip(places, worth_of(places), strict=True))
+    return [place for number, (place, worth) in pairs if worth >= ENOUGH[state] or number < always]
 
 
 def near_passages(passages: Sequence[Fact]) -> list[Fact] | None:

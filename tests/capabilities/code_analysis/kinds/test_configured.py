@@ -100,7 +100,7 @@ async def test_of_attributes_of_one_name_that_of_a_class_for_options_leads(desk:
     answer = await asked(desk, "Where is the stray option configured?")
     assert answer.startswith("`GateOptions` in `yard/options.py`")
     assert 'self.stray = getattr(meta, "stray", "keep")' in answer.split("```")[1]
-    assert "`Sign`" not in answer
+    assert "- `Gate`: `def __init__(self, *, stray=None" in answer
 
 
 async def test_a_setting_of_an_object_is_shown_where_it_is_given_its_value(desk: AnalysisHarness) -> None:
