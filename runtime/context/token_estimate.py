@@ -21,12 +21,14 @@ _WEIGHTS = {"word": 0.55, "line": 0.9, "signs": 1.6, "blanks": 0.6}
 _PER_CHAR = {"digits": 0.8}
 _PER_CHAR_OF_LONG_WORD = 0.25
 _PER_FOREIGN_BYTE = 0.3
+# Longer texts exceed every budget anyway; their beginning stands for the rest.
+MAX_READ_CHARS = 100_000
 
 
 def estimated_code_tokens(text: str) -> int:
     """Return about how many tokens a language model makes of a text, from its words, signs, digits and lines."""
     tokens = 0.0
-    for match in _PARTS.finditer(text):
+    for match in _PARTS.finditer(text[:MAX_READ_CHARS]):
         kind, part = str(match.lastgroup), match[0]
         if kind == "foreign":
             tokens += _PER_FOREIGN_BYTE * len(part.encode("utf-8", "surrogatepass"))
@@ -36,4 +38,4 @@ def estimated_code_tokens(text: str) -> int:
             tokens += _WEIGHTS[kind]
             if kind == "word":
                 tokens += _PER_CHAR_OF_LONG_WORD * max(0, len(part) - _WHOLE_WORD_CHARS)
-    return -int(-tokens // 1)
+    return -int(-tokens * max(1.0, len(text) / MAX_READ_CHARS) // 1)

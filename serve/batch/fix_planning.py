@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from actors.capabilities.violation_fix.verification.test_runs import TestLimits
-from actors.capabilities.violation_fix.verification.test_setup import test_setup
 
 from actors.capabilities.violation_fix.checks.listing import LISTING, report_of
 from actors.capabilities.violation_fix.checks.options import CheckOptions, checked_options
 from actors.capabilities.violation_fix.checks.project_rules import project_checks
 from actors.capabilities.violation_fix.checks.violation import CheckReport, Violation
 from actors.capabilities.violation_fix.policies.fix_rules import GOALS
+from actors.capabilities.violation_fix.verification.test_runs import TestLimits
+from actors.capabilities.violation_fix.verification.test_setup import test_setup
 from runtime.codebase.files.consent import Consent
+from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import COLLECTED_PREFIX
+from runtime.codebase.git.side_branches import close_side_tree, open_side_tree
 from runtime.codebase.git.writable import writable
-from runtime.errors import InputError
+from runtime.errors import GitWriteError, InputError
 from runtime.primitives.clock import SystemClock
 from runtime.processes.worker_pool import WorkerPool
 from runtime.settings import Settings
@@ -51,7 +53,7 @@ class FixChoices(msgspec.Struct, frozen=True):
 
 def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) -> tuple[FixPlan, FixRecord]:
     """Return the plan, and its record, which is written. Raises InputError and GitWriteError."""
-    place = writable(root)
+    top = _top(root) if choices.is_dry_run else writable(root).top
     with GitWriter(root) as git:
         base = git.commit_of("HEAD")
     if base is None:
@@ -60,8 +62,15 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
     options = checked_options(
         CheckOptions(select=choices.select, max_complexity=choices.max_complexity, rules=project.rules)
     )
-    report = _listed(root, choices.paths, options)
-    wanted = _chosen(report.violations, choices.ids)
+    branch = f"{COLLECTED_PREFIX}{fix_id}"
+    # What is committed is mended, whatever the folder of the person holds beside it.
+    tree = open_side_tree(root, branch, settings.state_dir / "fixes" / "trees" / fix_id, base)
+    try:
+        report = _listed(Path(tree.folder), choices.paths, options)
+        wanted = _chosen(report.violations, choices.ids)
+    except BaseException:
+        close_side_tree(root, tree)
+        raise
     tried, left = _split(wanted, settings.reasoner == "rules")
     if choices.limit is not None:
         left += [_left(each, f"--limit is {choices.limit}") for each in tried[choices.limit :]]
@@ -72,10 +81,11 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
         command=shlex.split(choices.test_command) if choices.test_command else None,
         allowed_command=project.test_command,
     )
+    if not tried:
+        close_side_tree(root, tree)
     record = FixRecord(settings.state_dir / "fixes", fix_id)
-    branch = f"{COLLECTED_PREFIX}{fix_id}"
     shared: dict[str, Any] = {
-        "repository": place.top,
+        "repository": top,
         "branch": branch,
         "collected": str(settings.state_dir / "fixes" / "trees" / fix_id),
         "base_commit": base,
@@ -96,7 +106,7 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
     notes = (*project.notes, *report.notes, *setup.told)
     plan = FixPlan(
         fix_id=fix_id,
-        repository=place.top,
+        repository=top,
         base_commit=base,
         branch=branch,
         created_at_ms=SystemClock().now_ms(),
@@ -109,6 +119,14 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
     )
     record.begin(plan)
     return plan, record
+
+
+def _top(root: Path) -> str:
+    """Return the folder of a repository of which nothing is committed. Raises GitWriteError."""
+    folder = find_git_folder(root)
+    if folder is None or folder.top != root:
+        raise GitWriteError(f"{root} is not the folder of a git repository; `git init` and a first commit make it one")
+    return str(folder.top)
 
 
 def _listed(root: Path, paths: Sequence[str], options: CheckOptions) -> CheckReport:

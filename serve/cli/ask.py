@@ -45,7 +45,9 @@ def ask(
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
     models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
-    explain: Annotated[bool, typer.Option(help="Show the plans, the rounds and every attempt.")] = False,
+    explain: Annotated[
+        bool, typer.Option(help="Show plans, places considered, proofs, and what was left out.")
+    ] = False,
     max_stages: Annotated[int | None, typer.Option(min=0, help="Maximum number of rounds.")] = None,
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Maximum number of stage visits.")] = None,
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of tool calls.")] = None,

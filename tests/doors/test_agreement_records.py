@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_change.session.consent import Consent
+from actors.capabilities.code_change.session.consent import found_agreements
 from actors.capabilities.code_change.store.agreement_files import FOLDER, MAX_QUERY_CHARS, read_agreements
+from runtime.codebase.files.consent import Consent
 from runtime.contracts.contract import END
 from runtime.contracts.session_state import ChecklistItem, Frame, SessionState, Task, Workplace
 from serve.mcp.agreement_records import record_agreement, withdraw_agreement
@@ -67,7 +68,7 @@ def agreed(root: Path, state: SessionState) -> list[str]:
     files = list(read_agreements(root).files.values())
     if not files:
         return [told]
-    assert [found.is_allowed for found in consent.found_agreements(root)] == [True]
+    assert [found.is_allowed for found in found_agreements(root, consent)] == [True]
     return list(files[0].agreement.symbols)
 
 

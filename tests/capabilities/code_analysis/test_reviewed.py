@@ -20,6 +20,7 @@ from actors.capabilities.code_analysis.handover.answer import (
     AnswerCommit,
     AnswerFinding,
     AnswerOutput,
+    AnswerPart,
 )
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import Capability, StageContext, StageInput
@@ -273,12 +274,14 @@ def test_marks_that_share_a_beginning_are_told_apart() -> None:
     citations = [AnswerCitation(file="a.py", start_line=1, end_line=end_line) for end_line in (1, 12)]
     findings = [AnswerFinding("g", "open", "", citations[:1]), AnswerFinding("h", "open", "", citations)]
     commits = [AnswerCommit(f"{number}" * 40, "", "", "") for number in (1, 2)]
-    answer = AnswerOutput(final_response="", citations=citations, commits=commits, findings=findings)
+    parts = [AnswerPart("g", "answered", 0.9, citations), AnswerPart("h", "answered", 0.9, citations[1:])]
+    answer = AnswerOutput(final_response="", citations=citations, commits=commits, findings=findings, parts=parts)
     changed = modified(answer, "one [a.py:1] and [a.py:1-2] by 2222222222")
     assert changed.final_response == "one [a.py:1] and (a.py:1-2) by 2222222222"
     assert changed.commits == commits[1:]
     assert changed.citations == citations[:1]
     assert changed.findings == findings[:1]
+    assert changed.parts == [AnswerPart("g", "answered", 0.9, citations[:1]), AnswerPart("h", "not_found", 0.9, [])]
 
 
 # --- the policy on plans

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_change.evidence.changed_lines import MAX_DIGESTED_BYTES, digests_of
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, Agent, git, repository
 
 
@@ -88,3 +91,22 @@ async def test_a_commit_after_the_last_task_was_left_out_of_review_is_merged_as_
     agent.edit("load.py", CHANGED.replace("range(3)", "range(30)"))
     git(agent.workspace, "commit", "-qam", "more")
     assert (await agent.step())["phase"] == "SESSION_COMPLETE"
+
+
+async def test_a_pipe_in_the_place_of_a_users_file_is_not_waited_for(agent: Agent) -> None:
+    (agent.root / "cache.py").unlink()
+    os.mkfifo(agent.root / "cache.py")
+    answer = await asyncio.wait_for(agent.start(flags=["quick", "no_doc_research"]), 10)
+    # Git compares no pipe with a file.
+    assert answer["error"]["code"] == "start_refused"
+    assert digests_of(agent.root, ["cache.py"]) == {"cache.py": ""}
+
+
+async def test_a_large_file_of_the_user_is_known_by_its_head_and_size(agent: Agent) -> None:
+    with (agent.root / "data.bin").open("wb") as out:
+        out.truncate(MAX_DIGESTED_BYTES + 1)
+    await quick(agent)
+    await agent.go_to(14)
+    with (agent.root / "data.bin").open("ab") as out:
+        out.write(b"more")
+    assert "data.bin was changed" in (await agent.step())["error"]["problems"][0]

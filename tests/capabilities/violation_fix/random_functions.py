@@ -55,14 +55,15 @@ class Writer:
             [
                 name,
                 f"{name} + 1",
-                f"{name} * {other}",
+                # Nothing may grow with each turn of a loop: products and nested tuples would.
+                f"{name} - len(str({other})[:9])",
                 str(self.random.randint(-2, 3)),
                 "None",
                 "True",
                 f"({name} := {other})" if self.random.random() < 0.3 else name,
                 f"sum({name} + i for i in range(3))",
                 f"[{name} for {name} in range(2)]",
-                f"({name}, {other})",
+                f"(str({name})[:9], str({other})[:9])",
                 f"{self.receiver}state" if self.receiver else name,
             ]
         )

@@ -379,3 +379,26 @@ def test_what_a_context_manager_may_swallow_is_still_returned() -> None:
     done = extracted(source, 3, 5)
     assert "    c = _do_part(a, log, c)\n" in done
     assert refusal(source, 4, 5).code == "exception_visible"
+
+
+def test_none_stands_for_the_jump_where_two_outputs_are_returned_otherwise() -> None:
+    source = text("""
+        def load(lines, names):
+            for line in lines:
+                if not line:
+                    continue
+                key, value = line.split()
+                names[key] = value
+    """)
+    done = extracted(source, 3, 5, "_split_line")
+    body = "    if not line:\n        return None\n    key, value = line.split()\n    return key, value\n"
+    assert done.startswith("def _split_line(line):\n" + body)
+    call = "        result = _split_line(line)\n        if result is None:\n            continue\n"
+    assert call + "        key, value = result\n        names[key] = value\n" in done
+
+
+def test_a_value_that_is_worked_out_in_the_block_is_not_returned_outside_it() -> None:
+    source = (
+        "def f(a, log):\n    with unknown(log):\n        b = a\n        return b * b\n    print(a)\n    return None\n"
+    )
+    assert refusal(source, 2, 4).code == "crosses_control_flow"

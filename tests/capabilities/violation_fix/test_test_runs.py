@@ -53,6 +53,7 @@ def test_tests_that_hang_or_crash_are_named_and_the_others_run(tmp_path: Path) -
     assert found.ends["test_a.py::test_crashes"].why == "the process ended with status 3"
 
 
+@pytest.mark.long
 def test_a_hanging_test_is_killed_with_the_processes_that_it_started(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     script = f"import time; time.sleep(4); open({str(mark)!r}, 'w')"
@@ -68,16 +69,16 @@ def test_a_hanging_test_is_killed_with_the_processes_that_it_started(tmp_path: P
 
 def test_a_run_beyond_its_time_ends_and_blames_no_test(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("import time\n\ndef test_slow():\n    time.sleep(30)\n")
-    found = run(tmp_path, limits=TestLimits(run_s=3.0, start_s=60.0, stall_s=60.0))
+    found = run(tmp_path, limits=TestLimits(run_s=1.0, start_s=60.0, stall_s=60.0))
     assert (found.ends, found.is_complete) == ({}, False)
-    assert "the run took longer than 3 s" in found.broken[""]
+    assert "the run took longer than 1 s" in found.broken[""]
 
 
 def test_a_collection_that_hangs_ends_and_is_told(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("import time\ntime.sleep(60)\n")
-    found = run(tmp_path, limits=TestLimits(run_s=60.0, start_s=3.0, stall_s=60.0))
+    found = run(tmp_path, limits=TestLimits(run_s=60.0, start_s=1.0, stall_s=60.0))
     assert (found.ends, found.is_complete) == ({}, False)
-    assert "no test began within 3 s" in found.broken[""]
+    assert "no test began within 1 s" in found.broken[""]
 
 
 def test_a_file_that_cannot_be_collected_is_named_and_the_others_run(tmp_path: Path) -> None:

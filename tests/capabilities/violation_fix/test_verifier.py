@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from actors.capabilities.violation_fix.checks.violation import Violation
+from actors.capabilities.violation_fix.verification.carried_files import carry_ignored
 from actors.capabilities.violation_fix.verification.test_runs import WHOLE
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from actors.capabilities.violation_fix.verification.verdicts import Baseline, Verification, load_baseline, save_baseline
@@ -218,6 +219,7 @@ def fields(baseline: Baseline) -> dict[str, Any]:
     return {name: getattr(baseline, name) for name in baseline.__struct_fields__}
 
 
+@pytest.mark.long
 def test_two_fixes_that_break_each_other_are_found_out_on_the_branch_that_collects_them(tmp_path: Path) -> None:
     shared = CODE.replace("def graded", "_BEST = 90\n\n\ndef graded").replace("points > 90", "points > _BEST")
     root = project(tmp_path / "project", src__pkg__marks=shared)
@@ -282,6 +284,35 @@ def test_a_command_that_is_one_test_is_verified_as_one(tmp_path: Path) -> None:
     assert list(bad.tests.regressions) == [WHOLE]
     file.write_text(FIXED)
     assert verifier.verify(baseline, violation).is_good
+
+
+def test_what_a_build_made_and_git_ignores_is_there_in_the_work_tree_and_never_committed(tmp_path: Path) -> None:
+    root = project(tmp_path / "project", src__pkg__uses="from pkg._version import VERSION\n")
+    (root / ".gitignore").write_text("_version.py\n*.so\n.venv/\nlink.py\n*.txt\n")
+    (root / "tests" / "test_version.py").write_text(
+        "from pkg.uses import VERSION\n\ndef test_it():\n    assert VERSION\n"
+    )
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "uses")
+    (root / "src" / "pkg" / "_version.py").write_text("VERSION = 1\n")
+    (root / "src" / "pkg" / "fast.so").write_bytes(b"\0")
+    (root / "src" / "pkg" / "secret.txt").write_text("mine")
+    (root / "src" / "pkg" / "link.py").symlink_to("/etc/hostname")
+    (root / ".venv").mkdir()
+    (root / ".venv" / "x.py").touch()
+    place = workspace(root, "one")
+    baseline = Verifier(place).baseline([FILE])
+    assert "tests/test_version.py::test_it" in baseline.passed
+    tree = Path(place.tree.folder)
+    made = sorted(path.name for path in (tree / "src" / "pkg").iterdir())
+    assert made == ["__init__.py", "_version.py", "fast.so", "marks.py", "uses.py"]
+    assert not (tree / ".venv").exists()
+    assert carry_ignored(tree) == []
+    (tree / ".gitignore").write_text("*.so\n")
+    commit_change(place.tree, [".gitignore"], "Ignore less", "x", WHO)
+    (tree / "src" / "pkg" / "_version.py").unlink()
+    assert carry_ignored(tree) == []
+    assert git(tree, "status", "--porcelain") == ""
 
 
 FLAKY = """\

@@ -160,6 +160,11 @@ def test_yaml_takes_at_least_forty_percent_fewer_tokens_than_prose_on_realistic_
     assert savings.least_saved >= 0.25
 
 
+@pytest.mark.parametrize(("chars", "tokens"), [(99_999, 107_499), (100_000, 107_501), (200_000, 215_001)])
+def test_the_beginning_of_a_long_text_stands_for_its_rest(chars: int, tokens: int) -> None:
+    assert estimated_code_tokens(("a-" * chars)[:chars]) == tokens
+
+
 def test_estimated_tokens_of_code_are_near_those_of_a_tokenizer() -> None:
     count = tokenizer_count()
     pieces = [textwrap.dedent(inspect.getsource(each)) for each in (*FUNCTIONS, tarfile.TarFile, inspect.Signature)]

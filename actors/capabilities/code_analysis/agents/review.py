@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.evidence.commits import SHORT_HASH_CHARS
 from actors.capabilities.code_analysis.handover.answer import (
     AnswerCitation,
     AnswerOutput,
+    AnswerPart,
     DraftOutput,
     ReviewMaterial,
     draft_if_any,
@@ -75,7 +76,8 @@ def modified(answer: AnswerOutput, text: str) -> AnswerOutput:
     """Replace the answer's text by the reviewer's; its marks remain exactly its citations.
 
     Dropped are citations whose marks the text does not contain, commits whose short hashes it does not contain, and
-    findings with a dropped citation. Text that reads like a mark and was not checked gets round brackets.
+    findings with a dropped citation; a part of the question without citations left is not answered. Text that reads
+    like a mark and was not checked gets round brackets.
     """
     kept = [citation for citation in answer.citations if _mark(citation) in text]
     marks = {_mark(citation) for citation in kept}
@@ -87,7 +89,13 @@ def modified(answer: AnswerOutput, text: str) -> AnswerOutput:
         findings=[
             finding for finding in answer.findings if all(_mark(citation) in marks for citation in finding.citations)
         ],
+        parts=[_part(part, marks) for part in answer.parts],
     )
+
+
+def _part(part: AnswerPart, marks: set[str]) -> AnswerPart:
+    kept = [citation for citation in part.citations if _mark(citation) in marks]
+    return msgspec.structs.replace(part, citations=kept, status=part.status if kept else "not_found")
 
 
 def _unmarked(text: str, marks: set[str]) -> str:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
 
 Lines = tuple[tuple[int, int], ...]
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+MAX_DIGESTED_BYTES = 1 << 26
 # A file that is wholly new counts with every line.
 ALL_LINES: Lines = ((1, 1 << 31),)
 
@@ -65,7 +67,10 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
 
 
 def digests_of(folder: Path, files: Iterable[str]) -> dict[str, str]:
-    """Return file → SHA-256 of its content; that of a link is of where it leads, and a file that is gone has none."""
+    """Return file → SHA-256 of its content; that of a link is of where it leads, and what is no file has none.
+
+    Files of more than 64 MiB are known by their head, size and time of modification.
+    """
     return {file: _digest(folder / file) for file in files}
 
 
@@ -73,10 +78,13 @@ def _digest(path: Path) -> str:
     try:
         if path.is_symlink():
             return hashlib.sha256(f"link {path.readlink()}".encode("utf-8", "surrogateescape")).hexdigest()
-        with path.open("rb") as read:
-            return hashlib.file_digest(read, "sha256").hexdigest()
-    except OSError:
+        digest = hashlib.sha256(read_start(path, MAX_DIGESTED_BYTES))
+        stat = path.stat()
+    except (OSError, ValueError):
         return ""
+    if stat.st_size > MAX_DIGESTED_BYTES:
+        digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()
 
 
 def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str]) -> ChangedLines:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from actors.capabilities.violation_fix.actions.edit_tools import (
     Edited,
@@ -12,8 +15,10 @@ from actors.capabilities.violation_fix.actions.edit_tools import (
     edited,
 )
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, ErrorCategory, SourceText
+from actors.capabilities.violation_fix.refactoring.conditionals import simplify_conditional
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused
+from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
 from runtime.tools.result import ToolResult
 
 _CATEGORIES: dict[str, ErrorCategory] = {
@@ -33,6 +38,23 @@ class ExtractFunction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     function: str = ""
 
 
+class SimplifyConditional(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Simplifies the conditional that begins on a line; `kind`: how, else the first way that fits."""
+
+    key: str
+    line: LineNumber
+    kind: str | None = None
+    function: str = ""
+
+
+class SplitParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Gathers consecutive parameters of a private function in a named tuple."""
+
+    key: str
+    function: str
+    names: Annotated[list[str], Meta(min_length=2, max_length=50)]
+
+
 def extract_function_tool(place: FixWorkspace, asked: ExtractFunction) -> ToolResult:
     """Extract lines of the violating function to a new function."""
 
@@ -41,6 +63,27 @@ def extract_function_tool(place: FixWorkspace, asked: ExtractFunction) -> ToolRe
             source.text, asked.start_line, asked.end_line, asked.name, line_length=place.line_length
         )
         return outcome_of(done, f"Extracted '{asked.name}' from lines {asked.start_line}-{asked.end_line}")
+
+    return edited(place, asked.key, "", edit)
+
+
+def simplify_conditional_tool(place: FixWorkspace, asked: SimplifyConditional) -> ToolResult:
+    """Simplify a conditional of the file."""
+
+    def edit(source: SourceText) -> Edited | EditRefused:
+        done = simplify_conditional(source.text, asked.line, asked.kind, line_length=place.line_length)
+        told = done.description if isinstance(done, Refactored) else ""
+        return outcome_of(done, f"Simplified the conditional at line {asked.line}: {told}")
+
+    return edited(place, asked.key, "", edit)
+
+
+def split_parameters_tool(place: FixWorkspace, asked: SplitParameters) -> ToolResult:
+    """Gather parameters of a private function whose callers all lie in the file."""
+
+    def edit(source: SourceText) -> Edited | EditRefused:
+        done = split_parameters(source.text, asked.function, asked.names)
+        return outcome_of(done, f"Gathered the parameters {', '.join(asked.names)} of '{asked.function}'")
 
     return edited(place, asked.key, "", edit)
 

@@ -19,7 +19,11 @@ from actors.capabilities.violation_fix.actions.read_tools import (
 )
 from actors.capabilities.violation_fix.actions.refactoring_tools import (
     ExtractFunction,
+    SimplifyConditional,
+    SplitParameters,
     extract_function_tool,
+    simplify_conditional_tool,
+    split_parameters_tool,
 )
 from actors.capabilities.violation_fix.actions.safe_fix import ApplySafeFix, apply_safe_fix_tool
 from actors.capabilities.violation_fix.actions.take_back import TakeBack, take_back_tool
@@ -53,6 +57,8 @@ TOOLS = ToolRegistry(
         Tool("read_file", "Read lines of a file.", ReadFile, read_file_tool),
         Tool("load_context", "Find the definition of a name.", LoadContext, load_context_tool, cost=2),
         _edit("extract_function", "Move statements to a new function.", ExtractFunction, extract_function_tool),
+        _edit("simplify_conditional", "Simplify a conditional.", SimplifyConditional, simplify_conditional_tool),
+        _edit("split_parameters", "Gather parameters of a private function.", SplitParameters, split_parameters_tool),
         _edit("apply_safe_fix", "Apply the linter's safe fix.", ApplySafeFix, apply_safe_fix_tool),
         _edit("replace_lines", "Replace lines of the file.", ReplaceLines, replace_lines_tool),
         _edit("edit_file", "Replace a quotation in the file.", EditFile, edit_file_tool),

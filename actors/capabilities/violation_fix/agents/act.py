@@ -91,7 +91,9 @@ class Acting:
             tested = await self._call("run_tests", {"scope": "affected"})
             why = _broken_by(tested)
         if why is not None:
-            await self._call("take_back", {"edit": key, "key": f"{key}:back"})
+            # What checks and tests said holds for the edit that is taken back, not for the file as it is then.
+            self._outputs = [text.changed(scope=f"step {self._state.step + 1}, reverted") for text in self._outputs]
+            await self._call("take_back", {"edit": key})
             is_test = tested is not None
             return self._ended(
                 ActionResult.FAILURE,

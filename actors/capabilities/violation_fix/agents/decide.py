@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 MAX_WHY_CHARS = 400
 # What is kept of each step beside the choice: who chose, and the context as it was shown.
-_KEPT = ("reasoner", "prompt", "why_rules", "context", "tokens")
+_KEPT = ("reasoner", "prompt", "why_rules", "context", "tokens", "seen")
 
 
 class Seen(NamedTuple):
@@ -137,7 +137,9 @@ async def by_model(context: StageContext, view: StageView, given: StageInput) ->
 def _told(given: StageInput) -> dict[str, Any]:
     """Return the context as it was shown, for the record of the step."""
     shown: FittedText = given.facts["fitted"]
-    return {"context": shown.text, "tokens": shown.tokens}
+    seen: Seen = given.facts["seen"]
+    whole = seen.context.model_dump(mode="json", exclude_defaults=True)
+    return {"context": shown.text, "tokens": shown.tokens, "seen": whole}
 
 
 def _actions_told() -> str:
@@ -179,7 +181,7 @@ def refusal(task: FixTask, state: FixState, response: AgentResponse) -> str | No
     return _malformed(known.parameters, response.parameters)
 
 
-_TYPES: dict[str, type] = {"integer": int, "string": str}
+_TYPES: dict[str, type] = {"integer": int, "string": str, "list": list}
 OPTIONAL = "?"
 
 

@@ -17,6 +17,7 @@ from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.verdicts import Coverage, load_baseline
 from actors.capabilities.violation_fix.verification.verifier import Verifier
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.git.commits import refuse_filtered
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree, restore_tree
@@ -55,6 +56,9 @@ def prepared(request: FixRequest, services: Services, at: datetime) -> tuple[Fix
         base = git.commit_of(f"refs/heads/{request.branch}") or request.base_commit
     tree = open_side_tree(repository, f"{FIX_PREFIX}{request.name}", services.tree_of(request.name), base)
     restore_tree(tree)
+    with GitWriter(Path(tree.folder)) as git:
+        # Said now, and not after the work: such a file cannot be committed here.
+        refuse_filtered(git, [violation.path])
     spec = ViolationSpec(
         violation_id=violation.violation_id,
         check_id=violation.check_id,

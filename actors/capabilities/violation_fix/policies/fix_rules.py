@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from actors.capabilities.violation_fix.policies.refactoring_rules import GiveUp, PlanningOptions, next_refactoring
+from actors.capabilities.violation_fix.policies.refactoring_rules import (
+    GiveUp,
+    PlanningOptions,
+    Proposal,
+    next_refactoring,
+)
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
 from runtime.context.models import AgentResponse
 
@@ -66,7 +71,11 @@ def _implement(seen: Situation) -> AgentResponse:
     if seen.has_safe_fix:
         if any(each["action"] == "apply_safe_fix" for each in seen.tried):
             return _give_up("the linter's own fix was not possible here")
-        return AgentResponse(action="apply_safe_fix", reasoning="the linter has a safe fix of its own")
+        return AgentResponse(
+            action="apply_safe_fix",
+            parameters={"check_id": seen.check_id},
+            reasoning="the linter has a safe fix of its own",
+        )
     goals = GOALS.get(seen.check_id)
     if goals is None or not seen.symbol:
         return _give_up(f"no rule mends {seen.check_id}")
@@ -102,7 +111,7 @@ def _key_of(tried: Mapping[str, Any]) -> str | None:
     parameters = tried.get("parameters", {})
     if "function" not in parameters:
         return None
-    return f"{tried['action']}:{parameters['function']}:{parameters.get('name', '')}"
+    return Proposal(str(tried["action"]), parameters, "").key
 
 
 _BY_PHASE: Mapping[str, Callable[[Situation], AgentResponse]] = {

@@ -13,6 +13,7 @@ from actors.capabilities.violation_fix.refactoring.conditionals import REDUCING,
 from actors.capabilities.violation_fix.refactoring.extraction import write_extraction
 from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, find_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 MAX_STEPS = 6
@@ -94,9 +95,28 @@ def plan_refactorings(
     if not exceeded:
         return GiveUp("within_limits", f"{function_qualified_name} keeps all limits")
     if "arguments" in exceeded:
-        return GiveUp("escalate", f"{function_qualified_name} takes {exceeded['arguments']} arguments too many")
+        return _plan_parameters(source, place, exceeded["arguments"], frozenset(tried), options)
     planner = _Planner(function_qualified_name, limits, frozenset(tried), options)
     return planner.plan(source) or planner.reason(exceeded)
+
+
+def _plan_parameters(
+    source: str, place: FunctionPlace, over: int, tried: frozenset[str], options: PlanningOptions
+) -> Plan | GiveUp:
+    """Gather the last parameters of a function in one, if all its callers can be seen."""
+    arguments = [*place.function.args.posonlyargs, *place.function.args.args]
+    names = [argument.arg for argument in arguments[-over - 1 :]]
+    done = split_parameters(source, place.qualified_name, names, reserved=options.reserved)
+    if isinstance(done, Refused):
+        return GiveUp("escalate", f"{place.qualified_name} takes {over} arguments too many, and {done}")
+    proposal = Proposal(
+        action="split_parameters",
+        parameters={"function": place.qualified_name, "names": ",".join(names), "name": done.new_functions[0]},
+        suggestion=f"gather {', '.join(names)} of {place.qualified_name} in {done.new_functions[0]}",
+    )
+    if proposal.key in tried:
+        return GiveUp("tried", f"the parameters of {place.qualified_name} were gathered before, to no avail")
+    return Plan((proposal,), done.source)
 
 
 def measures_of(place: FunctionPlace) -> Measures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,17 +17,15 @@ from actors.capabilities.violation_fix.refactoring.hazards import (
     Jump,
     crossings_of,
     is_bare,
+    is_constant,
     kept_alive,
-    needs_class,
     refuse_dynamic_function,
-    refuse_frame_bound_code,
     spelling_of,
 )
 from actors.capabilities.violation_fix.refactoring.name_events import Kind
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
     Scope,
-    bound_names,
     declared_names,
     local_names,
     names_read,
@@ -36,6 +34,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
+from actors.capabilities.violation_fix.refactoring.statement_facts import StatementFacts
 
 
 @dataclass(frozen=True)
@@ -54,32 +53,6 @@ class Extraction:
     @property
     def first(self) -> ast.stmt:
         return self.statements[0]
-
-
-@dataclass(frozen=True)
-class StatementFacts:
-    """Holds what is known of one statement whatever block it is looked at in."""
-
-    parts: frozenset[ast.stmt]
-    read: frozenset[str]
-    bound: frozenset[str]
-    needs_class: bool
-    refusal: Refused | None
-
-    @classmethod
-    def of(cls, statement: ast.stmt) -> StatementFacts:
-        refusal = None
-        try:
-            refuse_frame_bound_code([statement])
-        except RefusedRefactoring as refused:
-            refusal = refused.refusal
-        return cls(
-            parts=frozenset(part for part in ast.walk(statement) if isinstance(part, ast.stmt)),
-            read=names_read(statement),
-            bound=bound_names(statement),
-            needs_class=needs_class([statement]),
-            refusal=refusal,
-        )
 
 
 class FunctionAnalysis:
@@ -117,6 +90,10 @@ class FunctionAnalysis:
     @cached_property
     def reachable(self) -> frozenset[Node]:
         return self.flow.reachable_from([self.flow.graph.start])
+
+    @cached_property
+    def has_captures(self) -> bool:
+        return any(event.kind is Kind.CAPTURE for node in self.flow.graph.nodes for event in node.events)
 
     @cached_property
     def written_by_closures(self) -> frozenset[str]:
@@ -171,8 +148,8 @@ class _BlockAnalysis:
         self.crossings = crossings_of(self.statements)
         self.bound_before = self.flow.bound_before(self.inside, self.entry)
 
-    def refuse(self, code: str, message: str, lines: tuple[int, ...] | None = None) -> RefusedRefactoring:
-        return RefusedRefactoring(code, message, self.lines if lines is None else lines)
+    def refuse(self, code: str, message: str, lines: tuple[int, ...] = ()) -> RefusedRefactoring:
+        return RefusedRefactoring(code, message, lines or self.lines)
 
     @cached_property
     def reached(self) -> frozenset[Node]:
@@ -194,12 +171,15 @@ class _BlockAnalysis:
             raise self.refuse("unreachable", "no path leads to the block")
         self._refuse_suspension()
         form, jump = self._form()
-        outputs = self._outputs(form)
+        outputs = self._outputs(form, jump)
+        if form is Form.IF_JUMP and outputs:
+            form = Form.IF_NONE
         self._refuse_lost_bindings()
-        inputs = self._inputs(outputs)
+        inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
         self._refuse_orphans(outputs)
         self._refuse_closures()
-        free = self.function.outer_names.among(self._names_read() - self.function.declared)
+        read = frozenset[str]().union(*(facts.read for facts in self.facts))
+        free = self.function.outer_names.among(read - self.function.declared)
         host = self._host(inputs | free)
         if host is not None:
             inputs, free = inputs - {host.first_parameter}, free - {host.first_parameter}
@@ -244,7 +224,7 @@ class _BlockAnalysis:
                 return Form.THEN_JUMP, jumps[0]
             return Form.RETURN, None
         kinds = {spelling_of(jump) for jump in jumps}
-        if len(kinds) == 1:
+        if len(kinds) == 1 and is_constant(jumps[0]):
             form = Form.IF_JUMP if goes_on else Form.THEN_JUMP
             return form, jumps[0]
         if only_returns and all(is_never_none(node.value, self.function.place.locals) for node in crossings.returns):
@@ -265,30 +245,37 @@ class _BlockAnalysis:
             if after not in self.inside and (after in node.next or after is self.exit)
         ]
 
-    def _outputs(self, form: Form) -> frozenset[str]:
-        exits = self._exits()
-        wanted = 0
-        for node, after in exits:
-            wanted |= (self.bound_before[node] | self.flow.bound_by(node)) & self.flow.live_at[after]
-        if not wanted:
+    def _outputs(self, form: Form, jump: Jump | None) -> frozenset[str]:
+        exits = [(node, after) for node, after in self._exits() if form is not Form.IF_JUMP or not _leaves(node, jump)]
+        wanted = self._wanted_at(exits)
+        wanted_anywhere = self._wanted_at(self._exits())
+        if not wanted_anywhere:
             return frozenset()
-        names = self.flow.spelled(wanted)
-        if form not in (Form.PLAIN, Form.THEN_JUMP):
+        names = self.flow.spelled(wanted_anywhere)
+        # A tuple of two or more is never None, so that None can stand for the jump.
+        tells_jump = form is Form.IF_JUMP and len(names) > 1 and not self._wanted_at(set(self._exits()) - set(exits))
+        if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
         for node, after in exits:
             missing = wanted & ~self.flow.surely_bound_on(node, after)
             if missing:
-                raise self.refuse(
-                    "maybe_unbound", f"{_list(self.flow.spelled(missing))} may be unbound after the block"
-                )
+                unbound = _list(self.flow.spelled(missing))
+                raise self.refuse("maybe_unbound", f"{unbound} may be unbound after the block")
         for part in (part for statement in self.statements for part in own_nodes(statement)):
             if isinstance(part, Scope) and part.name in names:
                 message = f"the block defines {part.name}, which is used after it"
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
 
-    def _inputs(self, outputs: frozenset[str]) -> frozenset[str]:
-        wanted = {after: self.flow.bits(outputs) for _, after in self._exits()}
+    def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
+        """Return the names that the block may bind and that may be read after some of its exits."""
+        wanted = 0
+        for node, after in exits:
+            wanted |= (self.bound_before[node] | self.flow.bound_by(node)) & self.flow.live_at[after]
+        return wanted
+
+    def _inputs(self, outputs: frozenset[str], jump: Jump | None) -> frozenset[str]:
+        wanted = {after: self.flow.bits(outputs) for node, after in self._exits() if not _leaves(node, jump)}
         live = self.flow.live_inside(self.inside, wanted, swallowing=False)[self.entry]
         # What is read only if a context manager eats an exception may be unbound, if it always is.
         rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
@@ -345,10 +332,7 @@ class _BlockAnalysis:
         shared = relevant & self.function.written_by_closures
         if shared:
             raise self.refuse("closure", f"a nested function assigns {_list(shared)}")
-        captured = {
-            event.name: node for node in self.flow.graph.nodes for event in node.events if event.kind is Kind.CAPTURE
-        }
-        if not captured:
+        if not self.function.has_captures:
             return
         later = self.flow.reachable_from([after for _, after in self._exits()])
         bound_later = 0
@@ -367,9 +351,6 @@ class _BlockAnalysis:
 
     def _reaches_block(self, node: Node) -> bool:
         return self.entry in self.flow.reachable_from([node])
-
-    def _names_read(self) -> frozenset[str]:
-        return frozenset[str]().union(*(facts.read for facts in self.facts))
 
     def _host(self, inputs: frozenset[str]) -> Host | None:
         host = self.function.host
@@ -408,6 +389,10 @@ class _BlockAnalysis:
     def _ordered(self, names: frozenset[str]) -> tuple[str, ...]:
         order = self.function.order_of_names
         return tuple(sorted(names, key=lambda name: (order.get(name, len(order)), name)))
+
+
+def _leaves(node: Node, jump: Jump | None) -> bool:
+    return isinstance(node.statement, ast.Return | ast.Break | ast.Continue) and type(node.statement) is type(jump)
 
 
 def _list(names: frozenset[str] | set[str]) -> str:

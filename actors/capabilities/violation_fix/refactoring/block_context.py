@@ -217,6 +217,11 @@ class BlockContext:
     def _tests_for_none(self, name: str) -> bool:
         return any(_is_none_test(node, name) for node in self.nodes)
 
+    @cached_property
+    def sets_attributes(self) -> bool:
+        stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+        return any(isinstance(node.value, ast.Name) for node in stored)
+
     def verb_for(self, output: str) -> tuple[str, float]:
         """Return the verb for how the block comes by an output, and how much it says."""
         bindings = [node for node in self.nodes if _binds(node, output)]

@@ -19,6 +19,7 @@ class Form(Enum):
     THEN_JUMP = "jump after the call"
     IF_JUMP = "jump if the call returns true"
     IF_RESULT = "return what the call returns unless it is None"
+    IF_NONE = "jump if the call returns None, or else unpack its outputs"
 
 
 def is_boolean(value: ast.expr) -> bool:

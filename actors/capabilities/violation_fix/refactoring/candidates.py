@@ -32,11 +32,13 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.naming import SuggestedName, suggest_names
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
-from actors.capabilities.violation_fix.refactoring.source_text import SourceText
+from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 MAX_OUTPUTS = 3
 MIN_LINES = 3
 MIN_QUALITY = 0.4
+# Forms whose call is followed by a branch of its own.
+_ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 _MAX_RUN = 14
 # How many simple statements may prepare the first compound statement of a block.
 _MAX_LEADING = 4
@@ -113,8 +115,12 @@ class CandidateSearch:
         if isinstance(extraction, Refused):
             self.refusals.append(extraction)
             return None
-        removed = complexity_of(statements) - (extraction.form in (Form.IF_JUMP, Form.IF_RESULT))
-        if removed < 1 or block.last_line - block.first_line + 1 < MIN_LINES or not _is_sensible(extraction, limits):
+        removed = complexity_of(statements) - (extraction.form in _ASKING)
+        if (
+            removed < 1
+            or last_line(statements[-1]) - first_line(statements[0]) + 1 < MIN_LINES
+            or not _is_sensible(extraction, limits)
+        ):
             return None
         context = BlockContext(self.source, analysis.place, statements, parents, extraction.parameters)
         name = self._free_name(suggest_names(context, extraction))
@@ -191,7 +197,14 @@ def _is_sensible(extraction: Extraction, limits: Limits) -> bool:
     return len(extraction.outputs) <= MAX_OUTPUTS and not only_raises
 
 
-_FORM_COST = {Form.PLAIN: 0.0, Form.RETURN: 0.1, Form.THEN_JUMP: 0.7, Form.IF_JUMP: 0.9, Form.IF_RESULT: 0.9}
+_FORM_COST = {
+    Form.PLAIN: 0.0,
+    Form.RETURN: 0.1,
+    Form.THEN_JUMP: 0.7,
+    Form.IF_JUMP: 0.9,
+    Form.IF_RESULT: 0.9,
+    Form.IF_NONE: 1.2,
+}
 
 
 def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, needed: int) -> float:
@@ -203,6 +216,8 @@ def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, nee
     score -= 0.6 if candidate.complexity_removed * 6 < needed else 0.0
     score += 2.0 if candidate.complexity_removed >= needed else 0.0
     score += _unity(statements, context) + _fit_with_return(candidate, context)
+    # Attributes belong into the constructor itself.
+    score -= 1.2 if context.function_name == "__init__" and context.sets_attributes else 0.0
     overlapping = set(candidate.inputs) & set(candidate.outputs)
     score -= 0.4 * len(overlapping)
     lines = candidate.end_line - candidate.start_line + 1

@@ -189,3 +189,8 @@ def spelling_of(jump: Jump) -> str:
             return f"return {jump.value.value!r}"
         return f"return at {jump.lineno}:{jump.col_offset}"
     return type(jump).__name__
+
+
+def is_constant(jump: Jump) -> bool:
+    """Check that a jump means the same outside the block: a returned value is not worked out there."""
+    return not isinstance(jump, ast.Return) or jump.value is None or isinstance(jump.value, ast.Constant)

@@ -87,6 +87,10 @@ class HelperWriter:
             lines.append(f"{indent}{unit}{self._jump_text(jump)}")
         elif form is Form.THEN_JUMP:
             lines.append(f"{indent}{self._jump_text(jump)}")
+        elif form is Form.IF_NONE:
+            result = self._result_name
+            lines += [f"{indent}if {result} is None:", f"{indent}{unit}{self._jump_text(jump)}"]
+            lines.append(f"{indent}{', '.join(self.extraction.outputs)} = {result}")
         elif form is Form.IF_RESULT:
             result = self._result_name
             lines += [f"{indent}if {result} is not None:", f"{indent}{unit}return {result}"]
@@ -118,7 +122,7 @@ class HelperWriter:
                 return f"return {opening}{waits}", closing
             case Form.IF_JUMP:
                 return f"if {opening}{waits}", f"{closing}:"
-            case Form.IF_RESULT:
+            case Form.IF_RESULT | Form.IF_NONE:
                 return f"{self._result_name} = {waits}", ""
         targets = ", ".join(self.extraction.outputs)
         return f"{targets} = {waits}" if targets else waits, ""
@@ -166,6 +170,8 @@ class HelperWriter:
         for jump in (*crossings.returns, *crossings.breaks, *crossings.continues):
             if form in (Form.RETURN, Form.IF_RESULT):
                 text = None if isinstance(jump, ast.Return) else "return"
+            elif form is Form.IF_NONE and isinstance(jump, jump_type):
+                text = "return None"
             elif form is Form.IF_JUMP:
                 text = "return True" if isinstance(jump, jump_type) else "return False"
             else:

@@ -107,6 +107,8 @@ def _from_outputs(context: BlockContext, extraction: Extraction) -> Iterator[Sug
     middling = any(is_middling_noun(name) for name in good)
     noun = "_and_".join(name.strip("_") for name in good)
     verb, quality = context.verb_for(good[0])
+    # The name would hide what else the block changes.
+    quality -= 0.14 if context.sets_attributes else 0.0
     if middling and context.function_noun and len(good) == 1:
         yield SuggestedName(_joined(verb, context.function_noun, noun), quality - 0.15, f"the output {noun}")
     yield SuggestedName(

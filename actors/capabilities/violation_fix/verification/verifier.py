@@ -4,7 +4,7 @@ Everything here is data in and data out, and blocks: call it in a worker process
 that can be called off. Tests and linter run as processes that are killed with their children.
 
     setup = test_setup(repository, python=None, command=None)      # once; `setup.told` is for the person
-    place = Workspace(tree.folder, setup, options)                 # a clean work tree at the base commit
+    place = Workspace(tree, setup, options)                        # a clean work tree at the base commit
     verifier = Verifier(place)
     baseline = verifier.baseline(["src/pkg/a.py"])                 # once for all fixes of these files; `place` is clean
     save_baseline(baseline, path); baseline = load_baseline(path)  # plain JSON, so that a run can be resumed
@@ -24,8 +24,9 @@ the head before the pick as `base_commit` of the work tree; `drop_commit` takes 
 
 A `Verification` is good if the violation is gone, no check complains anew, no other file changed, the public signatures
 and the comments that excuse violations are as they were, and no test that passed fails, hangs or is missing. A test
-that fails is run again alone; one that then passes is flaky and no regression. What tests leave behind in the work tree
-is taken back after each run, the edited file kept. `Verification.told` has the words that facts are drawn from.
+that fails is run again alone; one that then passes is flaky and no regression. What a build left in the operator's
+folder and git ignores (`_version.py`, extensions) is copied first. What tests leave behind in the work tree is taken
+back after each run, the edited file kept. `Verification.told` has the words that facts are drawn from.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.source_files import MAX_FILE_BYTES
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.affected_tests import affected_tests, import_roots
+from actors.capabilities.violation_fix.verification.carried_files import carry_ignored
 from actors.capabilities.violation_fix.verification.comparison import compared, is_fixed
 from actors.capabilities.violation_fix.verification.python_source import (
     FunctionPlace,
@@ -73,6 +75,7 @@ class Verifier:
     def __init__(self, place: Workspace) -> None:
         self.place = place
         self._tree = Path(place.tree.folder)
+        self._is_prepared = False
 
     def baseline(self, files: Sequence[str]) -> Baseline:
         """Take the baseline in a clean work tree: violations of `files`, and all tests, failing ones several times."""
@@ -202,6 +205,9 @@ class Verifier:
         return Verification(checks, _joined(first, self._tested(violation.path, rest)) if rest else first)
 
     def _runner(self, files: Sequence[str]) -> TestRunner:
+        if not self._is_prepared:
+            carry_ignored(self._tree)
+            self._is_prepared = True
         return TestRunner(self._tree, self.place.setup, self.place.limits, import_roots(self._tree, files))
 
     def _likely(self, baseline: Baseline, path: str, callers: Sequence[str]) -> list[Sequence[str]]:

@@ -1,0 +1,153 @@
+"""`jeeves fix` mends what it can on a branch of its own, proves it, and leaves the user's folder alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.program import Program
+from tests.runtime.codebase.test_git_writing import WHO, git
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+
+# Complexity 9; the loop over the entries is what a person would move.
+CODE = '''\
+def report(entries, title, wide):
+    """Return the lines of a report."""
+    lines = []
+    if title:
+        lines.append(title)
+    if wide and title:
+        lines.append("=" * len(title))
+    total = 0
+    # Sum up the amounts of all valid entries.
+    for entry in entries:
+        if entry is None:
+            continue
+        if entry < 0 and not wide:
+            total -= entry
+        elif entry > 100 or entry == 50:
+            total += 100
+        else:
+            total += entry
+    if total > 1000:
+        lines.append("much")
+    elif total > 100:
+        lines.append("some")
+    lines.append(str(total))
+    return lines
+
+
+def unwatched(a, b, c, d):
+    if a:
+        return 1
+    if b:
+        return 2
+    if c:
+        return 3
+    if d:
+        return 4
+    if a and b:
+        return 5
+    if c and d:
+        return 6
+    if a or c:
+        return 7
+    if b or d:
+        return 8
+    return 9
+'''
+TESTS = """\
+import pytest
+
+from pkg.report import report
+
+
+@pytest.mark.parametrize(
+    ("entries", "title", "wide", "lines"),
+    [
+        ([1, None, -2], "t", False, ["t", "3"]),
+        ([1, None, -2], "t", True, ["t", "=", "-1"]),
+        ([500, 50], "", False, ["some", "200"]),
+        ([500] * 11, "", False, ["much", "1100"]),
+    ],
+)
+def test_report(entries, title, wide, lines):
+    assert report(entries, title, wide) == lines
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = (tmp_path / "project").resolve()
+    files = {"pkg/__init__.py": "", "pkg/report.py": CODE, "tests/test_report.py": TESTS, "conftest.py": ""}
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", WHO.name)
+    git(root, "config", "user.email", WHO.email)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def fixed(jeeves: Program, project: Path, *options: str) -> dict[str, Any]:
+    chosen = ("--select", "C901", "--max-complexity", "7")
+    done = jeeves.run("fix", "--repo", str(project), *chosen, "--json", *options, timeout_s=240)
+    assert done.status in {0, 1}, done.err
+    report: dict[str, Any] = json.loads(done.out)
+    return report
+
+
+def by_symbol(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["symbol"]: row for row in report["violations"]}
+
+
+def test_a_watched_function_is_mended_and_an_unwatched_one_is_told(jeeves: Program, project: Path) -> None:
+    (project / "pkg/report.py").write_text(CODE + "\n\n# not committed\n")
+    head = git(project, "rev-parse", "HEAD")
+    report = fixed(jeeves, project)
+    rows = by_symbol(report)
+    assert rows["report"]["ending"] == "fixed", rows
+    assert rows["report"]["is_tested"]
+    assert rows["unwatched"]["ending"] == "skipped"
+    assert "--untested" in rows["unwatched"]["reason"]
+    assert (project / "pkg/report.py").read_text() == CODE + "\n\n# not committed\n"
+    assert (git(project, "rev-parse", "HEAD"), git(project, "branch", "--show-current")) == (head, "main")
+    branch = report["branch"]
+    assert git(project, "branch", "--format=%(refname:short)").split() == [branch, "main"]
+    assert git(project, "diff", "--name-only", "main", branch).split() == ["pkg/report.py"]
+    assert git(project, "worktree", "list").count("\n") <= 1
+    moved = git(project, "show", f"{branch}:pkg/report.py")
+    assert moved.startswith(("def report(", "def _")) and "noqa" not in moved
+    assert "Mend C901 of report" in git(project, "log", "-1", "--format=%s", branch)
+
+
+def test_a_dry_run_shows_the_diff_and_leaves_no_branch(jeeves: Program, project: Path) -> None:
+    report = fixed(jeeves, project, "--dry-run")
+    row = by_symbol(report)["report"]
+    assert row["ending"] == "fixed" and not row["commit"]
+    assert "+++ b/pkg/report.py" in row["diff"]
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
+    shown = jeeves.run("fix", "show", report["fix_id"], "--json")
+    assert by_symbol(json.loads(shown.out)) == by_symbol(report)
+
+
+def test_a_fix_that_is_resumed_does_nothing_twice(jeeves: Program, project: Path) -> None:
+    report = fixed(jeeves, project, "--limit", "1")
+    again = jeeves.run("fix", "resume", report["fix_id"], "--json", timeout_s=240)
+    assert json.loads(again.out)["violations"] == report["violations"]
+    assert jeeves.run("fix", "show", "no-such-fix").status == 2
+    assert "no fix has the id" in jeeves.run("fix", "show", "../x").err
+
+
+def test_nothing_to_fix_is_told_without_running_a_test(jeeves: Program, project: Path) -> None:
+    done = jeeves.run("fix", "--repo", str(project), "--select", "C901", "--max-complexity", "40")
+    assert (done.status, "nothing to fix" in done.out) == (0, True), done.err
+    missing = jeeves.run("fix", "--repo", str(project), "--violation", "C901-000000000000")
+    assert missing.status == 2
+    assert "no violation has the id C901-000000000000" in missing.err
