@@ -16,6 +16,8 @@ import threading
 from pathlib import Path
 
 FINISH_S = 2.0
+# Processes that start others while they are killed may take several.
+MAX_ROUNDS = 50
 _PROC = Path("/proc")
 # Held by the thread that ends the process, which may still kill, while the others stop somewhere.
 _killing = threading.RLock()
@@ -73,6 +75,32 @@ def kill_descendants() -> None:
                 os.waitpid(child, 0)
 
 
+def kill_marked(mark: str) -> None:
+    """Kill every process whose environment held the entry `mark`, `NAME=VALUE`, when it began. Linux only.
+
+    So are those found that left their group and session and lost their parent. The mark has to be nobody else's.
+    """
+    wanted = os.fsencode(mark)
+    for _ in range(MAX_ROUNDS):
+        found = [pid for pid in _processes() if pid != os.getpid() and wanted in _environment(pid)]
+        if not found:
+            return
+        for pid in found:
+            _send(pid, signal.SIGKILL)
+
+
+def _environment(pid: int) -> list[bytes]:
+    # Of a process that has ended, and is not waited for yet, it is empty.
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []  # it has ended, or is another user's
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir(_PROC) if name.isdigit()] if _PROC.is_dir() else []  # noqa: PTH208
+
+
 def adopt_orphans() -> None:
     """Let orphaned descendants of this process become its children, so that `kill_tree` finds them. Linux only."""
     if sys.platform == "linux":
@@ -92,14 +120,12 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def _children(parents: set[int]) -> set[int]:
-    if not _PROC.is_dir():
-        return set()
-    return {int(name) for name in os.listdir(_PROC) if name.isdigit() and _parent(name) in parents}  # noqa: PTH208
+    return {pid for pid in _processes() if _parent(pid) in parents}
 
 
-def _parent(pid: str) -> int | None:
+def _parent(pid: int) -> int | None:
     try:
-        stat = (_PROC / pid / "stat").read_bytes()
+        stat = (_PROC / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     # The name of the program, in parentheses, may itself hold blanks and parentheses.

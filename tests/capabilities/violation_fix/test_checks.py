@@ -166,6 +166,14 @@ def test_a_file_named_like_an_option_or_a_list_of_arguments_is_a_file(tmp_path: 
     assert found(tmp_path, "F") == [("--help.py", "F401"), ("-x.py", "F401"), ("@list.py", "F401")]
 
 
+def test_a_folder_whose_name_begins_with_a_dot_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / ".tools").mkdir()
+    (tmp_path / ".tools/run.py").write_text("import os\n")
+    for path in (".tools", ".tools/run.py"):
+        listed = list_violations(tmp_path, [path], CheckOptions(select=("F",)))
+        assert [each.path for each in listed.violations] == [".tools/run.py"]
+
+
 def test_named_paths_alone_are_checked_and_those_outside_are_refused(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "sub").mkdir(parents=True)

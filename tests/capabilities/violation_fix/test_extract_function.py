@@ -279,6 +279,31 @@ def test_what_would_change_the_code_is_refused(code: str) -> None:
     assert refusal(source, first, last).code == code
 
 
+@pytest.mark.parametrize("last_line", ["return builtins.locals()", "return show(locals)", "return list(map(eval, a))"])
+def test_builtins_that_see_local_names_are_known_by_any_way_to_call_them(last_line: str) -> None:
+    source = f"def f(a):\n    if a:\n        b = 2\n        print(b)\n    {last_line}\n"
+    assert refusal(source, 2, 4).code == "dynamic_names"
+
+
+def test_an_object_that_is_only_referred_to_weakly_is_not_let_go() -> None:
+    source = (
+        "def f(a):\n    owner = Owner(a)\n    seen = weakref.ref(owner)\n    if a:\n        a.run()\n    return seen\n"
+    )
+    assert refusal(source, 2, 3).code == "keeps_alive"
+
+
+def test_looking_an_attribute_up_calls_no_new_method() -> None:
+    source = text("""
+        class Box:
+            def __getattribute__(self, name):
+                found = object.__getattribute__(self, name)
+                if found is None:
+                    found = name
+                return found
+    """)
+    assert refusal(source, 3, 5).code == "needs_class"
+
+
 @pytest.mark.parametrize("name", ["print", "a", "rows", "f"])
 def test_a_name_that_is_taken_is_refused(name: str) -> None:
     source = "def f(a):\n    if a:\n        a.rows()\n    return a\n"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,6 +68,33 @@ def test_a_hanging_test_is_killed_with_the_processes_that_it_started(tmp_path: P
     later = run(tmp_path, "command", command=("sleep", "4"), limits=TestLimits(stall_s=60))
     assert ends(later) == {WHOLE: "passed"}
     assert not mark.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are found through /proc")
+def test_a_server_that_a_passing_test_leaves_running_ends_with_the_run(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    (tmp_path / "test_a.py").write_text(
+        "import subprocess\n\n"
+        "def test_starts():\n"
+        "    left = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        f"    open({str(pid_file)!r}, 'w').write(str(left.pid))\n"
+    )
+    assert ends(run(tmp_path)) == {"test_starts": "passed"}
+    assert has_ended(int(pid_file.read_text()))
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        if select.select([process], [], [], 5.0)[0]:
+            return True
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        return False
+    finally:
+        os.close(process)
 
 
 def test_a_run_beyond_its_time_ends_and_blames_no_test(tmp_path: Path) -> None:

@@ -113,7 +113,8 @@ def _inside(root: Path, path: str) -> str:
             if place.exists() or place.is_symlink():
                 found = place.parent.resolve() / place.name if place.name not in ("", "..") else place.resolve()
                 if found.is_relative_to(root):
-                    return found.relative_to(root).as_posix().removeprefix(".")
+                    below = found.relative_to(root).as_posix()
+                    return "" if below == "." else below
         except (OSError, RuntimeError) as error:
             raise InputError(f"{path} cannot be looked at: {error}", path=path) from error
     raise InputError(f"no file or folder {path} is in {root}; name one below it", path=path)

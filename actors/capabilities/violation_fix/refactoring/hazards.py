@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
 from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, own_nodes
@@ -15,6 +16,7 @@ _DYNAMIC = frozenset({"locals", "eval", "exec"})
 _DYNAMIC_WITHOUT_ARGUMENTS = frozenset({"vars", "dir"})
 _FRAMES = frozenset({"_getframe", "currentframe", "_getframemodulename", "extract_stack", "print_stack"})
 _COMPILED = ("jit", "vectorize", "cuda", "kernel", "compile", "tf_function", "script", "guvectorize", "overload_method")
+_WEAK = frozenset({"ref", "proxy", "WeakMethod"})
 _TEMPORARY = frozenset(
     {"TemporaryDirectory", "NamedTemporaryFile", "TemporaryFile", "SpooledTemporaryFile", "finalize"}
 )
@@ -70,11 +72,16 @@ def refuse_dynamic_function(function: Function) -> None:
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             name = node.func.id
-            if name in _DYNAMIC or (name in _DYNAMIC_WITHOUT_ARGUMENTS and not node.args):
+            if name in _DYNAMIC_WITHOUT_ARGUMENTS and not node.args:
                 raise RefusedRefactoring(
                     "dynamic_names", f"{name}() sees local names of {function.name}", (node.lineno,)
                 )
-        elif isinstance(node, ast.Name) and node.id in ("__tracebackhide__", "__traceback_hide__"):
+        # Called under another name, or handed on, it sees them as well.
+        if _is_builtin(node, _DYNAMIC):
+            raise RefusedRefactoring(
+                "dynamic_names", f"{_name(node)}() sees local names of {function.name}", (node.lineno,)
+            )
+        if isinstance(node, ast.Name) and node.id in ("__tracebackhide__", "__traceback_hide__"):
             raise RefusedRefactoring(
                 "dynamic_names", f"{node.id} belongs to the frame of {function.name}", (node.lineno,)
             )
@@ -85,6 +92,12 @@ def refuse_dynamic_function(function: Function) -> None:
     if getattr(function, "type_params", None):
         message = f"{function.name} has type parameters, which a new function would not see"
         raise RefusedRefactoring("type_parameters", message, (function.lineno,))
+
+
+def _is_builtin(node: ast.AST, names: frozenset[str]) -> TypeGuard[ast.expr]:
+    if isinstance(node, ast.Attribute):
+        return node.attr in names and isinstance(node.value, ast.Name) and node.value.id in ("builtins", "__builtins__")
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def refuse_frame_bound_code(statements: Sequence[ast.stmt]) -> None:
@@ -149,6 +162,10 @@ def needs_class(statements: Sequence[ast.stmt]) -> bool:
 def kept_alive(statements: Sequence[ast.stmt], names: frozenset[str], read: frozenset[str]) -> str | None:
     """Return a name whose only purpose may be to keep an object alive until the function ends."""
     for node in (part for statement in statements for part in own_nodes(statement)):
+        if isinstance(node, ast.Call) and _name(node.func) in _WEAK and node.args:
+            referent = _name(node.args[0])
+            if referent in names:
+                return referent
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Call):
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

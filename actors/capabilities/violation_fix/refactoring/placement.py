@@ -51,7 +51,9 @@ def _host(class_: ast.ClassDef, method: Function, function: Function) -> Host | 
     decorators = decorator_names(method)
     arguments = [*method.args.posonlyargs, *method.args.args]
     bases = {_last_name(base.value if isinstance(base, ast.Subscript) else base) for base in class_.bases}
-    if not arguments or "staticmethod" in decorators or bases & _STRICT_BASES:
+    # To call a method would call `__getattribute__` again, without end.
+    is_lookup = method.name == "__getattribute__"
+    if not arguments or is_lookup or "staticmethod" in decorators or bases & _STRICT_BASES:
         return None
     first = arguments[0].arg
     takes_class = "classmethod" in decorators or method.name in _TAKES_CLASS

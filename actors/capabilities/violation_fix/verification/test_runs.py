@@ -19,6 +19,7 @@ import msgspec
 
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from runtime.primitives.text_files import read_bytes_file
+from runtime.processes.process_tree import kill_marked
 from runtime.processes.programs import run_program
 
 Outcome = Literal["passed", "failed", "skipped", "hung", "crashed"]
@@ -191,14 +192,18 @@ class _Job:
                     return True
             return False
 
-        data, status, late = run_program(
-            [*_BOTH_STREAMS, *self._command(only)],
-            cwd=self._tree,
-            timeout_s=left_s,
-            max_output_bytes=MAX_OUTPUT_BYTES,
-            environment=self._environment(only),
-            is_stuck=is_stalled,
-        )
+        try:
+            data, status, late = run_program(
+                [*_BOTH_STREAMS, *self._command(only)],
+                cwd=self._tree,
+                timeout_s=left_s,
+                max_output_bytes=MAX_OUTPUT_BYTES,
+                environment=self._environment(only),
+                is_stuck=is_stalled,
+            )
+        finally:
+            # Servers that tests leave running in sessions of their own.
+            kill_marked(f"JEEVES_TEST_REPORT={self._report}")
         self.output = data.decode("utf-8", "replace")
         is_done = self._read()
         if self._setup.runner == "command" and not self.ends and not stalled and not late:
