@@ -92,6 +92,8 @@ def fix(
         plan, record = planned(settings, root, choices, fix_id)
     for line in plan.told:
         warn_line(line)
+    if plan.requests:
+        warn_line(f"fix {fix_id}; after an interruption it goes on with: jeeves fix resume {fix_id}")
     raise typer.Exit(_run(settings, plan, record, report, as_json))
 
 

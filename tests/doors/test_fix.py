@@ -103,6 +103,8 @@ def fixed(jeeves: Program, project: Path, *options: str) -> dict[str, Any]:
     done = jeeves.run("fix", "--repo", str(project), *chosen, "--json", *options, timeout_s=240)
     assert done.status in {0, 1}, done.err
     report: dict[str, Any] = json.loads(done.out)
+    # Told at the start: who interrupts it would not know the id otherwise.
+    assert f"jeeves fix resume {report['fix_id']}" in done.err
     return report
 
 

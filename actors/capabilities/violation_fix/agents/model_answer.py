@@ -1,4 +1,4 @@
-"""Defines the form of a model's answer, in which every part is bounded, and reads it as an AgentResponse.
+"""Defines the bounded form of a model's answer, and reads it as an AgentResponse.
 
 The parameters of all actions are listed, and those that an action does not take are null: schemas that depend on the
 chosen action are refused by some endpoints.
