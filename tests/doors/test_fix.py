@@ -187,6 +187,8 @@ def test_files_that_cannot_be_read_or_are_generated_are_named(jeeves: Program, p
         (["--test-command", "'"], "cannot be split into words"),
         (["--test-command", ""], "--test-command is empty"),
         (["--path", "nowhere.py"], "no file or folder nowhere.py"),
+        (["--confirm"], "ask at a terminal, and there is none"),
+        (["--review"], "ask at a terminal, and there is none"),
     ],
 )
 def test_a_fix_that_cannot_begin_leaves_nothing_behind(
