@@ -12,7 +12,9 @@ from runtime.context.actions import ActionRecord
 from runtime.context.fact_extraction import is_specific
 from runtime.context.understanding import Fact, FactCategory
 from runtime.loops.error_categories import error_category, error_digest
+from runtime.loops.read_parts import ReadParts
 from runtime.loops.records import ActionGroup, StepRecord
+from runtime.loops.run_noise import without_run_noise
 from runtime.loops.suggestions import Advice
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -88,12 +90,12 @@ class LoopRecorder:
     def __init__(self, groups: Mapping[str, ActionGroup] = GROUP_OF) -> None:
         self._groups = groups
         self._known: set[tuple[FactCategory, str]] = set()
-        self._files: set[str] = set()
+        self._read = ReadParts()
 
     def know(self, facts: Iterable[Fact] = (), files_read: Iterable[str] = ()) -> None:
         """Take facts and files as known, such as those from before the first step."""
-        self._known.update((fact.category, fact.statement) for fact in facts)
-        self._files.update(files_read)
+        self._known.update((fact.category, _comparable(fact)) for fact in facts)
+        self._read.add(files_read)
 
     def record(
         self,
@@ -109,12 +111,12 @@ class LoopRecorder:
         """Return the record of the next action.
 
         `state` is the digest after it (see `state_digest`); `facts` are those that it produced, of which those
-        that say no more than the result do not count; `files_read` are paths,
-        or `path:first-last` for parts. `category` overrides the category of the error's text.
+        that say no more than the result do not count; `files_read` are paths, or `path:first-last` for parts, which
+        are new only if enough of their lines are. `category` overrides the category of the error's text.
         """
         facts = [fact for fact in facts if is_specific(fact)]
-        new = {fact.category for fact in facts if (fact.category, fact.statement) not in self._known}
-        has_new_files = any(file not in self._files for file in files_read)
+        new = {fact.category for fact in facts if (fact.category, _comparable(fact)) not in self._known}
+        has_new_files = self._read.is_any_new(files_read)
         self.know(facts, files_read)
         return StepRecord(
             step=action.step,
@@ -132,10 +134,17 @@ class LoopRecorder:
             has_new_checks=FactCategory.VERIFICATION in new,
             has_new_errors=FactCategory.ERROR in new,
             has_new_files=has_new_files,
+            files_read=tuple(files_read),
             checks=_statements(facts, FactCategory.VERIFICATION),
             errors=_statements(facts, FactCategory.ERROR),
         )
 
 
 def _statements(facts: Sequence[Fact], category: FactCategory) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(digest(fact.statement) for fact in facts if fact.category is category))
+    return tuple(dict.fromkeys(digest(_comparable(fact)) for fact in facts if fact.category is category))
+
+
+def _comparable(fact: Fact) -> str:
+    """Return the statement of a fact; of a result without what differs between runs, such as durations."""
+    is_result = fact.category in {FactCategory.VERIFICATION, FactCategory.ERROR}
+    return without_run_noise(fact.statement) if is_result else fact.statement

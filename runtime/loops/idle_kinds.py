@@ -42,9 +42,10 @@ def _is_same(step: JudgedStep, last: StepRecord) -> bool:
 
 
 class Oscillation:
-    """Finds states that the agent returns to. Each return counts until something is learnt, or two new states follow.
+    """Finds states that the agent returns to.
 
-    The state before the first step was not brought about by the agent, nor is one that the system restores.
+    Each return counts until a check has a new result, or two new states follow. The state before the first step was not
+    brought about by the agent, nor is one that the system restores.
     """
 
     def __init__(self, threshold: int) -> None:
@@ -56,8 +57,7 @@ class Oscillation:
     def see(self, step: JudgedStep) -> Found | None:
         """Take in the next step."""
         record = step.record
-        is_learnt = record.has_new_checks or (not step.is_changed and step.is_learning)
-        if is_learnt:
+        if record.has_new_checks:
             self._returns = 0
         if not step.is_changed or record.group in LOOKING:
             return None
@@ -67,7 +67,7 @@ class Oscillation:
         self._new_states = 0 if is_return else self._new_states + 1
         if self._new_states >= 2:
             self._returns = 0
-        if not is_return or is_learnt:
+        if not is_return or record.has_new_checks:
             return None
         self._returns += 1
         if self._returns < self._threshold:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from runtime.loops.read_parts import ReadParts
 from runtime.loops.records import EDITING, LOOKING, SETTLING, StepRecord
+
+# With nothing failed since an edit, two looks at something known have a reason: at the code and at its tests.
+MAX_LOOKS_AFTER_SUCCESS = 2
 
 
 class JudgedStep(NamedTuple):
@@ -18,7 +22,7 @@ class JudgedStep(NamedTuple):
     changed, or something other than an error is known that was not; results of checks that alternate are known.
     `is_try`: an edit that was not tried in this state before, carried out or not. `is_settling`: a step that teaches
     nothing and yet had a reason: a check or a word that the task is done, once for each attempt, or another look at
-    something known, once for each try.
+    something known: once for each try that failed, or whose checks did, and twice in all after any other.
     """
 
     record: StepRecord
@@ -47,8 +51,9 @@ class Progress:
         self._state = initial_state
         self._seen = set() if initial_state is None else {initial_state}
         self._tried: set[tuple[str, str, str]] = set()
-        self._reads: set[tuple[str, str]] = set()
-        self._reads_since_try: set[tuple[str, str]] | None = None
+        self._read = ReadParts()
+        self._read_since_try: ReadParts | None = None
+        self._looks_since_try, self._has_failure_since_try = 0, False
         self._checks_since_attempt: set[tuple[str, str]] = set()
 
     def judge(self, record: StepRecord) -> JudgedStep:
@@ -60,13 +65,16 @@ class Progress:
         is_try = self._is_try(record, before)
         is_attempt = record.group not in LOOKING and (is_changed or (is_try and _is_taken_back(record, before)))
         is_other = is_changed and (record.group not in LOOKING or record.state not in self._seen)
+        is_undone = record.is_by_system and record.state != before and record.state in self._seen
         self._seen.add(record.state)
         is_learning = is_other or record.has_news
         is_settling = not is_learning and self._is_settling(record)
         if not record.is_by_system:
             self._remember(record)
         if is_try or is_attempt:
-            self._reads_since_try = set()
+            self._read_since_try = ReadParts()
+            self._looks_since_try, self._has_failure_since_try = 0, False
+        self._has_failure_since_try |= record.outcome != "success" or record.is_state_restored or is_undone
         if is_attempt:
             self._checks_since_attempt.clear()
         return JudgedStep(record, is_changed, is_attempt, is_try, is_learning, is_settling)
@@ -85,17 +93,25 @@ class Progress:
         if record.group != "read":
             is_first = step not in self._checks_since_attempt
             return is_first and record.group in SETTLING and not record.is_broken_check
-        is_known = not record.is_failing and step in self._reads
-        return is_known and self._reads_since_try is not None and step not in self._reads_since_try
+        if record.is_failing or self._read_since_try is None or self._read.is_any_new(_places(record)):
+            return False
+        has_reason = self._has_failure_since_try or self._looks_since_try < MAX_LOOKS_AFTER_SUCCESS
+        return has_reason and self._read_since_try.is_any_new(_places(record))
 
     def _remember(self, record: StepRecord) -> None:
         step = (record.action, record.parameters)
         if record.group in SETTLING and record.group != "read":
             self._checks_since_attempt.add(step)
         elif record.group == "read":
-            self._reads.add(step)
-            if self._reads_since_try is not None:
-                self._reads_since_try.add(step)
+            self._read.add(_places(record))
+            if self._read_since_try is not None:
+                self._looks_since_try += 1
+                self._read_since_try.add(_places(record))
+
+
+def _places(record: StepRecord) -> tuple[str, ...]:
+    """Return what a step read: its files, or the step itself if it names none."""
+    return record.files_read or (f"{record.action} {record.parameters}",)
 
 
 def _is_taken_back(record: StepRecord, before: str) -> bool:

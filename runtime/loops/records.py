@@ -32,7 +32,8 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     `parameters` and `error` are digests; equal digests mean equal parameters and equal errors. `state` is the digest of
     all that the actions change, after this step. `is_state_restored`: the system set that state, by taking an edit
     back. `is_by_system`: the agent did not choose this step at all. Facts are new if they were never recorded before.
-    `checks` and `errors` name the results of checks and the errors that this step recorded, new or not.
+    `checks` and `errors` name the results of checks and the errors that this step recorded, new or not; `files_read`
+    the files that it read, as `path` or `path:first-last`.
     """
 
     step: int
@@ -52,6 +53,7 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     has_new_files: bool = False
     checks: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

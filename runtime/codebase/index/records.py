@@ -142,6 +142,7 @@ class ChunkHit:
     """Records a ranked chunk; `symbol` is the qualified name that it belongs to; higher scores are better.
 
     `chunk_id` is None for a definition that was found by its name; `ranker` is the state whose ranker ordered it.
+    `cosine`: how near it is to the question in meaning, its best passage included; None without vectors.
     """
 
     file: str
@@ -153,3 +154,4 @@ class ChunkHit:
     source: str = "chunk"
     chunk_id: int | None = None
     ranker: str | None = None
+    cosine: float | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -54,14 +55,15 @@ def dotted_path(path: str) -> str:
 
 
 def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
-    """Find definitions of a simple or dotted name, best first."""
+    """Find definitions of a simple or dotted name, best first: of namesakes the one that most source files import."""
     wanted = normal_name(name)
     last = last_part(wanted)
     if not last:
         return []
     same_last = index.symbols_of_name(last)
     exact = [symbol for symbol in same_last if _means(symbol, wanted)]
-    exact.sort(key=lambda symbol: _order(symbol, last))
+    importers = _importers(index, last) if len(exact) > 1 else {}
+    exact.sort(key=lambda symbol: _order(symbol, last, importers.get(symbol.file, 0)))
     if not fuzzy or len(exact) >= limit:
         return exact[:limit]
     pattern = "%" + last.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_") + "%"
@@ -82,12 +84,19 @@ def _means(symbol: SymbolRecord, wanted: str) -> bool:
     return full.endswith("." + wanted.lower())
 
 
-def _order(symbol: SymbolRecord, last: str) -> tuple[int, int, int, int, str, int]:
+def _importers(index: IndexReader, name: str) -> Counter[str]:
+    """Count the source files that import a name from each file."""
+    found = {(record.file, record.target) for record in index.imports("i.name = ?", (name,)) if record.target}
+    return Counter(target for file, target in found if target and kind_of_path(file) == "source")
+
+
+def _order(symbol: SymbolRecord, last: str, importers: int = 0) -> tuple[int, int, int, int, int, str, int]:
     return (
         int(symbol.name != last),
         int(kind_of_path(symbol.file) != "source"),
         _KIND_ORDER.get(symbol.kind, _OTHER_KIND_ORDER),
         symbol.qualified_name.count("."),
+        -importers,
         symbol.file,
         symbol.start_line,
     )

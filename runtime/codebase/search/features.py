@@ -77,6 +77,11 @@ class Candidate:
     cosine: float | None = None
     said: float | None = None
 
+    @property
+    def nearness(self) -> float | None:
+        """The cosine of the piece, or of the nearest passage in it if that is nearer; None without a vector."""
+        return max((near for near in (self.cosine, self.said) if near is not None), default=None)
+
 
 def features(asked: Asked, candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
     """Return the features of each candidate, in the order of `FEATURES`; a missing cosine counts as the mean."""

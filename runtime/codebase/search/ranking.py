@@ -50,7 +50,7 @@ def rank_chunks(
 def ordered(gathered: Gathered, by: Ranker) -> list[Scored]:
     """Return the candidates by a ranker, best first, and the further hits behind them."""
     scores = by.scores(features(gathered.asked, gathered.candidates))
-    hits = [candidate.words.hit for candidate in gathered.candidates]
+    hits = [replace(one.words.hit, cosine=one.nearness) for one in gathered.candidates]
     order = sorted(range(len(hits)), key=lambda place: (-scores[place], hits[place].file, hits[place].start_line))
     ranked = [(scores[place], hits[place]) for place in order]
     return ranked + _behind(min(scores, default=1.0), gathered.further)

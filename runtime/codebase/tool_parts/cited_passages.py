@@ -35,4 +35,5 @@ def _row(passage: Passage) -> dict[str, Any]:
         "text": " ".join(sentence.text for sentence in passage.sentences),
         "names": [tie.definition.qualified_name for tie in passage.ties if tie.definition is not None],
         "score": round(passage.score, 6),
+        "cosine": passage.meaning,
     }

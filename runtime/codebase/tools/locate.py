@@ -79,9 +79,9 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], with the `ranker` of ranked code (words, vectors), `branch` [first line, last line] of the branch
-    that answers «what happens when …?», and for the first twelve answers to a question in words `excerpt`, the lines
-    that speak most of it (`excerpts.Excerpt`);
+    score, source}], with the `ranker` of ranked code (words, vectors) and its `cosine`, `branch` [first line, last
+    line] of the branch that answers «what happens when …?», and for the first twelve answers to a question in words
+    `excerpt`, the lines that speak most of it (`excerpts.Excerpt`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
@@ -316,6 +316,7 @@ class _Search:
             "score": hit.score,
             "source": hit.source,
             "ranker": hit.ranker,
+            "cosine": hit.cosine,
         }
         return row, citation
 

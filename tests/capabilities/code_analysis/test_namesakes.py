@@ -77,3 +77,35 @@ async def test_an_overload_is_no_other_thing(tmp_path: Path) -> None:
     (also_in,) = re.findall("`greet` is defined at 6 places, also in (.*); name its file", answer)
     assert answer.startswith("`Greeter.greet` is a method in `shop/Greeter.java`: Greet somebody.")
     assert set(also_in.split(" and ")) <= {"`shop/A.java`", "`shop/B.java`"}
+
+
+@pytest.mark.parametrize(
+    "question", ["Who uses Limiter?", "Where is Limiter used?", "Which callers of `Limiter` are there?"]
+)
+async def test_of_namesakes_the_one_that_other_files_import_is_told_with_its_own_users(
+    tmp_path: Path, question: str
+) -> None:
+    files = {
+        "pool/__init__.py": "from pool._core import Limiter as Limiter\n",
+        "pool/_backends.py": "class Limiter:\n    total = 1\n\n\ndef made():\n    return Limiter()\n",
+        "pool/_core.py": "class Limiter:\n    total = 2\n",
+        "pool/tasks.py": "from pool._core import Limiter\n\n\ndef start():\n    return Limiter()\n",
+    }
+    write_files(tmp_path / "repo", files)
+    answer = (await (await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")).ask(question))["answer"]
+    assert answer.startswith("`Limiter` is a class in `pool/_core.py`")
+    assert "`Limiter` is defined at 2 places, also in `pool/_backends.py`" in answer
+    assert "`start`: `return Limiter()` [pool/tasks.py:5]" in answer
+    assert "`made`" not in answer
+
+
+async def test_a_crate_with_the_name_of_a_function_is_no_user_of_it(tmp_path: Path) -> None:
+    files = {
+        "src/main.rs": "extern crate num_cpus;\nmod util;\n\nfn main() {\n    println!();\n}\n",
+        "src/util.rs": "pub fn num_cpus() -> usize {\n    4\n}\n",
+    }
+    write_files(tmp_path / "repo", files)
+    answer = (await (await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")).ask("Who uses num_cpus?"))[
+        "answer"
+    ]
+    assert "extern crate" not in answer

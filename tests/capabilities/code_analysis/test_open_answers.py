@@ -16,9 +16,11 @@ from actors.capabilities.code_analysis.answers.confidence import (
     ENOUGH,
     FEATURES,
     HIGH,
+    LEAST_COMPARED,
     PIECES_OF_HALF,
     confidence_in,
     features_of,
+    features_of_meaning,
     level,
 )
 from actors.capabilities.code_analysis.answers.further_places import (
@@ -55,7 +57,8 @@ def found(file: str, start: int, score: float, purpose: Purpose = "answer", step
 
 
 def places(*scores: float, share: float = 0.5, said: Sentence | None = None) -> list[Place]:
-    facts = [found(f"{n}.py", 1, score, excerpt=excerpt(1, 5, share, said)) for n, score in enumerate(scores)]
+    more: dict[str, Any] = {"excerpt": excerpt(1, 5, share, said), "docstring": said.text if said is not None else ""}
+    facts = [found(f"{n}.py", 1, score, **more) for n, score in enumerate(scores)]
     return in_answer_order(facts)
 
 
@@ -89,7 +92,9 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
     code = [found(f"{number}.py", 1, 1.0) for number in range(20)]
     said = Sentence("A sentence of the guide.", 2, 2, 0.5)
     guides = [
-        found(f"{n}.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said))
+        found(
+            f"{n}.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said), cosine=0.9
+        )
         for n in range(9)
     ]
     roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]))]
@@ -97,8 +102,8 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
 
 
 def test_places_of_one_file_are_told_together_and_no_lines_twice() -> None:
-    facts = [found("a.py", 1, 1.0), found("b.py", 1, 0.9), found("c.py", 1, 0.8), found("b.py", 20, 0.7)]
-    facts += [found("d.py", 1, 0.6), found("e.py", 1, 0.5), found("c.py", 30, 0.4)]
+    facts = [found("a.py", 1, 1.0), found("b.py", 1, 0.99), found("c.py", 1, 0.98), found("b.py", 20, 0.97)]
+    facts += [found("d.py", 1, 0.96), found("e.py", 1, 0.95), found("c.py", 30, 0.94)]
     claims = answer_claims(in_answer_order(facts))
     assert [claim.citations[0].mark for claim in claims] == [
         "[a.py:1-5]",
@@ -158,7 +163,8 @@ def test_confidence_does_not_fall_with_any_feature(values: dict[str, float], nam
 def test_nothing_found_has_no_confidence_and_the_best_has_nearly_all() -> None:
     assert features_of([], None) == dict.fromkeys(FEATURES, 0.0)
     assert confidence_in(features_of([], Absence(("kafka",)))) == 0.0
-    assert HIGH < confidence_in(dict.fromkeys(FEATURES, 1.0)) <= 1.0
+    best = dict.fromkeys(FEATURES, 1.0)
+    assert ENOUGH < confidence_in(best) <= HIGH < confidence_in({**best, "near": 1.0, "apart": 1.0}) <= 1.0
 
 
 @given(features)
@@ -318,3 +324,32 @@ async def test_an_answer_that_was_not_found_is_not_remembered(relay: AnalysisHar
 async def test_the_relations_of_a_name_have_no_confidence(relay: AnalysisHarness) -> None:
     document = await relay.ask("Who calls `accept`?")
     assert (document["status"], "confidence" in document) == ("answered", False)
+
+
+@given(
+    st.lists(st.none() | st.floats(-1, 1), max_size=12),
+    st.none() | st.floats(0, 1),
+)
+def test_nearness_is_a_share_and_needs_enough_vectors(cosines: list[float | None], compared: float | None) -> None:
+    facts = [found(f"{number}.py", 1, 1.0, cosine=cosine) for number, cosine in enumerate(cosines)]
+    features = features_of_meaning(facts, compared)
+    is_enough = compared is not None and compared >= LEAST_COMPARED and any(one is not None for one in cosines)
+    assert bool(features) is is_enough
+    assert all(0 <= value <= 1 for value in features.values())
+
+
+@given(features, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_with_vectors_confidence_does_not_fall_with_nearness(
+    values: dict[str, float], near: float, more: float, apart: float
+) -> None:
+    known = {**values, "present": 1.0, "near": near, "apart": apart}
+    assert confidence_in(known) <= confidence_in({**known, "near": min(1.0, near + more)})
+
+
+def test_what_nothing_is_near_to_in_meaning_is_not_found_though_its_words_occur() -> None:
+    words = {"top_share": 0.6, "present": 1.0, "known": 1.0, "together": 0.5}
+    assert (
+        confidence_in({**words, "near": 0.2, "apart": 0.03})
+        < ENOUGH
+        < confidence_in({**words, "near": 0.55, "apart": 0.1})
+    )

@@ -51,11 +51,11 @@ def test_a_question_in_words_is_searched_for_and_the_best_is_read_as_ranked() ->
 
 
 def test_each_part_and_name_of_a_question_in_words_is_searched_for_by_itself() -> None:
-    steps = plan("How does `Router` pick a stage, and what does it do when no rule matches?")
+    steps = plan("How does `Router` pick a stage, and what does it do when no rule matches the output?")
     assert [step.id for step in steps] == ["answer", "part0", "part1", "name0", "read"]
     assert [step.arguments.get("query") for step in steps[1:4]] == [
         "How does `Router` pick a stage",
-        "what does it do when no rule matches?",
+        "what does it do when no rule matches the output?",
         "Router",
     ]
     assert steps[-1].top_of == ("answer", "part0", "part1", "name0")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from runtime.context.actions import ActionRecord, ActionResult
 from runtime.context.loop_records import (
     EDITING_ADVICE,
@@ -58,6 +60,85 @@ def test_a_fact_that_says_no_more_than_the_result_is_none() -> None:
     bare = fact("edit_file failed", FactCategory.ERROR).changed(source="edit_file:result")
     record = LoopRecorder().record(action(), "s", [bare])
     assert (record.errors, record.has_new_errors) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("9 passed in 1.31s", "9 passed in 1.29s"),
+        ("9 passed in 59.9 s", "9 passed in 71.20 s (0:01:11)"),
+        ("Ran 4 tests in 3 seconds", "Ran 4 tests in 812 ms"),
+        ("ok after 1m3.5s", "ok after 58s"),
+        ("9 passed, finished 2026-01-02T03:04:05Z", "9 passed, finished 2026-01-02 03:04:09.123"),
+        ("<Order object at 0x7f3a10> is wrong", "<Order object at 0x7f3b58> is wrong"),
+    ],
+)
+@pytest.mark.parametrize("category", [FactCategory.VERIFICATION, FactCategory.ERROR])
+def test_a_result_that_differs_only_in_what_each_run_changes_is_the_same(
+    category: FactCategory, first: str, second: str
+) -> None:
+    recorder = LoopRecorder()
+    before = recorder.record(action(), "s", [fact(first, category)])
+    again = recorder.record(action(), "s", [fact(second, category)])
+    assert not (again.has_new_checks or again.has_new_errors)
+    assert (again.checks, again.errors) == (before.checks, before.errors)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("9 passed in 1s", "8 passed in 1s"),
+        ("3 stages", "4 stages"),
+        ("line 3: E711", "line 4: E711"),
+        ("12m2", "13m2"),
+    ],
+)
+def test_other_numbers_make_another_result(first: str, second: str) -> None:
+    recorder = LoopRecorder()
+    recorder.record(action(), "s", [fact(first, FactCategory.VERIFICATION)])
+    assert recorder.record(action(), "s", [fact(second, FactCategory.VERIFICATION)]).has_new_checks
+
+
+def test_a_duration_in_code_is_a_fact_of_its_own() -> None:
+    recorder = LoopRecorder()
+    recorder.record(action(), "s", [fact("RETRY waits 3 s")])
+    assert recorder.record(action(), "s", [fact("RETRY waits 5 s")]).has_new_facts
+
+
+@pytest.mark.parametrize(
+    ("known", "part", "is_new"),
+    [
+        ("a.py", "a.py:40-90", False),
+        ("a.py:1-300", "a.py:40-90", False),
+        ("a.py:1-300", "a.py:300", False),
+        ("a.py:1-300", "a.py:301", True),
+        ("a.py:1-300", "a.py:251-350", True),
+        ("a.py:1-100", "a.py:3-102", False),
+        ("a.py:1-100", "a.py:11-110", True),
+        ("a.py:1-300", "b.py:40-90", True),
+        ("a.py:1-300", "a.py", True),
+        ("a.py:9-3", "a.py:9-3", False),
+        ("a.py:9-3", "a.py:3-9", True),
+    ],
+)
+def test_a_part_of_a_file_is_new_if_enough_of_its_lines_are(known: str, part: str, is_new: bool) -> None:
+    recorder = LoopRecorder()
+    recorder.know(files_read=[known])
+    assert recorder.record(action(), "s", files_read=[part]).has_new_files is is_new
+
+
+def test_parts_that_were_read_one_by_one_add_up() -> None:
+    recorder = LoopRecorder()
+    recorder.know(files_read=["a.py:101-200", "a.py:1-50", "a.py:51-100", "a.py:400-500"])
+    assert not recorder.record(action(), "s", files_read=["a.py:20-180"]).has_new_files
+    assert recorder.record(action(), "s", files_read=["a.py:150-450"]).has_new_files
+
+
+def test_a_window_that_creeps_on_by_a_line_is_never_new() -> None:
+    recorder = LoopRecorder()
+    recorder.know(files_read=["a.py:1-50"])
+    windows = [f"a.py:{first}-{first + 49}" for first in range(2, 40)]
+    assert not any(recorder.record(action(), "s", files_read=[window]).has_new_files for window in windows)
 
 
 def test_what_was_known_before_the_first_step_is_not_new() -> None:

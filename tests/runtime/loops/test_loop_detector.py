@@ -245,6 +245,15 @@ def test_states_that_the_system_restores_are_no_visits() -> None:
     assert log.found() is None
 
 
+@pytest.mark.parametrize("look", ["read", "search"])
+def test_looking_at_other_files_between_edits_does_not_hide_that_they_undo_one_another(look: str) -> None:
+    log = Log()
+    for number, state in enumerate("aba"):
+        log.add("edit", state, state=state).add(look, str(number), has_new_files=True, has_new_facts=True)
+    assert log.found() is None
+    assert log.add("edit", "b", state="b").found() == "oscillation 7"
+
+
 def test_coming_back_with_new_results_of_checks_each_time_is_no_loop() -> None:
     log = Log()
     for number in range(4):
@@ -258,6 +267,52 @@ def test_four_steps_that_bring_nothing_are_a_loop() -> None:
     log.add("read", "1").add("read", "2").add("read", "1")
     assert log.found() is None
     assert log.add("read", "2").found() == "no_progress 6"
+
+
+def test_the_fourth_look_at_known_files_after_an_edit_that_passed_its_checks_is_a_loop() -> None:
+    log = Log()
+    for name in "1234":
+        log.add("read", name, has_new_files=True)
+    log.add("edit", state="a").add("check", has_new_checks=True).add("tests")
+    log.add("read", "1").add("read", "2").add("read", "3")
+    assert log.found() is None
+    assert log.add("read", "4").found() == "no_progress 11"
+
+
+@pytest.mark.parametrize("action", ["edit", "check", "complete"])
+def test_a_failure_is_a_reason_to_look_at_each_known_file_once_more(action: str) -> None:
+    log = Log()
+    for name in "12345":
+        log.add("read", name, has_new_files=True)
+    if action != "edit":
+        log.add("edit", "good", state="a").add("tests", has_new_checks=True)
+    if action == "complete":
+        log.add("complete", outcome="skipped")
+    else:
+        log.fail(action, "bad", "other")
+    for name in "12345":
+        log.add("read", name)
+    assert log.found() is None
+    closing = len(log.records) + 2
+    assert log.add("read", "1").add("read", "2").found() == f"no_progress {closing}"
+
+
+def test_an_edit_that_the_system_takes_back_in_a_step_of_its_own_has_failed() -> None:
+    log = Log()
+    for name in "1234":
+        log.add("read", name, has_new_files=True)
+    log.add("edit", state="a").add("revert", state="s0", is_by_system=True)
+    for name in "1234":
+        log.add("read", name)
+    assert log.found() is None
+
+
+def test_after_a_failure_a_part_of_a_known_file_is_looked_at_once() -> None:
+    log = Log().add("read", files_read=("a.py:1-300",), has_new_files=True).fail("edit", "bad", "other")
+    log.add("read", "1", files_read=("a.py:40-90",)).add("read", "2", files_read=("a.py:100-150",))
+    log.add("read", "3", files_read=("a.py:160-190",)).add("read", "4", files_read=("a.py:41-91",))
+    assert log.found() is None
+    assert log.add("read", "5", files_read=("a.py:42-92",)).found() == "no_progress 7"
 
 
 def test_checks_and_tests_in_turn_after_an_edit_are_a_loop() -> None:

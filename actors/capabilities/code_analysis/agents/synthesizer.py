@@ -11,7 +11,12 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.absent_subject import is_nowhere
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
-from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of, features_of_values
+from actors.capabilities.code_analysis.answers.confidence import (
+    confidence_in,
+    features_of,
+    features_of_meaning,
+    features_of_values,
+)
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
@@ -44,6 +49,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "question": intent_of(view).question,
             "facts": execution_of(view).facts,
             "absence": execution_of(view).absence,
+            "meaning": execution_of(view).meaning,
             "part_absences": execution_of(view).part_absences,
             "target_goals": plan_of(view).target_goals,
         }
@@ -63,7 +69,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     absence = msgspec.convert(given.facts.get("absence"), Absence | None)
     is_told = "answer" in question.aspects or is_nowhere(question.identifiers, absence)
     features = features_of(in_answer_order(evidence.facts), absence) if is_told else {}
-    features |= features_of_values(evidence.facts) if features else {}
+    if any(features.values()):
+        features |= features_of_meaning(evidence.facts, given.facts.get("meaning"))
+        features |= features_of_values(evidence.facts)
     confidence = confidence_in(features) if features else None
     absences = msgspec.convert(given.facts.get("part_absences", {}), dict[str, Absence])
     is_in_words = "answer" in question.aspects

@@ -2,7 +2,8 @@
 
 The estimate is a product: the probability that the repository has what is asked about, and the probability that the
 answer then tells some of it or leads to it. Both are logistic models over features, all of which raise the confidence;
-tests/ranking/confidence.py fits them, and docs/answers.md says on what and how well.
+with vectors, how near the places are in meaning counts as well, by weights of their own. tests/ranking/confidence.py
+fits them, and docs/answers.md says on what and how well.
 """
 
 from __future__ import annotations
@@ -28,10 +29,15 @@ MOST_IF_ABSENT = 0.45
 # A word that is missing tells half as much in a repository of so many pieces as in one without end.
 PIECES_OF_HALF = 10
 FILE = Path(__file__).parent / "confidence.json"
-# The features of each model.
+# The features of each model, and those that both have with vectors.
 THERE = ("present", "known", "together")
 HELPS = ("top_share",)
 FEATURES = (*HELPS, *THERE)
+BY_MEANING = ("near", "apart")
+WITH_VECTORS = "_with_vectors"
+MAX_NEAREST = 5
+# While fewer pieces of the repository have a vector, the nearest ones may be among those without.
+LEAST_COMPARED = 0.5
 
 # The least confidence of an answer that proves the value of a name which covers what the question asks for.
 WITH_PROVEN_VALUE = 0.8
@@ -61,6 +67,24 @@ def features_of(places: Sequence[Place], absence: Absence | None) -> dict[str, f
     }
 
 
+def features_of_meaning(facts: Sequence[Fact], compared: float | None) -> dict[str, float]:
+    """Return the features by meaning; none without enough vectors.
+
+    `near`: the mean of the five greatest cosines of what was found; `apart`: how far that is above the mean of all
+    places, since a vague question is somewhat near to everything. `compared`: the share of the repository's pieces that
+    could be compared.
+    """
+    if compared is None or compared < LEAST_COMPARED:
+        return {}
+    cosines = {fact.place: fact.cosine for fact in facts if fact.cosine is not None}
+    of_places = [fact.cosine for fact in facts if fact.cosine is not None and fact.kind != "passage"]
+    if not of_places:
+        return {}
+    nearest = sorted(cosines.values(), reverse=True)[:MAX_NEAREST]
+    near, usual = sum(nearest) / len(nearest), sum(of_places) / len(of_places)
+    return {"near": max(0.0, near), "apart": max(0.0, near - usual)}
+
+
 def features_of_values(facts: Sequence[Fact]) -> dict[str, float]:
     """Return the feature of an answer that proves a value; none without one."""
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
@@ -69,12 +93,13 @@ def features_of_values(facts: Sequence[Fact]) -> dict[str, float]:
 def confidence_in(features: Mapping[str, float], weights: Weights | None = None) -> float:
     """Return the confidence that features give, 0 to 1, on two digits; 0 without places.
 
-    `weights`: those of both models; by default the fitted ones.
+    `weights`: those of the models; by default the fitted ones.
     """
     if not any(features.values()):
         return 0.0
     weights = weights or weights_of_models()
-    value = _probability(weights["there"], features) * _probability(weights["helps"], features)
+    by = WITH_VECTORS if BY_MEANING[0] in features else ""
+    value = _probability(weights[f"there{by}"], features) * _probability(weights[f"helps{by}"], features)
     if features.get("present", 1.0) < 1:
         return round(min(value, MOST_IF_ABSENT), 2)
     return round(max(value, WITH_PROVEN_VALUE) if features.get(PROVEN_VALUE) else value, 2)
@@ -82,7 +107,7 @@ def confidence_in(features: Mapping[str, float], weights: Weights | None = None)
 
 @functools.cache
 def weights_of_models() -> Weights:
-    """Return the weights of both models: `there` and `helps`, each with an `intercept`."""
+    """Return the weights of the models, `there` and `helps`, with and without vectors, each with an `intercept`."""
     found: Weights = json.loads(FILE.read_text(encoding="utf-8"))["weights"]
     return found
 

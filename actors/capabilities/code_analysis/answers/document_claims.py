@@ -10,24 +10,27 @@ from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.ranking.worth_telling import near_passages
 
 MAX_SAID = 1
 MAX_SAID_CHARS = 400
-# A passage must score this much, and this share of the best one.
-LEAST_SCORE, LEAST_SHARE = 0.3, 0.85
+# Words alone tell little of what answers: without meaning, only a passage that scores so much is quoted.
+LEAST_SCORE = 0.6
 DOCUMENTS = frozenset({"document", "help", "changelog"})
 
 
 def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Claim]:
-    """Return claims about the passages of documents that speak most of a question, best first, at most one."""
+    """Return claims about the passages of documents that are nearest to a question, best first, at most one."""
     best: dict[tuple[str, int, int], Fact] = {}
     for fact in facts:
         if fact.kind == "passage" and fact.symbol_kind in DOCUMENTS and len(fact.text) <= MAX_SAID_CHARS:
             known = best.get(fact.place)
             best[fact.place] = fact if known is None or fact.score > known.score else known
-    ranked = sorted(best.values(), key=lambda fact: (-fact.score, *fact.place))
-    enough = max(LEAST_SCORE, LEAST_SHARE * ranked[0].score) if ranked else 0.0
-    return [_claim(fact, role) for fact in ranked[:MAX_SAID] if fact.score >= enough]
+    near = near_passages(list(best.values()))
+    if near is None:
+        near = sorted(best.values(), key=lambda fact: (-fact.score, *fact.place))
+        near = [fact for fact in near if fact.score >= LEAST_SCORE]
+    return [_claim(fact, role) for fact in near[:MAX_SAID]]
 
 
 def _claim(fact: Fact, role: ClaimRole) -> Claim:

@@ -89,10 +89,23 @@ class Evidence(msgspec.Struct, frozen=True):
         if self.question.asks_for_guidance and self.entities and not shares_thing(self.entities[0], self.question):
             return self._guiding() or self.entities[:1]
         if not kind.names_each:
-            return self.entities[:1]
+            return self._explored() or self.entities[:1]
         named = dict.fromkeys((*self.question.identifiers, *self.question.capitalised))
         names = sorted(named, key=self.question.text.find)
         return compared(names, self.entities)[:MAX_COMPARED] or self.entities[:1]
+
+    def _explored(self) -> list[Entity]:
+        """The definition whose uses were explored, where the question asks for the uses of a name that several bear."""
+        if not kind_of(self.question).of_uses or not self.question.identifiers or self.question.paths:
+            return []
+        explored = next((fact for fact in self.of("definition") if fact.about), None)
+        if explored is None or not is_named(explored.name, self.question.identifiers):
+            return []
+        return [
+            entity
+            for entity in self.entities
+            if entity.citation.file == explored.citation.file and entity.name == explored.name
+        ][:1]
 
     def _guiding(self) -> list[Entity]:
         """The part of a document that tells how it is done, where no code is called after what is asked."""

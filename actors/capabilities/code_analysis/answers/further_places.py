@@ -15,7 +15,8 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.sentences import Sentence
+from runtime.codebase.search.sentences import Sentence, comment_lines
+from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_POINTS = 3
 MAX_PER_POINT = 3
@@ -34,9 +35,9 @@ def further_claims(
 ) -> list[Claim]:
     """Return claims about places of at most three files, at most three of each, in at most so many words.
 
-    A place that does not fit is told in fewer words, or not at all; one whose lines are `told` already, not again.
-    Claims about the same file stand together. `asked`: by place, the numbers of the parts of the question that it
-    answers, and what is said in front for it.
+    A place that does not fit is told in fewer words, or not at all, as is one of nothing but imports, signatures and
+    remarks; one whose lines are `told` already, not again. Claims about the same file stand together. `asked`: by
+    place, the numbers of the parts of the question that it answers, and what is said in front for it.
     """
     claims: dict[str, list[Claim]] = {}
     for place in places[:MAX_CONSIDERED]:
@@ -46,7 +47,7 @@ def further_claims(
         known = [*told, *(citation for claim in of_file for citation in claim.citations)]
         numbers, ahead = (asked or {}).get(place.fact.place, ((), ""))
         worded = (_worded(place.fact, most, numbers, ahead) for most in (2, 1))
-        claim = next((claim for claim in worded if word_count(claim) <= left_words), None)
+        claim = next((claim for claim in worded if claim is not None and word_count(claim) <= left_words), None)
         if claim is None or any(_overlap(one, other) for one in claim.citations for other in known):
             continue
         left_words -= word_count(claim)
@@ -109,24 +110,31 @@ def _overlap(one: Citation, other: Citation) -> bool:
     return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-def _worded(fact: Fact, most: int, parts: tuple[int, ...], ahead: str) -> Claim:
-    """Return the claim about a place in its own sentence, its telling lines, or both."""
+def _worded(fact: Fact, most: int, parts: tuple[int, ...], ahead: str) -> Claim | None:
+    """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither."""
     excerpt = excerpt_in(fact)
     said = own_words(excerpt)
     bits, quotes = ([], []) if said is None else ([quoted(said.text)], [said.text])
     for run in _telling(excerpt, said)[: most - len(bits)]:
         bits.append(" ".join(code_span(_cut(line)) for line in run))
         quotes += run
-    text = f"{ahead}{named(fact)}: {', '.join(bits)}" if bits else f"{ahead}{named(fact)}"
+    if not bits:
+        return None
+    text = f"{ahead}{named(fact)}: {', '.join(bits)}"
     return Claim("point", text, cited_lines(fact, said), subject=fact.name, quotes=tuple(quotes), parts=parts)
 
 
 def _telling(excerpt: Excerpt, said: Sentence | None) -> list[list[str]]:
-    """Return the telling lines that the sentence does not repeat; each with the line that goes on with it."""
+    """Return the telling lines that the sentence does not repeat; each with the line that goes on with it.
+
+    Remarks, imports and bare signatures tell nothing by themselves.
+    """
     runs: list[list[str]] = []
     last = 0
     for number, line in zip(excerpt.quoted, excerpt.quotes, strict=True):
         if said is not None and line.lstrip(_COMMENT_MARKS) in said.text:
+            continue
+        if says_nothing(line) or comment_lines([line])[0]:
             continue
         if runs and number == last + 1:
             runs[-1].append(line)

@@ -19,9 +19,15 @@ MAX_TOGETHER = 8
 
 
 def history(evidence: Evidence) -> list[Claim]:
-    """For each thing its newest commits, those first that speak of the question where it asks for reasons."""
+    """For each thing its newest commits, those first that speak of the question where it asks for reasons.
+
+    Who changed the lines of a document that names a thing is no reason for it.
+    """
     by_thing: dict[str, list[Fact]] = {}
+    asks_for_code = kind_of(evidence.question).asks_for_reason and not evidence.question.paths
     for fact in evidence.of("change"):
+        if asks_for_code and kind_of_path(fact.citation.file) == "docs":
+            continue
         by_thing.setdefault(fact.about, []).append(fact)
     claims = [claims_of_thing(evidence.question, facts) for facts in list(by_thing.values())[:MAX_COMPARED]]
     return [claim for found in claims for claim in found]

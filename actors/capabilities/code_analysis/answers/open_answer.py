@@ -6,6 +6,7 @@ its code, a document that speaks of the question follows it, and further places 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -25,14 +26,16 @@ from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, i
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
+from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
+from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.sentences import Sentence
 
+# A comment that is no documentation by its marks.
+_REMARK = re.compile(r"(?:#|//(?![/!])|--|;)")
 # What an answer tells in words, its code and its marks not counted.
 MAX_WORDS = 120
 MAX_NAMED = 6
 MAX_DOCUMENTS = 1
-# A place further down must have this share of the best score to be spoken of.
-POINT_SHARE = 0.2
 
 
 def answer_claims(
@@ -44,33 +47,33 @@ def answer_claims(
 ) -> list[Claim]:
     """Return the claims of an answer: a lead with code, what a document says, and further places.
 
-    `parts`: those of the question with their places; the first place of each stands before the other ones and says
-    which part it answers. `passages`: what documents say, sentence by sentence; without any, the sections that the
-    search for code found are quoted. `left_words`: how many words the claims may have together; the lead and what a
-    document says are told even so.
+    `parts`: those of the question with their places; the first place of each stands before the other ones, which must
+    be worth telling, and says which part it answers. `passages`: what documents say, sentence by sentence; without any,
+    the sections that the search for code found are quoted. `left_words`: how many words the claims may have together;
+    the lead and what a document says are told even so.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
         return [_place(place.fact, "point" if number else "lead") for number, place in enumerate(places[:MAX_NAMED])]
     code = [place for place in told if not place.is_prose]
-    prose = [place for place in told if place.is_prose][:MAX_DOCUMENTS]
+    prose = [place for place in told if place.is_prose]
     if not code:
-        led = [claim for place in prose if (claim := _document_claim(place.fact, "lead")) is not None]
+        led = [claim for place in prose[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "lead")) is not None]
         return [*led, *passages] if led else []
     lead, *others = code
+    worth = worth_telling(told)
     numbers = numbers_of_places(parts)
-    enough = POINT_SHARE * lead.score
     first = [part.first for part in parts if part.first in others and part.first is not None]
     first = [place for at, place in enumerate(first) if place not in first[:at]]
-    others = [*first, *(place for place in others if place not in first)]
-    said = [claim for place in prose if (claim := _document_claim(place.fact, "said")) is not None]
+    others = [*first, *(place for place in others if place in worth and place not in first)]
+    near = [place for place in prose if place.fact.cosine is not None and place.fact.cosine >= LEAST_COSINE]
+    said = [claim for place in near[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "said")) is not None]
     best = msgspec.structs.replace(_lead(lead.fact), parts=numbers.get(lead.fact.place, ()))
     ahead = [best, *(passages or said)]
     left_words -= sum(map(word_count, ahead))
-    further = [place for place in others if place.score >= enough]
     cited = [citation for claim in ahead for citation in claim.citations]
     asked = {place: (found, introduction(parts[found[0] - 1])) for place, found in numbers.items()}
-    return [*ahead, *further_claims(further, left_words, cited, asked)]
+    return [*ahead, *further_claims(others, left_words, cited, asked)]
 
 
 def _place(fact: Fact, role: ClaimRole) -> Claim:
@@ -83,7 +86,7 @@ def _lead(fact: Fact) -> Claim:
     """Return the claim about the best place, with its deciding lines as code."""
     excerpt = excerpt_in(fact)
     where = f"{named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
-    said = own_words(excerpt)
+    said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
     is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
     code = "" if is_repeat else textwrap.dedent(excerpt.text)
@@ -98,6 +101,14 @@ def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
     text = f"{code_span(fact.citation.file)} says: {quoted(said.text)}"
     cited = (lines_of(fact, said.start_line, said.end_line),)
     return Claim(role, text, cited, quotes=_quotes(said))
+
+
+def _documentation(fact: Fact, said: Sentence | None) -> Sentence | None:
+    """Return a sentence that documents a place or a member, or stands ahead: a remark within is no headline."""
+    if said is None or not _REMARK.match(said.line) or (not fact.name and said.start_line <= fact.citation.start_line):
+        return said
+    told, documented = (" ".join(index_terms(text).split()) for text in (said.text, fact.docstring))
+    return said if documented and (told in documented or documented in told) else None
 
 
 def _quotes(said: Sentence | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.relevance import shares_name
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.telling_lines import imports_or_exports
 
 MAX_CALLERS = 8
 ENOUGH_CALLERS = 3
@@ -78,6 +79,9 @@ def _is_named_after(fact: Fact) -> bool:
 
 
 def is_use(fact: Fact) -> bool:
-    """Return whether a line uses the name: comments and imports do not."""
+    """Return whether a line uses the name: comments, imports and exports do not.
+
+    In some languages an import names another thing than the one that is defined here: `extern crate pool;`.
+    """
     line = fact.citation.quote.lstrip()
-    return not line.startswith(("#", "//", "*", "/*")) and not line.startswith(("import ", "from ", "require("))
+    return not line.startswith(("#", "//", "*", "/*")) and not imports_or_exports(line)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -79,7 +79,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
     definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all.
-    `value`: what a name is by default, and how that is proven.
+    `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
+    in meaning; None without vectors.
     """
 
     kind: FactKind
@@ -107,6 +108,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     excerpt: Excerpt | None = None
     of: int = 0
     value: ValueNote | None = None
+    cosine: float | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -183,7 +185,8 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
         if again:
             count = max(first.count, fact.count)
             also = {"also_by": (*first.also_by, *again), "also_for": _each_once((*first.also_for, *fact.purposes))}
-            kept[key] = msgspec.structs.replace(first, **also, count=count)
+            # Which of several definitions was explored is known by the step that explored it alone.
+            kept[key] = msgspec.structs.replace(first, **also, count=count, about=first.about or fact.about)
     return list(kept.values())
 
 
@@ -215,6 +218,7 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             count=result.data.get("definitions", 0) if row["source"] == "symbol" else 0,
             branch=tuple(row.get("branch") or ()),
             excerpt=msgspec.convert(row["excerpt"], Excerpt) if row.get("excerpt") else None,
+            cosine=row.get("cosine"),
         )
 
 
@@ -222,7 +226,9 @@ def _said(result: ToolResult) -> Iterator[Fact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
     rows, first = result.data.get("passages", ()), len(result.data["results"])
     for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
-        yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
+        yield Fact(
+            "passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], cosine=row.get("cosine")
+        )
 
 
 def _aside(result: ToolResult) -> Iterator[Fact]:
@@ -275,7 +281,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 symbol_kind=row.get("kind") or "",
                 signature=row.get("signature") or "",
                 docstring=row.get("docstring") or "",
-                about=f"{result.data['symbol']} of {row['of']}" if part == "others" else result.data["symbol"],
+                about=_about(result, part, row, place),
                 score=1 / (place + 2),
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
@@ -286,6 +292,14 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 else 0,
             )
     yield from _remembered(result)
+
+
+def _about(result: ToolResult, part: str, row: dict[str, Any], place: int) -> str:
+    """Return the symbol that a row is about; of several definitions the first is the one whose uses were explored."""
+    symbol = str(result.data["symbol"])
+    if part == "others":
+        return f"{symbol} of {row['of']}"
+    return "" if part == "definitions" and place else symbol
 
 
 def _remembered(result: ToolResult) -> Iterator[Fact]:

@@ -15,7 +15,14 @@ from actors.capabilities.violation_fix.refactoring.condition_words import (
     noun_of,
     tested_nouns,
 )
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, Scope, own_nodes, statement_lists
+from actors.capabilities.violation_fix.refactoring.name_scopes import (
+    FunctionPlace,
+    Scope,
+    bound_names,
+    own_nodes,
+    scope_nodes,
+    statement_lists,
+)
 from actors.capabilities.violation_fix.refactoring.name_words import (
     VAGUE_VERBS,
     VERBS,
@@ -218,6 +225,15 @@ class BlockContext:
         return any(_is_none_test(node, name) for node in self.nodes)
 
     @cached_property
+    def defined_names(self) -> frozenset[str]:
+        """Names that the function around the block imports or defines as functions."""
+        names: set[str] = set()
+        for node in scope_nodes(self.place.function):
+            if isinstance(node, ast.Import | ast.ImportFrom | Function):
+                names |= bound_names(node)
+        return frozenset(names)
+
+    @cached_property
     def sets_attributes(self) -> bool:
         stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
         return any(isinstance(node.value, ast.Name) for node in stored)
@@ -300,7 +316,7 @@ def _mutation(node: ast.AST) -> tuple[str, str] | None:
         return (node.attr, "set") if not node.attr.startswith("__") else None
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         noun = noun_of(node.value)
-        return (noun, "fill") if noun else None
+        return (noun, "update") if noun else None
     return None
 
 

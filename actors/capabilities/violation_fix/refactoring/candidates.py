@@ -212,6 +212,8 @@ def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, nee
     score = 4.0 * name.quality - _FORM_COST[candidate.extraction.form]
     score -= 0.3 * len(candidate.inputs) + 0.7 * max(0, len(candidate.outputs) - 1)
     score -= 0.5 * candidate.extraction.crossings.yields
+    # A module or function handed over as an argument reads badly.
+    score -= 0.6 * len(set(candidate.inputs) & context.defined_names)
     score += 0.35 * min(candidate.complexity_removed, needed)
     score -= 0.6 if candidate.complexity_removed * 6 < needed else 0.0
     score += 2.0 if candidate.complexity_removed >= needed else 0.0

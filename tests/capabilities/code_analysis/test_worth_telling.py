@@ -1,0 +1,163 @@
+"""Which further places and documents an answer tells of: those that bear on the question, and say something."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.capabilities.code_analysis.answers.document_claims import LEAST_SCORE, document_claims
+from actors.capabilities.code_analysis.answers.further_places import further_claims
+from actors.capabilities.code_analysis.answers.open_answer import answer_claims
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.ranking.answer_order import Place
+from actors.capabilities.code_analysis.ranking.worth_telling import (
+    COSINE_SHARE,
+    ENOUGH,
+    FEATURES,
+    LEAST_COSINE,
+    fitted_weights,
+    near_passages,
+    worth_of,
+    worth_telling,
+)
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.sentences import Sentence
+from runtime.codebase.search.telling_lines import imports_or_exports, says_nothing
+from tests.capabilities.code_analysis.support import cited
+
+scores = st.floats(0.01, 1.15)
+cosines = st.none() | st.floats(-1, 1)
+
+
+def place(score: float, cosine: float | None = None, number: int = 0, quotes: tuple[str, ...] = ("x = 1",)) -> Place:
+    lines = tuple(range(1, len(quotes) + 1))
+    chosen = Excerpt(1, 5, 1, 2, "x = 1\ny = 2", lines, quotes, 0.5)
+    fact = Fact(
+        "definition", cited(f"{number}.py", 1, 5), name=f"p{number}", score=score, excerpt=chosen, cosine=cosine
+    )
+    return Place(fact, score)
+
+
+def passage(file: str, score: float, cosine: float | None) -> Fact:
+    return Fact(
+        "passage", cited(file, 1, 1), symbol_kind="document", text=f"What {file} says.", score=score, cosine=cosine
+    )
+
+
+def test_each_model_has_a_weight_for_each_of_its_features() -> None:
+    for state, names in FEATURES.items():
+        assert fitted_weights()[state].keys() == {"intercept", *names}
+
+
+@given(st.lists(st.tuples(scores, cosines), min_size=1, max_size=8), st.integers(0, 7), st.floats(0.01, 1))
+def test_what_scores_more_is_not_worth_less(rows: list[tuple[float, float | None]], at: int, more: float) -> None:
+    at %= len(rows)
+    places = [place(score, cosine, number) for number, (score, cosine) in enumerate(rows)]
+    raised = [*places[:at], place(rows[at][0] + more, rows[at][1], at), *places[at + 1 :]]
+    worth = worth_of(places)
+    assert all(0 < one < 1 for one in worth)
+    assert worth_of(raised)[at] >= worth[at]
+
+
+def test_what_is_far_from_the_question_in_meaning_is_not_told_behind_what_is_near() -> None:
+    far, near = place(0.5, 0.05, 2), place(0.5, 0.6, 1)
+    kept = worth_telling([place(1.0, 0.6), near, far])
+    assert near in kept
+    assert far not in kept
+
+
+def test_by_words_alone_the_last_of_many_weak_places_is_not_told() -> None:
+    places = [place(1.0), *(place(0.3, None, number) for number in range(1, 12))]
+    kept = worth_telling(places)
+    assert places[0] in kept
+    assert places[-1] not in kept
+    assert all(worth >= ENOUGH["words"] for worth in worth_of(kept)[:1])
+
+
+def test_an_answer_leaves_out_places_that_bear_on_nothing_of_the_question() -> None:
+    places = [place(1.0, 0.6), place(0.5, 0.6, 1), place(0.3, 0.0, 2)]
+    assert [claim.citations[0].file for claim in answer_claims(places)] == ["0.py", "1.py"]
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "import type {RetryFunction} from './options.js';",
+        "export default calculateRetryDelay;",
+        "export * from './retry';",
+        "export {retry, delay};",
+        "module.exports = retry;",
+        "extern crate num_cpus;",
+        "pub use crate::retry::Delay;",
+        "get ignoreInvalidCookies(): boolean {",
+        "fn add(&mut self, sample: &[u8]) {",
+        "def exception(self) -> BaseException | None: ...",
+        "func ParseStandard(standardSpec string) (Schedule, error) {",
+        "_addIgnoredPath(matcher: Matcher): void {",
+        "@overload",
+        "// what is retried",
+    ],
+)
+def test_a_place_of_which_only_an_import_a_signature_or_a_remark_could_be_quoted_is_not_told(quote: str) -> None:
+    assert further_claims([place(1.0, quotes=(quote,))], 100) == []
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "if (attemptCount > retryOptions.limit) {",
+        "for (const file of files) {",
+        "return resolve(path)",
+        "def wait(self, delay=5):",
+        "} catch (error) {",
+        "imported = retry()",
+        "with pool.acquire() as slot:",
+        "timer = time.NewTimer(100000 * time.Hour)",
+        "@click.option('--result-ttl', help='How long results are kept.')",
+    ],
+)
+def test_a_line_that_does_something_is_told(quote: str) -> None:
+    (claim,) = further_claims([place(1.0, quotes=(quote,))], 100)
+    assert quote in claim.text
+
+
+@given(st.text("import expfrom (){};:=@.def class_", max_size=200))
+def test_any_line_is_judged_and_an_import_says_nothing(line: str) -> None:
+    assert says_nothing(line) or not imports_or_exports(line)
+
+
+def test_a_very_long_line_is_judged_at_once() -> None:
+    assert not says_nothing("a " * 200_000)
+
+
+def test_a_remark_within_the_code_is_no_headline_and_its_documentation_is() -> None:
+    said = Sentence("Kills the job from this side.", 3, 3, 0.5, "# Kills the job from this side.")
+    base = place(1.0)
+    assert base.fact.excerpt is not None
+    excerpt = Excerpt(1, 5, 1, 5, "a\nb\n# Kills the job from this side.\nd\ne", (1,), ("a",), 0.5, said)
+    for docstring, shown in (("", False), ("Watches. Kills the job from this side.", True)):
+        fact = Fact("definition", base.fact.citation, name="watch", score=1.0, excerpt=excerpt, docstring=docstring)
+        (lead,) = answer_claims([Place(fact, 1.0)])
+        assert (said.text in lead.text) is shown
+
+
+def test_the_passage_nearest_in_meaning_is_quoted_however_many_words_another_shares() -> None:
+    claims = document_claims([passage("words.md", 0.9, 0.1), passage("meaning.md", 0.3, 0.6)])
+    assert [claim.citations[0].file for claim in claims] == ["meaning.md"]
+
+
+@pytest.mark.parametrize(("cosine", "is_told"), [(LEAST_COSINE - 0.01, False), (LEAST_COSINE, True), (0.9, True)])
+def test_a_passage_that_is_far_in_meaning_is_not_quoted(cosine: float, is_told: bool) -> None:
+    assert bool(document_claims([passage("a.md", 0.9, cosine)])) is is_told
+
+
+@pytest.mark.parametrize(("score", "is_told"), [(LEAST_SCORE - 0.01, False), (LEAST_SCORE, True)])
+def test_without_meaning_only_a_passage_with_most_of_the_words_is_quoted(score: float, is_told: bool) -> None:
+    assert bool(document_claims([passage("a.md", score, None)])) is is_told
+
+
+def test_passages_are_near_as_far_as_the_nearest_allows() -> None:
+    facts = [passage("a.md", 0.5, 0.9), passage("b.md", 0.9, 0.9 * COSINE_SHARE), passage("c.md", 0.9, 0.7)]
+    assert [fact.citation.file for fact in near_passages(facts) or ()] == ["a.md", "b.md"]
+    assert near_passages([passage("a.md", 0.9, None)]) is None
