@@ -69,6 +69,7 @@ def fix(
         return
     from serve.batch.fix_planning import FixChoices, planned
 
+    _refuse_questions_without_terminal(asks=confirm or review)
     settings = with_models(with_system(load_command_settings(config), system), reasoner, models)
     root = Path(checked_repository(repo))
     choices = FixChoices(
@@ -92,6 +93,8 @@ def fix(
         plan, record = planned(settings, root, choices, fix_id)
     for line in plan.told:
         warn_line(line)
+    if plan.requests:
+        warn_line(f"fix {fix_id}; after an interruption it goes on with: jeeves fix resume {fix_id}")
     raise typer.Exit(_run(settings, plan, record, report, as_json))
 
 
@@ -113,8 +116,16 @@ def resume(
     """Go on with a fix that was interrupted; what has ended is not done again."""
     settings = with_system(load_command_settings(config), system)
     plan, record = _recorded(settings, fix_id)
+    _refuse_questions_without_terminal(asks=any(each["confirm"] or each["review"] for each in plan.requests))
     settings = with_models(settings, plan.reasoner, None)
     raise typer.Exit(_run(settings, plan, record, report, as_json))
+
+
+def _refuse_questions_without_terminal(*, asks: bool) -> None:
+    from serve.cli.questions import is_at_terminal
+
+    if asks and not is_at_terminal():
+        raise InputError("--confirm and --review ask at a terminal, and there is none; --dry-run only prints the diffs")
 
 
 def _recorded(settings: Settings, fix_id: str) -> tuple[FixPlan, FixRecord]:

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.doors.endpoint import ModelEndpoint, model_endpoint
 from tests.doors.program import Program
 from tests.runtime.codebase.test_git_writing import WHO, git
+
+__all__ = ["model_endpoint"]
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
@@ -100,6 +103,8 @@ def fixed(jeeves: Program, project: Path, *options: str) -> dict[str, Any]:
     done = jeeves.run("fix", "--repo", str(project), *chosen, "--json", *options, timeout_s=240)
     assert done.status in {0, 1}, done.err
     report: dict[str, Any] = json.loads(done.out)
+    # Told at the start: who interrupts it would not know the id otherwise.
+    assert f"jeeves fix resume {report['fix_id']}" in done.err
     return report
 
 
@@ -182,6 +187,8 @@ def test_files_that_cannot_be_read_or_are_generated_are_named(jeeves: Program, p
         (["--test-command", "'"], "cannot be split into words"),
         (["--test-command", ""], "--test-command is empty"),
         (["--path", "nowhere.py"], "no file or folder nowhere.py"),
+        (["--confirm"], "ask at a terminal, and there is none"),
+        (["--review"], "ask at a terminal, and there is none"),
     ],
 )
 def test_a_fix_that_cannot_begin_leaves_nothing_behind(
@@ -191,3 +198,34 @@ def test_a_fix_that_cannot_begin_leaves_nothing_behind(
     assert (done.status, told in done.err) == (2, True), done.err
     assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
     assert git(project, "worktree", "list").count("\n") <= 1
+
+
+def action(name: str, **parameters: Any) -> str:
+    return json.dumps({"action": name, "parameters": parameters, "reasoning": "so"})
+
+
+def test_a_model_that_lies_changes_nothing_but_the_file_and_proves_nothing(
+    jeeves: Program, project: Path, tmp_path: Path, model_endpoint: ModelEndpoint
+) -> None:
+    answers = [
+        action("remove_everything", path="/"),
+        action("complete"),
+        action("write_file", path="../../escaped.py", text="x = 1\n"),
+        action("edit_file", path="tests/test_report.py", old="assert", new="assert True or"),
+        action("write_file", text=CODE.replace("def report(", "def report(  # noqa: C901\n    ")),
+        action("write_file", text="def report(entries, title, wide):\n    return []\n"),
+        action("cannot_fix", reason="I give up"),
+    ]
+    port, asked = model_endpoint(answers)
+    deployment = {"backend": "openai", "base_url": f"http://127.0.0.1:{port}/v1", "model": "m", "max_model_len": 16_384}
+    models = tmp_path / "models.yaml"
+    models.write_text(json.dumps({"deployments": {"main": deployment}, "roles": {"default": {"deployment": "main"}}}))
+    head = git(project, "rev-parse", "HEAD")
+    report = fixed(jeeves, project, "--reasoner", "llm", "--models", str(models), "--limit", "1")
+    (row,) = report["violations"]
+    assert row["ending"] == "escalated", row
+    assert "remove_everything" in asked[1]
+    assert len(asked) == len(answers)
+    assert not list(tmp_path.rglob("escaped.py"))
+    assert (git(project, "rev-parse", "HEAD"), git(project, "status", "--short")) == (head, "")
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]

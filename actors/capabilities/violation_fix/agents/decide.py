@@ -14,6 +14,7 @@ from actors.capabilities.violation_fix.actions.text_edits import EditRefused, de
 from actors.capabilities.violation_fix.agents.action_menu import BY_NAME, menu
 from actors.capabilities.violation_fix.agents.analysis import analysed, limits_of
 from actors.capabilities.violation_fix.agents.fix_state import ChosenAction, FixState, FixTask, plain, state_of, task_of
+from actors.capabilities.violation_fix.agents.model_answer import ModelAnswer
 from actors.capabilities.violation_fix.policies.fix_rules import Situation, choose
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.context.context_builder import ContextBuilder
@@ -118,20 +119,21 @@ async def by_model(context: StageContext, view: StageView, given: StageInput) ->
     """Ask the model for one action; without an answer the rules choose, and the output says so."""
     assert context.llm is not None
     assert context.prompts is not None
-    inputs = {"actions": _actions_told(), **_told(given)}
+    told = _told(given)
+    inputs = {"actions": _actions_told(), "context": told["context"]}
     key = "decide"
     if context.model_use is not None and context.model_use.prompt_key is not None:
         key = context.model_use.prompt_key
     prompt = context.prompts.render(key, inputs)
     messages = (Message("system", prompt.system), Message("user", prompt.user))
-    told = _told(given)
     try:
-        answered = await context.llm.generate_object(messages, AgentResponse)
+        answered = await context.llm.generate_object(messages, ModelAnswer)
     except ModelFailedError as error:
         why = error.message[:MAX_WHY_CHARS]
         log.warning("model.rules_took_over", extra={"run_id": context.key.run_id, "stage": "decide", "reason": why})
         return {**await by_rules(context, view, given), "why_rules": why}
-    return {"response": answered.object.model_dump(mode="json"), "reasoner": "llm", "prompt": prompt.label, **told}
+    response = answered.object.response()
+    return {"response": response.model_dump(mode="json"), "reasoner": "llm", "prompt": prompt.label, **told}
 
 
 def _told(given: StageInput) -> dict[str, Any]:
