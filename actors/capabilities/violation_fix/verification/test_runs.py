@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from actors.capabilities.violation_fix.verification.hidden_git import without_git
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from runtime.primitives.text_files import read_bytes_file
 from runtime.processes.process_tree import kill_marked
@@ -108,7 +109,7 @@ class TestRunner:
     ) -> TestRun:
         """Run all tests or some; `traced`: files whose functions are noted when a test calls them."""
         started_s = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="jeeves-tests-") as folder:
+        with tempfile.TemporaryDirectory(prefix="jeeves-tests-") as folder, without_git(self._tree):
             private = Path(folder)
             for name in _PROBES:
                 shutil.copyfile(_IN_PROJECT / name, private / name)

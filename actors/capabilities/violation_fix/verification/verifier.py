@@ -40,6 +40,7 @@ from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.affected_tests import affected_tests, import_roots
 from actors.capabilities.violation_fix.verification.carried_files import carry_ignored
 from actors.capabilities.violation_fix.verification.comparison import compared, is_fixed
+from actors.capabilities.violation_fix.verification.hidden_git import show_git
 from actors.capabilities.violation_fix.verification.python_source import (
     FunctionPlace,
     excuses,
@@ -76,6 +77,8 @@ class Verifier:
         self.place = place
         self._tree = Path(place.tree.folder)
         self._is_prepared = False
+        # A process that was killed while tests ran left the link to the repository hidden.
+        show_git(self._tree)
 
     def baseline(self, files: Sequence[str]) -> Baseline:
         """Take the baseline in a clean work tree: violations of `files`, and all tests, failing ones several times."""
