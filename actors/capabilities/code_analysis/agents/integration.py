@@ -38,6 +38,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     compose,
     history_reason,
     ranked_citations,
+    tells_none_of_the_names,
 )
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
@@ -80,6 +81,8 @@ log = logging.getLogger(__name__)
 
 TURN_ANSWER_CHARS = 600
 MAX_LEFT_OUT = 20
+# Of an answer about names that the repository does not have: as low as one about words that occur nowhere.
+NAMES_NOT_TOLD = 0.2
 
 Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
@@ -188,6 +191,9 @@ async def assemble(
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     is_empty = not citations and not cited_commits(findings)
     confidence = _confidence(view, collected, ended_by, is_empty=is_empty)
+    if confidence is None and ended_by is None and not is_empty and tells_none_of_the_names(question, findings):
+        # What was found instead may be near to the names; it is no answer about them.
+        confidence = NAMES_NOT_TOLD
     # Claims that a judge left standing are an answer, however unsure of the whole it is.
     is_found = confidence is None or confidence >= ENOUGH or (collected.draft is not None and not is_empty)
     if citations and not is_found:

@@ -305,10 +305,20 @@ def _each_once(claims: list[Claim]) -> list[Claim]:
     return list(kept.values())
 
 
+def tells_none_of_the_names(question: Question, findings: Sequence[Finding]) -> bool:
+    """Return whether a question names something and no claim bears or mentions any of it."""
+    claims = [claim for finding in findings for claim in finding.claims]
+    return bool(question.identifiers) and len(_names_not_told(question, claims)) == len(question.identifiers)
+
+
+def _names_not_told(question: Question, claims: Sequence[Claim]) -> list[str]:
+    shown = "\n".join(f"{claim.text} {claim.code} {' '.join(c.quote for c in claim.citations)}" for claim in claims)
+    return [name for name in question.identifiers if normal_name(name).rpartition(".")[2].lower() not in shown.lower()]
+
+
 def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
     """What the question names and nothing that was found bears or mentions, said in a sentence."""
-    shown = "\n".join(f"{claim.text} {claim.code} {' '.join(c.quote for c in claim.citations)}" for claim in claims)
-    names = [name for name in question.identifiers if normal_name(name).rpartition(".")[2].lower() not in shown.lower()]
+    names = _names_not_told(question, claims)
     if not names:
         return []
     rest = "this is what fits best" if len(names) == len(question.identifiers) else "the answer is about the rest"
