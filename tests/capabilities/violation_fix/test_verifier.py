@@ -359,3 +359,13 @@ def test_a_repository_without_tests_is_verified_by_its_checks(tmp_path: Path) ->
     (Path(place.tree.folder) / FILE).write_text(FIXED)
     done = verifier.verify(baseline, baseline.violations[1])
     assert (done.is_good, done.tests) == (True, None)
+
+
+def test_a_function_that_all_tests_need_is_watched_by_them(tmp_path: Path) -> None:
+    conftest = "from pkg.marks import untested\n\nuntested(1)\n"
+    root = project(tmp_path / "project", tests__conftest=conftest)
+    place = workspace(root, "7")
+    verifier = Verifier(place)
+    baseline = verifier.baseline(["src/pkg/marks.py"])
+    found = verifier.covers(baseline, "src/pkg/marks.py", 14)
+    assert (found.is_proven, found.red in baseline.passed) == (True, True), found
