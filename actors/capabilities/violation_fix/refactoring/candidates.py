@@ -36,7 +36,8 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 MAX_OUTPUTS = 3
 MIN_LINES = 3
-MIN_QUALITY = 0.4
+# Below this, readers who would have to merge it found most names misleading.
+MIN_QUALITY = 0.6
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 _MAX_RUN = 14
