@@ -133,7 +133,7 @@ def test_a_section_that_does_not_fit_its_capability_is_told_by_doctor_and_valida
     file = tmp_path / "jeeves.yaml"
     file.write_text(f"capability_settings:\n  code_analysis:\n    {section}\n")
     settings = load_settings(file, env={"JEEVES_STATE_DIR": str(state)})
-    (check, _prompts) = doctor_checks.check_capabilities(settings)
+    check = next(each for each in doctor_checks.check_capabilities(settings) if "code_analysis" in each.name)
     assert (check.verdict, check.needed) == ("failed", True)
     assert told in check.detail
     assert "capability_settings" in check.mend

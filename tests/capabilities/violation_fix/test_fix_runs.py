@@ -112,7 +112,7 @@ def desk(tmp_path: Path) -> FixDesk:
 async def test_what_is_unknown_malformed_or_too_early_is_skipped_and_the_fix_goes_on(desk: FixDesk) -> None:
     envelope = await desk.run(
         {"action": "rm_rf", "parameters": {"path": "/"}},
-        {"action": "extract_function", "parameters": {"start_line": "seven"}},
+        {"action": "extract_function", "parameters": {"start_line": 7}},
         {"action": "complete", "parameters": {}},
         EXTRACT,
         TESTS,

@@ -53,7 +53,9 @@ async def test_the_line_that_has_a_name_is_told_where_nothing_bears_it(vehicles:
 
 
 @pytest.mark.parametrize("question", ["Who calls deliver_parcel_twice?", "Where is is_full_again called?"])
-async def test_a_name_that_nothing_bears_is_not_found_whatever_is_near_it(relay: AnalysisHarness, question: str) -> None:
+async def test_a_name_that_nothing_bears_is_not_found_whatever_is_near_it(
+    relay: AnalysisHarness, question: str
+) -> None:
     document = await relay.ask(question)
     assert document["status"] == "not_found"
     assert document["answer"].startswith("I did not find this"), document["answer"]
