@@ -48,11 +48,12 @@ class SimplifyConditional(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
 
 class SplitParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Gathers consecutive parameters of a private function in a named tuple."""
+    """Gathers consecutive parameters of a private function in a named tuple called `name`, else after the function."""
 
     key: str
     function: str
     names: Annotated[list[str], Meta(min_length=2, max_length=50)]
+    name: str | None = None
 
 
 def extract_function_tool(place: FixWorkspace, asked: ExtractFunction) -> ToolResult:
@@ -82,7 +83,7 @@ def split_parameters_tool(place: FixWorkspace, asked: SplitParameters) -> ToolRe
     """Gather parameters of a private function whose callers all lie in the file."""
 
     def edit(source: SourceText) -> Edited | EditRefused:
-        done = split_parameters(source.text, asked.function, asked.names)
+        done = split_parameters(source.text, asked.function, asked.names, class_name=asked.name)
         return outcome_of(done, f"Gathered the parameters {', '.join(asked.names)} of '{asked.function}'")
 
     return edited(place, asked.key, "", edit)

@@ -180,14 +180,16 @@ def refusal(task: FixTask, state: FixState, response: AgentResponse) -> str | No
     why = blocked.get(response.action) or state.budget.block_of(response.action, parameters)
     if why is not None:
         return f"'{response.action}' is blocked: {why}"
-    return _malformed(known.parameters, response.parameters)
+    return malformed(response)
 
 
 _TYPES: dict[str, type] = {"integer": int, "string": str, "list": list}
 OPTIONAL = "?"
 
 
-def _malformed(wanted: dict[str, str], given: dict[str, Any]) -> str | None:
+def malformed(response: AgentResponse) -> str | None:
+    """Return what is wrong with the parameters of a known action; None if nothing."""
+    wanted, given = BY_NAME[response.action].parameters, response.parameters
     missing = [name for name, kind in wanted.items() if name not in given and not kind.endswith(OPTIONAL)]
     if missing:
         return f"the parameters {', '.join(missing)} are missing; it takes {json.dumps(wanted)}"

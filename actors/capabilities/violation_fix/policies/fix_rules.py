@@ -25,8 +25,6 @@ GOALS: Mapping[str, frozenset[str]] = {
     "PLR0915": frozenset({"statements"}),
     "PLR0911": frozenset({"returns"}),
     "PLR0913": frozenset({"arguments"}),
-    "deep-nesting": frozenset({"nesting"}),
-    "long-function": frozenset({"statements", "lines"}),
 }
 
 
@@ -84,9 +82,10 @@ def _implement(seen: Situation) -> AgentResponse:
     proposal = next_refactoring(seen.source, seen.symbol, seen.limits, keys, options)
     if isinstance(proposal, GiveUp):
         return _give_up(proposal.reason, "escalate" if proposal.code == "escalate" else "cannot_fix")
-    return AgentResponse(
-        action=proposal.action, parameters=dict(proposal.parameters), reasoning=proposal.suggestion[:1_000]
-    )
+    parameters: dict[str, Any] = dict(proposal.parameters)
+    if isinstance(names := parameters.get("names"), str):
+        parameters["names"] = names.split(",")
+    return AgentResponse(action=proposal.action, parameters=parameters, reasoning=proposal.suggestion[:1_000])
 
 
 def _plan(seen: Situation) -> AgentResponse:
