@@ -193,7 +193,8 @@ def _new_type(split: _Split) -> list[Edit]:
         begin -= 1
     offset = source.starts[begin - 1]
     definition = Edit(offset, offset, newline.join(lines) + newline * 3)
-    return [definition, *_import(source, module, imported, begin)]
+    # Both may stand at the head of the file: the import comes first there.
+    return [*_import(source, module, imported, begin), definition]
 
 
 def _import(source: SourceText, module: str, name: str, before_line: int) -> list[Edit]:
