@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 
 from runtime.loops.progress import JudgedStep
 from runtime.loops.records import LOOKING, StepRecord
@@ -99,29 +99,3 @@ class SemanticLoop:
         names = ", ".join(dict.fromkeys(f"'{f.name}'" for f in self._failures))
         text = f"{names} all fail with '{category}', {len(self._failures)} times in a row"
         return Found("semantic_loop", 0.85, text, tuple(f.line for f in self._failures), len(self._failures))
-
-
-class RepeatedErrors:
-    """Finds the same error recorded again and again, with no edit carried out in between."""
-
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
-        self._counts: Counter[str] = Counter()
-        self._lines: deque[str] = deque(maxlen=MAX_EVIDENCE)
-
-    def see(self, step: JudgedStep) -> Found | None:
-        """Take in the next step."""
-        if step.is_attempt:
-            self._counts.clear()
-            self._lines.clear()
-            return None
-        errors = set(step.record.errors)
-        if not errors:
-            return None
-        self._counts.update(errors)
-        self._lines.append(step.record.line)
-        count = max(self._counts[error] for error in errors)
-        if count < self._threshold:
-            return None
-        text = f"the same error was recorded {count} times, with no edit carried out in between"
-        return Found("semantic_loop", 0.8, text, tuple(self._lines), count)

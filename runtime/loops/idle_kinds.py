@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 
 from runtime.loops.progress import JudgedStep
 from runtime.loops.records import LOOKING, StepRecord
@@ -103,29 +103,3 @@ class NoProgress:
             return None
         text = f"the last {self._length} actions brought no new fact, no new file and no other state"
         return Found("no_progress", 0.75, text, tuple(self._lines), self._length)
-
-
-class RepeatedChecks:
-    """Finds checks that are repeated with the same result, with no edit carried out in between."""
-
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
-        self._counts: Counter[str] = Counter()
-        self._lines: deque[str] = deque(maxlen=MAX_EVIDENCE)
-
-    def see(self, step: JudgedStep) -> Found | None:
-        """Take in the next step."""
-        if step.is_attempt:
-            self._counts.clear()
-            self._lines.clear()
-            return None
-        checks = set(step.record.checks)
-        if not checks:
-            return None
-        self._counts.update(checks)
-        self._lines.append(step.record.line)
-        count = max(self._counts[check] for check in checks)
-        if count < self._threshold:
-            return None
-        text = f"a check had the same result {count} times, with no edit carried out in between"
-        return Found("no_progress", 0.7, text, tuple(self._lines), count)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runtime.loops.failing_kinds import ErrorCycle, RepeatedErrors, SemanticLoop
-from runtime.loops.idle_kinds import IdenticalAction, NoProgress, Oscillation, RepeatedChecks
+from runtime.loops.failing_kinds import ErrorCycle, SemanticLoop
+from runtime.loops.idle_kinds import IdenticalAction, NoProgress, Oscillation
+from runtime.loops.repeated_results import RepeatedChecks, RepeatedErrors
 from runtime.loops.thresholds import Thresholds
 from runtime.loops.watching import Watcher
 
