@@ -159,9 +159,10 @@ def test_together(plan: FixPlan, record: FixRecord, trees: Path) -> TestVerdict 
         return None
     path = str(plan.requests[0]["violation"]["path"])
     verdict = verifier.test(baseline, path, "all")
-    while verdict is not None and verdict.regressions and commits:
+    while verdict is not None and (verdict.regressions or not verdict.is_complete) and commits:
         last = commits.pop()
-        why = f"{next(iter(verdict.regressions))} fails when all fixes are together"
+        red = next(iter(verdict.regressions), None)
+        why = f"{red} fails when all fixes are together" if red else "the tests of all fixes did not come to their end"
         drop_commit(tree, last)
         for result in record.results().values():
             if _commit_of(result) == last:
