@@ -74,6 +74,7 @@ from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
 
@@ -191,9 +192,11 @@ async def assemble(
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     is_empty = not citations and not cited_commits(findings)
     confidence = _confidence(view, collected, ended_by, is_empty=is_empty)
-    if confidence is None and ended_by is None and not is_empty and tells_none_of_the_names(question, findings):
+    may_miss_the_names = collected.draft is None and confidence is None and ended_by is None and not is_empty
+    if may_miss_the_names and tells_none_of_the_names(question, findings):
         # What was found instead may be near to the names; it is no answer about them.
-        confidence = NAMES_NOT_TOLD
+        is_unknown = await context.run_blocking(_defines_none_of, codebase, question.identifiers)
+        confidence = NAMES_NOT_TOLD if is_unknown else None
     # Claims that a judge left standing are an answer, however unsure of the whole it is.
     is_found = confidence is None or confidence >= ENOUGH or (collected.draft is not None and not is_empty)
     if citations and not is_found:
@@ -229,6 +232,10 @@ async def assemble(
         events_logged=len(view.goals.finished_rounds),
     )
     return output, _turn(context, view, question, findings)
+
+
+def _defines_none_of(codebase: Codebase, names: Sequence[str]) -> bool:
+    return not any(codebase.symbols_named(normal_name(name).rpartition(".")[2], limit=1) for name in names)
 
 
 def _confidence(view: StageView, collected: Collected, ended_by: str | None, *, is_empty: bool) -> float | None:
