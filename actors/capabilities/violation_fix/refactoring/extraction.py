@@ -7,6 +7,8 @@ import keyword
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Annotator, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
@@ -41,11 +43,19 @@ class Block:
 
 
 def extract_function(
-    source: str, first: int, last: int, name: str, *, line_length: int = 88, reserved: Collection[str] = ()
+    source: str,
+    first: int,
+    last: int,
+    name: str,
+    *,
+    line_length: int = 88,
+    reserved: Collection[str] = (),
+    typing: TypingRules | None = None,
 ) -> Refactored | Refused:
     """Move the whole statements on lines `first` to `last` (1-based, inclusive) into a function called `name`.
 
-    `reserved` are further names that the new function must not take, such as those used in other files.
+    `reserved` are further names that the new function must not take, such as those used in other files; `typing`: what
+    the project asks of its annotations.
     """
     text = SourceText(source)
     try:
@@ -59,7 +69,8 @@ def extract_function(
         extraction = analysis.analyse(block.statements)
         if isinstance(extraction, Refused):
             return extraction
-        new_source = write_extraction(block, extraction, name, line_length)
+        signature = Annotator(text, typing).signature(block.place, extraction)
+        new_source = write_extraction(block, extraction, name, line_length, signature)
     except RefusedRefactoring as refused:
         return refused.refusal
     description = f"Extract {name} from {block.place.qualified_name} (lines {block.first_line} to {block.last_line})"
@@ -143,10 +154,13 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement.value.value, str)
 
 
-def write_extraction(block: Block, extraction: Extraction, name: str, line_length: int = 88) -> str:
+def write_extraction(
+    block: Block, extraction: Extraction, name: str, line_length: int = 88, signature: Signature = UNTYPED
+) -> str:
     """Return the whole file with the block replaced by a call and the new function beside the old one."""
     source = block.source
-    writer = HelperWriter(source, block.place, extraction, name, block.first_line, block.last_line, line_length)
+    lines = block.first_line, block.last_line
+    writer = HelperWriter(source, block.place, extraction, name, *lines, line_length, signature)
     written = writer.write()
     at_end = block.last_line == source.line_count and not source.lines(block.last_line, block.last_line).endswith("\n")
     call = written.call.removesuffix(source.newline) if at_end else written.call

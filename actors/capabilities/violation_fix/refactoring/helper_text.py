@@ -6,22 +6,17 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.hazards import is_bare
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
-    BUILTIN_NAMES,
     FunctionPlace,
     Scope,
-    bound_in,
-    bound_names,
-    has_lazy_annotations,
     names_read,
-    parameters_of,
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
-from actors.capabilities.violation_fix.refactoring.placement import decorator_names
 from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits
 
 RESULT_NAMES = ("result", "outcome", "found_result", "early_result")
@@ -46,6 +41,7 @@ class HelperWriter:
     first: int
     last: int
     line_length: int
+    signature: Signature = UNTYPED
 
     def write(self) -> HelperText:
         return HelperText(self._definition(), self._call())
@@ -141,7 +137,7 @@ class HelperWriter:
             if host.is_class_method:
                 head.append(f"{indent}@classmethod")
         keyword = "async def" if self._is_async else "def"
-        returns = self._return_annotation()
+        returns = f" -> {self.signature.returns}" if self.signature.returns else ""
         head += _wrapped(indent, f"{keyword} {self.name}(", parameters, f"){returns}:", self.line_length)
         body = self._body(indent + unit)
         end = self._ending(indent + unit)
@@ -226,79 +222,9 @@ class HelperWriter:
             return [indent + self._return_of_outputs()]
         return []
 
-    # Annotations
-
     def _parameter(self, name: str) -> str:
-        annotation = self._annotation_of(name)
+        annotation = self.signature.parameters.get(name)
         return f"{name}: {annotation}" if annotation else name
-
-    def _annotation_of(self, name: str) -> str | None:
-        function = self.place.function
-        plain = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        found = [argument.annotation for argument in plain if argument.arg == name and argument.annotation is not None]
-        if not found or name in bound_in(function):
-            return None
-        annotation = found[0]
-        if annotation.end_lineno != annotation.lineno or not self._is_visible(annotation):
-            return None
-        text = self.source.segment(annotation)
-        may_be_none = any(word in text for word in ("None", "Optional", "Union", "|"))
-        return None if may_be_none and self._is_narrowed(name) else text
-
-    def _is_visible(self, annotation: ast.expr) -> bool:
-        """Check that the names of an annotation mean the same where the new function is defined."""
-        host = self.extraction.host
-        if host is not None and host.method is self.place.function:
-            return True
-        if any(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in ast.walk(annotation)):
-            return not self.place.parents
-        body = self.source.tree.body
-        before = body if has_lazy_annotations(self.source.tree) else body[: body.index(self.place.top_statement)]
-        module_names = frozenset[str]().union(*(bound_names(statement) for statement in before))
-        inner: set[str] = set()
-        for parent in self.place.parents:
-            inner |= bound_in(parent) | {argument.arg for argument in _arguments(parent)}
-        return all(
-            name in module_names | BUILTIN_NAMES and name not in inner and name != self.place.function.name
-            for name in names_read(annotation)
-        )
-
-    def _is_narrowed(self, name: str) -> bool:
-        """Check for tests outside the block that tell a type checker more than the annotation does."""
-        inside = {id(node) for statement in self.extraction.statements for node in ast.walk(statement)}
-        tests = [
-            test
-            for node in ast.walk(self.place.function)
-            if id(node) not in inside and (test := getattr(node, "test", None) or getattr(node, "subject", None))
-        ]
-        return any(name in names_read(test) for test in tests if isinstance(test, ast.AST))
-
-    def _return_annotation(self) -> str:
-        function = self.place.function
-        if function.returns is None or self.extraction.crossings.yields:
-            return ""
-        match self.extraction.form:
-            case Form.PLAIN | Form.THEN_JUMP if not self.extraction.outputs:
-                return " -> None"
-            case Form.IF_JUMP:
-                return " -> bool"
-            case Form.RETURN if self._may_copy_return_type():
-                return f" -> {self.source.segment(function.returns)}"
-        return ""
-
-    def _may_copy_return_type(self) -> bool:
-        function = self.place.function
-        returns = function.returns
-        if returns is None or returns.end_lineno != returns.lineno or not self._is_visible(returns):
-            return False
-        is_generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
-        special = decorator_names(function) & {"contextmanager", "asynccontextmanager"}
-        is_guard = any(word in self.source.segment(returns) for word in ("TypeGuard", "TypeIs", "Self", "NoReturn"))
-        return not (is_generator or special or is_guard)
-
-
-def _arguments(parent: ast.stmt) -> Sequence[ast.arg]:
-    return parameters_of(parent.args) if isinstance(parent, Function) else ()
 
 
 def _lines(text: str) -> list[str]:
