@@ -1,6 +1,7 @@
 """Reads as data what a project asks of annotations.
 
-That is told by the settings of type checkers and by the oldest Python. No checker runs. Files are looked for at the top of the repository only; a setting that cannot be read counts as absent.
+That is told by the settings of type checkers and by the oldest Python. No checker runs. Files
+are looked for at the top of the repository only; a setting that cannot be read counts as absent.
 """
 
 from __future__ import annotations

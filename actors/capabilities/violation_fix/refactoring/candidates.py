@@ -13,6 +13,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.signatures import
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
     Limits,
     Loop,
@@ -77,6 +78,7 @@ class CandidateSearch:
     ) -> None:
         self.source = source
         self._annotator = Annotator(source, typing)
+        self._callees = CalleeHazards(self._annotator.package)
         self.place = place
         self.taken = names_in_module(source.tree) | BUILTIN_NAMES | frozenset(reserved)
         self.refusals: list[Refused] = []
@@ -141,6 +143,7 @@ class CandidateSearch:
             self.refusals.append(refusal)
             return None
         try:
+            self._callees.refuse(extraction.statements, extraction.host)
             signature = self._annotator.signature(analysis.place, extraction)
         except RefusedRefactoring as refused:
             self.refusals.append(refused.refusal)

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
 from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Annotator, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
-from actors.capabilities.violation_fix.refactoring.complexity import Function
+from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
+from actors.capabilities.violation_fix.refactoring.comments import first_moved_line
 from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
+from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
@@ -69,7 +71,9 @@ def extract_function(
         extraction = analysis.analyse(block.statements)
         if isinstance(extraction, Refused):
             return extraction
-        signature = Annotator(text, typing).signature(block.place, extraction)
+        annotator = Annotator(text, typing)
+        CalleeHazards(annotator.package).refuse(extraction.statements, extraction.host)
+        signature = annotator.signature(block.place, extraction)
         new_source = write_extraction(block, extraction, name, line_length, signature)
     except RefusedRefactoring as refused:
         return refused.refusal
@@ -136,8 +140,7 @@ def block_of(source: SourceText, place: FunctionPlace, statements: Sequence[ast.
     if first is place.function.body[0] and _is_docstring(first):
         raise RefusedRefactoring("docstring", "the block holds the docstring of the function", (begin,))
     indent = source.indent(begin)
-    while begin > 1 and source.is_comment(begin - 1) and source.indent(begin - 1) == indent:
-        begin -= 1
+    begin = first_moved_line(source, begin, place.function)
     while end < source.line_count and source.is_comment(end + 1) and len(source.indent(end + 1)) > len(indent):
         end += 1
     return Block(source, place, tuple(statements), begin, end)
@@ -166,54 +169,5 @@ def write_extraction(
     call = written.call.removesuffix(source.newline) if at_end else written.call
     start = source.starts[block.first_line - 1]
     replaced = Edit(start, source.line_end_offset(block.last_line), call)
-    if extraction.host is not None:
-        inserted = _after(source, _last_namesake(extraction.host.class_, extraction.host.method), written.definition)
-    else:
-        inserted = _before(source, block.place.top_statement, written.definition)
+    inserted = insertion_of(source, block.place.top_statement, extraction.host, written.definition)
     return apply_edits(source.text, [replaced, inserted])
-
-
-def _last_namesake(class_: ast.ClassDef, method: Function) -> ast.stmt:
-    """Return the method, or the last of the methods after it that share its name (a property and its setter)."""
-    members = [node for node in ast.walk(class_) if isinstance(node, Function) and node.name == method.name]
-    siblings = next((body for body in _bodies(class_) if method in body), class_.body)
-    position = siblings.index(method)
-    while position + 1 < len(siblings) and siblings[position + 1] in members:
-        position += 1
-    return siblings[position]
-
-
-def _bodies(class_: ast.ClassDef) -> list[list[ast.stmt]]:
-    found = [class_.body]
-    for body in found:
-        found += [inner for node in body if not isinstance(node, Scope) for inner in statement_lists(node)]
-    return found
-
-
-def _after(source: SourceText, statement: ast.stmt, definition: str) -> Edit:
-    end = last_line(statement)
-    indent = source.indent(first_line(statement))
-    while end < source.line_count and source.is_comment(end + 1) and len(source.indent(end + 1)) > len(indent):
-        end += 1
-    offset = source.line_end_offset(end)
-    if source.lines(end, end).endswith(("\n", "\r")):
-        return Edit(offset, offset, source.newline + definition)
-    return Edit(offset, offset, source.newline * 2 + definition.removesuffix(source.newline))
-
-
-def _before(source: SourceText, statement: ast.stmt, definition: str) -> Edit:
-    begin = first_line(statement)
-    siblings = source.tree.body
-    position = siblings.index(statement)
-    # Overloads stay together with the function that they describe.
-    while (
-        position and isinstance(statement, Function) and getattr(siblings[position - 1], "name", None) == statement.name
-    ):
-        position -= 1
-        begin = first_line(siblings[position])
-    while begin > 1 and source.is_comment(begin - 1) and source.indent(begin - 1) == source.indent(begin):
-        begin -= 1
-    offset = source.starts[begin - 1]
-    if begin == 1 and source.text.startswith("\ufeff"):
-        offset += 1
-    return Edit(offset, offset, definition + source.newline * 2)

@@ -18,6 +18,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits
+from actors.capabilities.violation_fix.refactoring.wrapping import wrapped, wraps_in_columns
 
 RESULT_NAMES = ("result", "outcome", "found_result", "early_result")
 
@@ -76,7 +77,7 @@ class HelperWriter:
         host = self.extraction.host
         callee = f"{host.first_parameter}.{self.name}" if host is not None else self.name
         before, after = self._around_call()
-        lines = _wrapped(indent, f"{before}{callee}(", list(self.extraction.parameters), f"){after}", self.line_length)
+        lines = self._wrapped(indent, f"{before}{callee}(", list(self.extraction.parameters), f"){after}")
         form, jump = self.extraction.form, self.extraction.jump
         unit = self.source.indent_unit(self.place.function)
         if form is Form.IF_JUMP:
@@ -138,10 +139,14 @@ class HelperWriter:
                 head.append(f"{indent}@classmethod")
         keyword = "async def" if self._is_async else "def"
         returns = f" -> {self.signature.returns}" if self.signature.returns else ""
-        head += _wrapped(indent, f"{keyword} {self.name}(", parameters, f"){returns}:", self.line_length)
+        head += self._wrapped(indent, f"{keyword} {self.name}(", parameters, f"){returns}:")
         body = self._body(indent + unit)
         end = self._ending(indent + unit)
         return "".join(line + newline for line in head) + body + "".join(line + newline for line in end)
+
+    def _wrapped(self, indent: str, before: str, items: Sequence[str], after: str) -> list[str]:
+        in_columns = wraps_in_columns(self.source)
+        return wrapped(indent, before, items, after, self.line_length, in_columns=in_columns)
 
     def _body(self, indent: str) -> str:
         old = self.source.indent(self.extraction.first.lineno)
@@ -230,16 +235,3 @@ class HelperWriter:
 def _lines(text: str) -> list[str]:
     source = SourceText(text)
     return [source.line(number) for number in range(1, source.line_count + 1) if source.line(number)]
-
-
-def _wrapped(indent: str, before: str, items: Sequence[str], after: str, line_length: int) -> list[str]:
-    """Write a bracketed list on one line, on a line of its own, or one item a line, whichever fits first."""
-    one_line = f"{indent}{before}{', '.join(items)}{after}"
-    width = len(one_line.expandtabs(8))
-    if width <= line_length or not items:
-        return [one_line]
-    unit = "\t" if indent.endswith("\t") else "    "
-    inner = f"{indent}{unit}{', '.join(items)}"
-    if len(inner.expandtabs(8)) <= line_length:
-        return [f"{indent}{before}", inner, f"{indent}{after}"]
-    return [f"{indent}{before}", *(f"{indent}{unit}{item}," for item in items), f"{indent}{after}"]

@@ -23,6 +23,7 @@ from actors.capabilities.violation_fix.refactoring.block_analysis import Extract
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.hazards import is_bare
+from actors.capabilities.violation_fix.refactoring.insertion import goes_after
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
     Scope,
@@ -33,7 +34,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import decorator_names
-from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line
+from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 _TEXT_ITERATORS = frozenset({"Iterator", "Iterable", "Generator", "AsyncIterator"})
 _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
@@ -59,7 +60,8 @@ class Annotator:
         self._locals: dict[Function, LocalTypes] = {}
 
     @cached_property
-    def _package(self) -> Package:
+    def package(self) -> Package:
+        """The file with the other modules of its package."""
         return Package(self._source.tree, self._rules)
 
     @cached_property
@@ -76,7 +78,7 @@ class Annotator:
         is_demanded = self._rules.is_strict or self._is_module_annotated
         if not is_demanded and not _is_annotated(place):
             return UNTYPED
-        typed = _TypedExtraction(self._source, self._package, self._types_of(place), place, extraction)
+        typed = _TypedExtraction(self._source, self.package, self._types_of(place), place, extraction)
         found = typed.signature()
         if isinstance(found, Signature):
             return found
@@ -87,7 +89,7 @@ class Annotator:
 
     def _types_of(self, place: FunctionPlace) -> LocalTypes:
         if place.function not in self._locals:
-            self._locals[place.function] = local_types(self._package, place, self._places)
+            self._locals[place.function] = local_types(self.package, place, self._places)
         return self._locals[place.function]
 
 
@@ -121,7 +123,9 @@ class _TypedExtraction:
         hidden = bound_in(host.class_) if host is not None else frozenset[str]()
         for parent in place.enclosing_functions:
             hidden |= bound_in(parent) | {argument.arg for argument in parameters_of(parent.args)}
-        line = first_line(host.class_) if host is not None else first_line(place.top_statement)
+        line = first_line(place.top_statement if host is None else host.class_)
+        if host is None and goes_after(source.tree, place.top_statement):
+            line = last_line(place.top_statement) + 1
         self._writer = AnnotationWriter(package, line, hidden)
 
     def signature(self) -> Signature | str:
