@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_change.records.changes import FIX_TREES
 from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
-from serve.mcp.change_records import FIX_TREES
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.doors.program import Program
 from tests.runtime.contracts.test_loading import SHIPPED
