@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.violation_fix.checks.linter_config import line_length_of
+from actors.capabilities.violation_fix.checks.line_length import line_length_of
 from actors.capabilities.violation_fix.checks.listing import LISTING, report_of
 from actors.capabilities.violation_fix.checks.options import CheckOptions, checked_options
 from actors.capabilities.violation_fix.checks.project_rules import project_checks
@@ -88,7 +88,6 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
             "baseline_file": str(record.baseline_file),
             "setup": msgspec.to_builtins(setup),
             "options": msgspec.to_builtins(options),
-            "line_length": choices.line_length or line_length_of(root),
         }
         plan = FixPlan(
             fix_id=fix_id,
@@ -97,7 +96,12 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
             branch=branch,
             created_at_ms=SystemClock().now_ms(),
             requests=tuple(
-                {**shared, "name": f"{fix_id}-{number}", "violation": msgspec.to_builtins(each)}
+                {
+                    **shared,
+                    "name": f"{fix_id}-{number}",
+                    "violation": msgspec.to_builtins(each),
+                    "line_length": choices.line_length or line_length_of(Path(tree.folder), each.path),
+                }
                 for number, each in enumerate(tried, 1)
             ),
             left=tuple(left),
