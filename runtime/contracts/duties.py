@@ -207,7 +207,7 @@ def _plan(contract: Contract, state: SessionState, payload: Mapping[str, Any], o
     if isinstance(tasks, list):
         return Outcome(state, tasks)
     has_branch = state.place is not None and bool(state.place.branch)
-    wants_branch = not has_branch and not has_trait(contract, state, "no_branch")
+    wants_branch = not has_branch and not has_trait(contract, state.flags, "no_branch")
     effects = (Effect("branch"),) if wants_branch else ()
     return Outcome(state.with_(tasks=tasks, revert_reason=""), effects=effects)
 

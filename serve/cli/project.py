@@ -91,8 +91,11 @@ def clean(
         return
     if not yes and not typer.confirm("Delete them?"):
         raise InputError("nothing was deleted")
-    for aside in cleaned(settings, root, found):
+    done = cleaned(settings, root, found)
+    for aside in done.deleted:
         say_line(f"deleted {aside.branch}; this brings it back: {aside.restoring}")
+    for branch, reason in done.kept.items():
+        say_line(f"kept    {branch}: {reason}")
 
 
 def outcome(

@@ -21,7 +21,7 @@ from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import answered
 from runtime.contracts.loading import load_contract
 from runtime.contracts.session_state import SessionState
-from runtime.errors import InputError, RunStateError, UnknownNameError
+from runtime.errors import InputError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings
 from runtime.store.opening import has_database, open_store
@@ -48,6 +48,13 @@ class Leftovers(NamedTuple):
     branches: tuple[str, ...]
     sessions: tuple[str, ...]
     fixes: tuple[str, ...] = ()
+
+
+class Cleaned(NamedTuple):
+    """Lists the branches that were deleted, and those that stay: branch → why."""
+
+    deleted: tuple[LaidAside, ...]
+    kept: dict[str, str]
 
 
 @contextmanager
@@ -148,20 +155,28 @@ def leftovers(settings: Settings, root: Path) -> Leftovers:
     return Leftovers(branches, sessions, tuple(idle_trees(root, FIX_PREFIX, before_s)))
 
 
-def clean(settings: Settings, root: Path, found: Leftovers) -> list[LaidAside]:
-    """End sessions that were left and lay their branches aside for 30 days. Raises GitWriteError."""
+def clean(settings: Settings, root: Path, agreed: Leftovers) -> Cleaned:
+    """End sessions that were left and lay their branches aside for 30 days. Raises GitWriteError.
+
+    `agreed`: what a person was shown. What a client has resumed since is no leftover any more, and stays.
+    """
     who = writable(root).identity
+    now = leftovers(settings, root)
+    found = Leftovers(*(tuple(name for name in shown if name in left) for shown, left in zip(agreed, now, strict=True)))
     now_s = SystemClock().now_ms() / 1000
     with _store(settings) as store:
         for session_id in found.sessions:
             row = _known(store, session_id)
             store.amend(row.state.with_(phase=END, outcome="discarded"), "cleaned", {})
     below = {WORK_TREES: found.branches, FIX_TREES: found.fixes}
-    return [
-        lay_aside(root, branch, who, settings.state_dir / folder, is_ours, now_s)
-        for folder, branches in below.items()
-        for branch in branches
-    ]
+    deleted: list[LaidAside] = []
+    kept: dict[str, str] = {}
+    for folder, branch in [(folder, branch) for folder, branches in below.items() for branch in branches]:
+        try:
+            deleted.append(lay_aside(root, branch, who, settings.state_dir / folder, is_ours, now_s))
+        except RepositoryError as error:
+            kept[branch] = error.message
+    return Cleaned(tuple(deleted), kept)
 
 
 def _known(store: SessionStore, session_id: str) -> SessionRow:

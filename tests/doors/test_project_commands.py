@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_change.evidence.write_guard import is_ours
+from actors.capabilities.code_change.session.owners import Owner
 from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
-from serve.mcp.change_records import FIX_TREES
+from runtime.settings import Settings
+from serve.mcp.change_records import FIX_TREES, clean, leftovers
+from serve.mcp.contract_host import OWNERS
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.doors.program import Program
 from tests.runtime.contracts.test_loading import SHIPPED
@@ -32,6 +36,8 @@ def test_init_writes_what_agents_need_once_and_leaves_the_work_tree_clean(jeeves
     (project / ".code-intel" / "guides" / "intervention.md").write_text("ours\n")
     again = jeeves.run("init", "--repo", str(project))
     assert "wrote" not in again.out
+    written = [line.split()[1] for line in first.out.splitlines() if line.startswith("wrote")]
+    assert [file for file in written if not is_ours(file)] == []
     assert (project / ".code-intel" / "guides" / "intervention.md").read_text() == "ours\n"
 
 
@@ -119,6 +125,31 @@ async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeev
     command = next(line for line in done.out.splitlines() if "brings it back" in line).split(": ")[1]
     git(project, *command.split()[1:])
     assert "llm_task_old" in git(project, "branch", "--list", "llm_task_*")
+
+
+async def test_a_left_branch_that_is_out_stays_and_the_others_go(jeeves: Program, project: Path) -> None:
+    left = Agent(project, jeeves.state_dir)
+    await left.start()
+    await left.go_to(14)
+    git(project, "branch", "llm_task_old")
+    done = jeeves.run("clean", "--repo", str(project), "--yes")
+    assert (done.status, "deleted llm_task_old" in done.out) == (0, True)
+    assert f"kept    {left.last['branch']}" in done.out
+
+
+async def test_what_a_client_took_up_after_it_was_listed_is_not_deleted(jeeves: Program, project: Path) -> None:
+    git(project, "branch", "llm_task_old")
+    left = Agent(project, jeeves.state_dir)
+    await left.start()
+    await left.go_to(14)
+    settings = Settings(state_dir=jeeves.state_dir)
+    agreed = leftovers(settings, project)
+    owner = Owner(jeeves.state_dir / OWNERS)
+    client = Agent(project, jeeves.state_dir, owner=owner.name)
+    client.last = await client.start(recovery="resume")
+    assert [aside.branch for aside in clean(settings, project, agreed).deleted] == ["llm_task_old"]
+    owner.close()
+    assert (await client.finish())["outcome"] == "completed"
 
 
 def test_a_fix_that_was_cut_off_is_listed_and_deleted_once_nobody_touched_it_for_an_hour(

@@ -15,7 +15,13 @@ OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
 _AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
 OUR_FILES = frozenset(
-    {".mcp.json", ".claude/commands/code.md", ".claude/commands/outcome.md", ".codex/prompts/code.md"}
+    {
+        ".mcp.json",
+        ".claude/commands/code.md",
+        ".claude/commands/outcome.md",
+        ".codex/prompts/code.md",
+        ".codex/prompts/outcome.md",
+    }
 )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.live_session import Answer, LiveSession
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import first_place, own_edits, with_work_tree
+from actors.capabilities.code_change.session.workplaces import first_place, laid_aside, own_edits, with_work_tree
 from actors.capabilities.code_change.store.session_store import SessionRow
+from runtime.codebase.git.commits import task_branches
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import standing
 from runtime.contracts.contract import END, Contract
@@ -27,8 +28,16 @@ from runtime.primitives.own_threads import in_own_thread
 
 Recovery = Literal["", "resume", "discard"]
 
+# Key of an answer whose door has to make the index of the repository anew.
+REBUILDS = "rebuilds_index"
 LIVE_MS = 30 * 60_000
 MAX_QUERY_CHARS = 20_000
+NOTHING_LEFT = "no session was left in this repository; leave `recovery` and the flag resume out to begin one"
+NOT_AGREED = "clean: a person has to agree, and did not; they can run `jeeves clean --repo {root}`"
+ON_TASK_BRANCH = (
+    "{root} is on {branch}, which an earlier session made and nothing resumes; switch to the branch that the change "
+    "shall go to (git switch …), then start again"
+)
 HOOKS = (
     "the hooks of this repository ({hooks}) are not run by this server's commit and merge; do yourself what they check "
     "and tell the person. The operator can have them run as `checks` of the contract"
@@ -66,24 +75,53 @@ class ChangeSessions:
         """
         async with self._lock:
             named = long_flags(self._contract, flags)
-            problems = problems_of_start(self._contract, intent, named, gate_level)
-            if not query.strip() or len(query) > MAX_QUERY_CHARS:
-                problems.append(f"query: {len(query)} characters, 1 to {MAX_QUERY_CHARS} expected")
-            elif not is_text(query):
-                problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
             found = await in_own_thread(self._ports.store.open_sessions, str(self._root))
-            wants_resume = recovery == "resume" or "resume" in named
+            cleans = has_trait(self._contract, named, "clean")
             if key and found and (found[0].owner, found[0].state.last_key) == (self._ports.owner, key):
                 return await self._resumed(found[0])
-            if found and not wants_resume and (recovery != "discard" or self._is_live(found[0])):
+            if recovery == "resume" or has_trait(self._contract, named, "resume"):
+                return await self._resumed(found[0]) if found else _refused(NOTHING_LEFT)
+            if found and (self._is_live(found[0]) or not (cleans or recovery == "discard")):
                 return self._left_over(found[0])
-            if found and wants_resume:
-                return await self._resumed(found[0])
-            if problems:
+            if problems := self._problems(intent, query, named, gate_level):
                 return _refused(*problems)
+            try:
+                cleaned = await self._cleaned(found) if cleans else []
+            except RepositoryError as error:
+                return _refused(error.message)
+            if cleaned is None:
+                return _refused(NOT_AGREED.format(root=self._root))
             for row in found:
                 await self._discarded(row)
-            return await self._begun(intent, query, named, gate_level, key)
+            told = await self._begun(intent, query, named, gate_level, key)
+            return {**told, "notes": [*cleaned, *told.get("notes", ())]} if cleaned else told
+
+    def _problems(self, intent: str, query: str, flags: Sequence[str], gate_level: str) -> list[str]:
+        problems = problems_of_start(self._contract, intent, flags, gate_level)
+        if not query.strip() or len(query) > MAX_QUERY_CHARS:
+            problems.append(f"query: {len(query)} characters, 1 to {MAX_QUERY_CHARS} expected")
+        elif not is_text(query):
+            problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
+        return problems
+
+    async def _cleaned(self, found: Sequence[SessionRow]) -> list[str] | None:
+        """Delete what a person agrees to of the branches and checkpoints that earlier sessions left.
+
+        Return how each branch comes back; None where nobody agreed. Raises RepositoryError.
+        """
+        branches = list(await in_own_thread(task_branches, self._root))
+        left = [row.state.session_id for row in found]
+        if not branches and not left:
+            return []
+        listed = [f"branches {', '.join(branches)}"] if branches else []
+        listed += [f"checkpoints of {', '.join(left)}"] if left else []
+        if not await self._ports.confirm(f"Delete what earlier sessions left: {'; '.join(listed)}?"):
+            return None
+        for row in found:
+            await self._discarded(row)
+        done = await in_own_thread(laid_aside, self._root, branches, self._ports)
+        notes = [f"branch {row['branch']} was deleted; `{row['restore']}` brings it back" for row in done["deleted"]]
+        return notes + [f"branch {row['branch']} stays: {row['reason']}" for row in done.get("kept", ())]
 
     async def left_over(self) -> Answer:
         """Return what is known of a session that this process does not drive, or that there is none."""
@@ -115,9 +153,10 @@ class ChangeSessions:
         pinned_text = self._contract.model_dump_json()
         await in_own_thread(self._ports.store.create, state, self._ports.owner, pinned_text)
         self._live = LiveSession(self._contract, state, self._ports)
-        outcomes = await in_own_thread(self._ports.store.outcomes, str(self._root))
-        hints = hints_of(query, outcomes)
+        hints = await self._live.hints()
         told = standing(self._contract, state)
+        if has_trait(self._contract, flags, "rebuild"):
+            told[REBUILDS] = True
         return {**told, **({"hints": hints} if hints else {}), **({"notes": notes} if notes else {})}
 
     def _placed(self, state: SessionState) -> tuple[SessionState, list[str]]:
@@ -134,7 +173,10 @@ class ChangeSessions:
         placed = state.with_(place=first_place(self._root))
         if placed.place is None or not placed.place.base_commit:
             raise GitWriteError(f"branch {place.branch} of {self._root} has no commit yet; make a first one")
-        if has_trait(self._contract, placed, "no_branch"):
+        stays = has_trait(self._contract, placed.flags, "no_branch")
+        if not stays and place.branch.startswith(BRANCH_PREFIX):
+            raise GitWriteError(ON_TASK_BRANCH.format(root=self._root, branch=place.branch))
+        if stays:
             placed = placed.with_(own_edits=own_edits(self._root, placed.place.base_commit))
         hooks = ", ".join(place.hooks)
         notes = [HOOKS.format(hooks=hooks)] if hooks else []
