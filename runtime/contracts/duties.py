@@ -272,7 +272,10 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     unseen = [file for file in observed.changed if file not in payload["reviewed_files"]]
     problems = [f"reviewed_files: {file} was changed and not reviewed" for file in unseen[:MAX_NAMED]]
     if not observed.changed:
-        problems.append("files: nothing was changed, so there is nothing to commit")
+        problems.append(
+            "files: nothing was changed, so there is nothing to commit; if the request needs no change, say so to the "
+            f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
+        )
     problems += _unpermitted(observed)
     return Outcome(state, problems, effects=(Effect("commit", message=payload["commit_message"]),))
 

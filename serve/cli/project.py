@@ -31,7 +31,8 @@ def init(
         say_line(f"kept   {path}")
     say_line("git leaves these files out of this clone" if done.is_ignored else "this folder is no git repository")
     say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
-    say_line(CODEX_HINT)
+    for line in CODEX_HINT.splitlines():
+        say_line(line)
     if contract:
         say_line("the contract in .code-intel/phase_contract.yml is in force after `jeeves allow`")
 

@@ -17,7 +17,7 @@ from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
 from runtime.codebase.git.side_branches import idle_trees
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
-from runtime.contracts.contract import END, Contract
+from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import answered
 from runtime.contracts.loading import load_contract
 from runtime.contracts.session_state import SessionState
@@ -100,6 +100,17 @@ def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bo
     return answer_of(contract, decision)
 
 
+def cancel_change(settings: Settings, session_id: str, reason: str) -> dict[str, Any]:
+    """End a session, live or not; its branch and files stay. Raises UnknownNameError and RunStateError."""
+    with _store(settings) as store:
+        state = _known(store, session_id).state
+        if state.is_over:
+            raise RunStateError(f"session {session_id} is over already; it ended as {state.outcome}")
+        store.end(session_id, "cancelled", "cancelled", {"reason": reason[:MAX_REASON_CHARS]})
+        branch = state.place.branch if state.place is not None else ""
+    return {"session_id": session_id, "outcome": "cancelled", "branch": branch or None}
+
+
 def record_outcome(settings: Settings, session_id: str, verdict: str, reason: str) -> tuple[OutcomeRow, str]:
     """Record what became of a change, and return it with what came of its agreement, as a sentence.
 
@@ -166,8 +177,7 @@ def clean(settings: Settings, root: Path, agreed: Leftovers) -> Cleaned:
     now_s = SystemClock().now_ms() / 1000
     with _store(settings) as store:
         for session_id in found.sessions:
-            row = _known(store, session_id)
-            store.amend(row.state.with_(phase=END, outcome="discarded"), "cleaned", {})
+            store.end(session_id, "cleaned", "discarded", {})
     below = {WORK_TREES: found.branches, FIX_TREES: found.fixes}
     deleted: list[LaidAside] = []
     kept: dict[str, str] = {}

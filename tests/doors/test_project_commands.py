@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from actors.capabilities.code_change.session.owners import Owner
 from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
+from runtime.errors import FencedError
 from runtime.settings import Settings
 from serve.mcp.change_records import FIX_TREES, clean, leftovers
 from serve.mcp.contract_host import OWNERS
@@ -38,6 +40,9 @@ def test_init_writes_what_agents_need_once_and_leaves_the_work_tree_clean(jeeves
     assert "wrote" not in again.out
     written = [line.split()[1] for line in first.out.splitlines() if line.startswith("wrote")]
     assert [file for file in written if not is_ours(file)] == []
+    told = first.out.splitlines()
+    hint = tomllib.loads("\n".join(told[told.index("[mcp_servers.jeeves]") :]))
+    assert hint["mcp_servers"]["jeeves"]["args"] == entry["args"]
     assert (project / ".code-intel" / "guides" / "intervention.md").read_text() == "ours\n"
 
 
@@ -111,6 +116,23 @@ async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Pro
     assert jeeves.run("outcome", "c-nobody", "success").status == 2
     shown = json.loads(jeeves.run("runs", "show", session_id).out)
     assert shown["decisions"][-1]["kind"] == "answered"
+
+
+async def test_a_person_ends_a_session_that_is_live(jeeves: Program, project: Path) -> None:
+    agent = Agent(project, jeeves.state_dir)
+    await agent.start()
+    await agent.go_to(14)
+    session_id, branch = agent.session.state.session_id, agent.last["branch"]
+    done = jeeves.run("runs", "cancel", session_id, "--reason", "needless")
+    assert (done.status, json.loads(done.out)["branch"]) == (0, branch)
+    with pytest.raises(FencedError):
+        await agent.submit({"summary": "it goes on"})
+    assert git(project, "branch", "--list", branch) != ""
+    shown = json.loads(jeeves.run("runs", "show", session_id).out)
+    assert shown["outcome"] == "cancelled"
+    assert (shown["decisions"][-1]["kind"], shown["decisions"][-1]["reason"]) == ("cancelled", "needless")
+    again = jeeves.run("runs", "cancel", session_id)
+    assert (again.status, "is over already" in again.err) == (2, True)
 
 
 async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeeves: Program, project: Path) -> None:

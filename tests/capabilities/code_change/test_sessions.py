@@ -368,3 +368,35 @@ async def test_no_change_begins_on_the_branch_of_an_earlier_one(agent: Agent) ->
     assert "git switch" in told["error"]["problems"][0]
     git(agent.root, "switch", "-q", "main")
     assert (await again.start())["phase"] == "BRANCH_INTERVENTION"
+
+
+async def test_a_client_drops_the_session_that_it_drives_only_if_the_person_agrees(tmp_path: Path) -> None:
+    said: list[bool | None] = [None, True]
+
+    async def person(question: str) -> bool | None:
+        assert "Drop session" in question
+        return said.pop(0)
+
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state", confirm=person)
+    await agent.start()
+    await agent.go_to(13)
+    dropped = agent.session
+    (problem,) = (await agent.start(recovery="discard"))["error"]["problems"]
+    assert "You drive it" in problem
+    assert f"jeeves runs cancel {dropped.state.session_id}" in problem
+    agent.last = await agent.session.status()
+    git(agent.root, "switch", "-q", "main")
+    assert (await agent.start(recovery="discard"))["phase"] == "BRANCH_INTERVENTION"
+    with pytest.raises(FencedError):
+        await dropped.check_write_target("load.py")
+    row = agent.ports.store.get(dropped.state.session_id)
+    assert row is not None
+    assert (row.state.outcome, row.state.shown) == ("discarded", {})
+
+
+async def test_the_end_says_where_the_change_was_merged_and_what_the_person_can_record(agent: Agent) -> None:
+    await agent.start()
+    session_id = agent.session.state.session_id
+    told = await agent.finish()
+    assert told["merged"] == {"into": "main", "commit": git(agent.root, "rev-parse", "main")}
+    assert f"jeeves outcome {session_id} success" in told["instruction"]

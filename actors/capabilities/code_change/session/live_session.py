@@ -231,5 +231,5 @@ class LiveSession:
 
 
 def _closed(state: SessionState) -> SessionState:
-    """Return the closing record of a session that is over: what an outcome can still be given to."""
-    return state.with_(shown={}, uses=(), permitted=(), must_verify=()) if state.phase == END else state
+    """Return a session as it is kept: of one that is over its closing record."""
+    return state.ended(state.outcome) if state.phase == END else state

@@ -17,7 +17,7 @@ from runtime.codebase.git.commits import task_branches
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import standing
-from runtime.contracts.contract import END, Contract
+from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.payloads import is_text
 from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start
@@ -34,6 +34,10 @@ LIVE_MS = 30 * 60_000
 MAX_QUERY_CHARS = 20_000
 NOTHING_LEFT = "no session was left in this repository; leave `recovery` and the flag resume out to begin one"
 NOT_AGREED = "clean: a person has to agree, and did not; they can run `jeeves clean --repo {root}`"
+YOURS = (
+    "You drive it: go on with it (get_session_status says where it stands); if the person wants it dropped, call with "
+    "`recovery`: discard, and they are asked. "
+)
 ON_TASK_BRANCH = (
     "{root} is on {branch}, which an earlier session made and nothing resumes; switch to the branch that the change "
     "shall go to (git switch …), then start again"
@@ -81,7 +85,7 @@ class ChangeSessions:
                 return await self._resumed(found[0])
             if recovery == "resume" or has_trait(self._contract, named, "resume"):
                 return await self._resumed(found[0]) if found else _refused(NOTHING_LEFT)
-            if found and (self._is_live(found[0]) or not (cleans or recovery == "discard")):
+            if found and not await self._may_go(found[0], is_wished=cleans or recovery == "discard"):
                 return self._left_over(found[0])
             if problems := self._problems(intent, query, named, gate_level):
                 return _refused(*problems)
@@ -95,6 +99,16 @@ class ChangeSessions:
                 await self._discarded(row)
             told = await self._begun(intent, query, named, gate_level, key)
             return {**told, "notes": [*cleaned, *told.get("notes", ())]} if cleaned else told
+
+    async def _may_go(self, row: SessionRow, *, is_wished: bool) -> bool:
+        """Return whether a session may be dropped: one that was left, or this client's own if the person agrees."""
+        if not is_wished or not self._is_live(row):
+            return is_wished
+        if row.owner != self._ports.owner:
+            return False
+        phase = self._contract.phase_name(row.state.phase)
+        question = f"Drop session {row.state.session_id}, which is in {phase}? Its branch and your files stay."
+        return bool(await self._ports.confirm(question))
 
     def _problems(self, intent: str, query: str, flags: Sequence[str], gate_level: str) -> list[str]:
         problems = problems_of_start(self._contract, intent, flags, gate_level)
@@ -190,11 +204,16 @@ class ChangeSessions:
             "query": state.query,
         }
         if self._is_live(row):
-            problem = f"session {state.session_id} is live in {told['phase']}; one repository has one session at a time"
-            if self._is_of_our_server(row):
+            problem = (
+                f"session {state.session_id} is live in {told['phase']}; one repository has one session at a time. "
+            )
+            if row.owner == self._ports.owner:
+                problem += YOURS
+            elif self._is_of_our_server(row):
                 problem += (
-                    ". Another client of this server drives it; `recovery`: resume takes it over from that client"
+                    "Another client of this server drives it; `recovery`: resume takes it over from that client. "
                 )
+            problem += f"A person ends it with `jeeves runs cancel {state.session_id}`"
             return {**told, "error": {"code": "session_live", "problems": [problem]}}
         instruction = (
             "A session was left unfinished. Ask the person whether to go on with it or to drop it, then call "
@@ -236,10 +255,7 @@ class ChangeSessions:
 
     async def _discarded(self, row: SessionRow) -> None:
         """End a session that was left; its branch stays and counts as stale from now on."""
-        taken = await in_own_thread(self._ports.store.take_over, row.state.session_id, self._ports.owner)
-        assert taken is not None
-        ended = taken.state.with_(phase=END, outcome="discarded")
-        await in_own_thread(self._ports.store.keep, ended, self._ports.owner, "discarded", {})
+        await in_own_thread(self._ports.store.end, row.state.session_id, "discarded", "discarded", {})
 
 
 def _refused(*problems: str) -> Answer:
