@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
+from actors.capabilities.code_change.records.changes import FIX_TREES
 from actors.capabilities.code_change.session.owners import Owner
+from actors.capabilities.code_change.session.service import OWNERS
 from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
 from runtime.errors import FencedError
 from runtime.settings import Settings
-from serve.mcp.change_records import FIX_TREES, clean, leftovers
-from serve.mcp.contract_host import OWNERS
+from serve.cli.change_store import open_change_records
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.doors.program import Program
 from tests.runtime.contracts.test_loading import SHIPPED
@@ -164,12 +165,12 @@ async def test_what_a_client_took_up_after_it_was_listed_is_not_deleted(jeeves: 
     left = Agent(project, jeeves.state_dir)
     await left.start()
     await left.go_to(14)
-    settings = Settings(state_dir=jeeves.state_dir)
-    agreed = leftovers(settings, project)
     owner = Owner(jeeves.state_dir / OWNERS)
     client = Agent(project, jeeves.state_dir, owner=owner.name)
-    client.last = await client.start(recovery="resume")
-    assert [aside.branch for aside in clean(settings, project, agreed).deleted] == ["llm_task_old"]
+    with open_change_records(Settings(state_dir=jeeves.state_dir)) as records:
+        agreed = records.leftovers(project)
+        client.last = await client.start(recovery="resume")
+        assert [aside.branch for aside in records.clean(project, agreed).deleted] == ["llm_task_old"]
     owner.close()
     assert (await client.finish())["outcome"] == "completed"
 

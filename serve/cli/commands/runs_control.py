@@ -29,8 +29,8 @@ from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
 from serve.answer_document import asked_in, document_of, exit_status
-from serve.cli.ask import print_document
 from serve.cli.command_settings import load_command_settings
+from serve.cli.commands.ask import print_document
 from serve.cli.inputs import SystemOption, with_system
 from serve.cli.output.terminal import say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end
@@ -119,15 +119,17 @@ def resume(
 
 
 def _cancelled_change(settings: Settings, session_id: str, reason: str) -> dict[str, Any]:
-    from serve.mcp.change_records import cancel_change
+    from serve.cli.change_store import open_change_records
 
-    return cancel_change(settings, session_id, reason)
+    with open_change_records(settings) as records:
+        return records.cancel(session_id, reason)
 
 
 def _answered_change(settings: Settings, session_id: str, text: str, *, goes_on: bool) -> dict[str, Any]:
-    from serve.mcp.change_records import answer_change
+    from serve.cli.change_store import open_change_records
 
-    return answer_change(settings, session_id, text, goes_on=goes_on)
+    with open_change_records(settings) as records:
+        return records.answer(session_id, text, goes_on=goes_on)
 
 
 def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> InterruptResponse:

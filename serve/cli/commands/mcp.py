@@ -50,7 +50,7 @@ def mcp(
             raise InputError("--token-file is for HTTP; give --http HOST:PORT too, or leave it out")
         run_to_end(serve_stdio(settings, root, _KINDS[tools]))
         return
-    from serve.mcp.http import bearer_token, http_address
+    from serve.mcp.transports.http import bearer_token, http_address
 
     address = http_address(http)
     token = bearer_token(address, token_file)

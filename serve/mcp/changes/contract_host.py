@@ -10,19 +10,16 @@ from actors.capabilities.code_change.session import calls
 from actors.capabilities.code_change.session.consent import project_rules
 from actors.capabilities.code_change.session.owners import Owner, driver_of
 from actors.capabilities.code_change.session.ports import Confirm, Similarities, no_similarities, nobody
-from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
+from actors.capabilities.code_change.session.service import OWNERS
 from actors.capabilities.code_change.session.sessions import Recovery
 from runtime.codebase.files.consent import Consent
 from runtime.errors import RunStateError
 from runtime.settings import Settings, open_state_dir
-from serve.mcp.change_calls import ChosenCalls, OwnCalls, warm_calls
+from serve.mcp.changes.change_calls import ChosenCalls, OwnCalls, warm_calls
+from serve.mcp.changes.door_session import DoorSession, supplied
 from serve.mcp.connections import current_connection
-from serve.mcp.door_session import DoorSession, supplied
-from serve.wiring import CHANGE_CONTRACT as SHIPPED
 
 MAX_SESSIONS = 512
-
-__all__ = ["OWNERS", "SHIPPED", "WORK_TREES", "ContractHost"]
 
 
 class ContractHost:

@@ -1,7 +1,7 @@
 """Runs `jeeves doctor`: checks all that the settings configure, and says what fixes each problem.
 
-The checks (`serve.cli.doctor_checks`) run side by side, each in a thread with a time limit: what hangs is reported and
-left behind.
+The checks (`serve.cli.commands.doctor_checks`) run side by side, each in a thread with a time limit: what hangs is
+reported and left behind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import typer
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings, load_settings
-from serve.cli.doctor_checks import CHECKS, Check
+from serve.cli.commands.doctor_checks import CHECKS, Check
 from serve.cli.output.terminal import say_json, say_line
 
 TIME_LIMIT_S = 15.0

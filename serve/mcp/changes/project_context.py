@@ -23,10 +23,11 @@ from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import from_bytes, is_binary
 from runtime.errors import InputError
 from runtime.settings import Settings
-from serve.mcp.impact import Results
+from serve.mcp.changes.impact import Results
 from serve.mcp.toolset import Report
+from serve.wiring import CHANGE_CONTRACT
 
-GUIDES = Path(__file__).resolve().parents[2] / "configs" / "contracts" / "guides"
+GUIDES = CHANGE_CONTRACT.parent / "guides"
 MAX_DOCUMENT_BYTES = 200_000
 MAX_TOLD = 40
 SKIP_RESEARCH = "no_doc_research"

@@ -22,6 +22,7 @@ from actors.capabilities.code_change.store.agreement_files import (
     read_agreements,
     write_agreement,
 )
+from actors.capabilities.code_change.store.project_files import leave_out
 from actors.capabilities.code_change.store.session_store import OutcomeRow, SessionStore
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -34,7 +35,6 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Sym
 from runtime.contracts.session_state import SessionState
 from runtime.errors import InputError, RepositoryError
 from runtime.primitives.text_files import read_bytes_file
-from serve.mcp.project_files import leave_out
 
 MAX_SOURCE_BYTES = 1_000_000
 MAX_IMPORT_BYTES = 32_000_000

@@ -18,7 +18,6 @@ from runtime.codebase.git.git_folder import find_git_folder, read_bounded
 from runtime.errors import InputError, RepositoryError
 from runtime.primitives.text_files import read_text_file
 
-SHIPPED = Path(__file__).resolve().parents[2] / "configs" / "contracts"
 FOLDER = ".code-intel"
 CLIENT_FILE = ".mcp.json"
 MAX_BYTES = 1_000_000
@@ -34,17 +33,20 @@ COMMANDS: Mapping[str, str] = {
 
 
 class Written(msgspec.Struct, frozen=True):
-    """Lists what was written and what was there already, by path; `ignored`: whether git leaves them out."""
+    """Lists what was written and what was there already, by path; `is_ignored`: whether git leaves them out."""
 
     written: tuple[str, ...]
     kept: tuple[str, ...]
     is_ignored: bool
 
 
-def write_project_files(root: Path, *, with_contract: bool = False) -> Written:
-    """Write the files of a project. Raises InputError for a file that cannot be read or written, or behind a link."""
-    wanted = {f"{FOLDER}/{name}": text for name, text in _folder_texts(with_contract=with_contract).items()}
-    wanted |= {path: (SHIPPED / "commands" / name).read_text("utf-8") for path, name in COMMANDS.items()}
+def write_project_files(root: Path, shipped: Path, *, with_contract: bool = False) -> Written:
+    """Write the files of a project, copied from the folder `shipped`.
+
+    Raises InputError for a file that cannot be read or written, or behind a link.
+    """
+    wanted = {f"{FOLDER}/{name}": text for name, text in _folder_texts(shipped, with_contract=with_contract).items()}
+    wanted |= {path: (shipped / "commands" / name).read_text("utf-8") for path, name in COMMANDS.items()}
     written: list[str] = []
     kept: list[str] = []
     for path in (*wanted, CLIENT_FILE):
@@ -68,12 +70,12 @@ def _refuse_links(root: Path, path: str) -> None:
             raise InputError(f"{place} is a link, and nothing is written through one; replace it, or remove it")
 
 
-def _folder_texts(*, with_contract: bool) -> dict[str, str]:
-    texts = {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((SHIPPED / "guides").glob("*.md"))}
+def _folder_texts(shipped: Path, *, with_contract: bool) -> dict[str, str]:
+    texts = {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((shipped / "guides").glob("*.md"))}
     texts["config.json"] = msgspec.json.format(msgspec.json.encode(STARTING), indent=2).decode() + "\n"
     texts["context.yml"] = context_file.STARTING
     if with_contract:
-        texts["phase_contract.yml"] = (SHIPPED / "code_change.yaml").read_text("utf-8")
+        texts["phase_contract.yml"] = (shipped / "code_change.yaml").read_text("utf-8")
     return texts
 
 

@@ -1,6 +1,7 @@
 """Defines the checks of `jeeves doctor`: the installation, and each thing that the settings name.
 
-A check changes nothing and may block: `serve.cli.doctor` bounds its time. Each can fail, and says what to do then.
+A check changes nothing and may block: `serve.cli.commands.doctor` bounds its time. Each can fail, and says what to do
+then.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def check_cluster(settings: Settings) -> Iterator[Check]:
 
 def check_http(settings: Settings) -> Iterator[Check]:
     """Check that `jeeves serve` could listen where the settings say."""
-    from serve.cli.serve_http import LOOPBACK
+    from serve.cli.commands.serve_http import LOOPBACK
 
     host, port = settings.http.host, settings.http.port
     if host not in LOOPBACK:

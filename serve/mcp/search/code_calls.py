@@ -26,8 +26,8 @@ from runtime.tools.own_process import ToolProcesses
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
 from runtime.tools.tool_host import ToolHost
-from serve.mcp.code_subject import PortableRepository
-from serve.mcp.repository_index import RepositoryIndex
+from serve.mcp.search.code_subject import PortableRepository
+from serve.mcp.search.repository_index import RepositoryIndex
 from serve.mcp.toolset import Report
 from serve.wiring import agent_settings, index_service
 

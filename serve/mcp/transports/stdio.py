@@ -35,7 +35,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from serve.mcp.lines import TooLong, bounded_lines
+from serve.mcp.transports.lines import TooLong, bounded_lines
 
 MAX_MESSAGE_BYTES = 4 * 2**20
 # How long requests that were sent before the end of the input may still take.

@@ -22,9 +22,10 @@ def init(
     contract: Annotated[bool, typer.Option(help="Copy the contract too, to be changed for this project.")] = False,
 ) -> None:
     """Prepare a project for coding agents: client entry, commands and guides, beside what is there."""
-    from serve.mcp.project_files import CODEX_HINT, write_project_files
+    from actors.capabilities.code_change.store.project_files import CODEX_HINT, write_project_files
+    from serve.wiring import CHANGE_CONTRACT
 
-    done = write_project_files(Path(checked_repository(repo)), with_contract=contract)
+    done = write_project_files(Path(checked_repository(repo)), CHANGE_CONTRACT.parent, with_contract=contract)
     for path in done.written:
         say_line(f"wrote  {path}")
     for path in done.kept:
@@ -75,12 +76,12 @@ def clean(
     config: Config = None,
 ) -> None:
     """Delete what sessions of changes and fixes left: branches (each head is kept for 30 days) and checkpoints."""
-    from serve.mcp.change_records import clean as cleaned
-    from serve.mcp.change_records import leftovers
+    from serve.cli.change_store import open_change_records
 
     settings = load_command_settings(config)
     root = Path(checked_repository(repo))
-    found = leftovers(settings, root)
+    with open_change_records(settings) as records:
+        found = records.leftovers(root)
     for branch in found.branches:
         say_line(f"branch   {branch}")
     for session_id in found.sessions:
@@ -92,7 +93,8 @@ def clean(
         return
     if not yes and not typer.confirm("Delete them?"):
         raise InputError("nothing was deleted")
-    done = cleaned(settings, root, found)
+    with open_change_records(settings) as records:
+        done = records.clean(root, found)
     for aside in done.deleted:
         say_line(f"deleted {aside.branch}; this brings it back: {aside.restoring}")
     for branch, reason in done.kept.items():
@@ -116,13 +118,14 @@ def outcome(
     config: Config = None,
 ) -> None:
     """Record what became of a change: a success is remembered in the Map, a failure is told as a hint."""
-    from serve.mcp.change_records import export_outcomes, import_outcomes, record_outcome
+    from serve.cli.change_store import open_change_records
 
     settings = load_command_settings(config)
     if (export is not None) + (import_ is not None) + (session is not None) != 1 or (session and not verdict):
         raise InputError("give SESSION and what became of it, or --export FILE, or --import FILE")
     if session is not None:
-        row, note = record_outcome(settings, session, str(verdict), reason)
+        with open_change_records(settings) as records:
+            row, note = records.record_outcome(session, str(verdict), reason)
         if as_json:
             say_json({**msgspec.to_builtins(row), "note": note})
             return
@@ -131,10 +134,8 @@ def outcome(
             say_line(note)
         return
     root = Path(checked_repository(repo))
-    done = export_outcomes(settings, root, export) if export is not None else None
-    if import_ is not None:
-        done = import_outcomes(settings, root, import_)
-    assert done is not None
+    with open_change_records(settings) as records:
+        done = records.export_to(root, export) if export is not None else records.import_from(root, import_ or Path())
     if as_json:
         say_json(done._asdict())
         return

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.settings import Settings
-from serve.mcp import search_parameters as parameters
-from serve.mcp.fitting import fitted
-from serve.mcp.search_answers import refusal, shown_lines
+from serve.mcp.search import parameters
+from serve.mcp.search.answers import refusal, shown_lines
+from serve.mcp.search.fitting import fitted
 from serve.mcp.toolset import McpTool, Report, ToolAnswer
 
 DESCRIPTION = (
@@ -56,7 +56,7 @@ class AskHost:
     async def _opened(self) -> Any:
         def opened() -> Any:
             # Takes a second of imports, during which other calls are answered.
-            return importlib.import_module("serve.mcp.asking").Asking(self._settings, self._root)
+            return importlib.import_module("serve.mcp.ask.asking").Asking(self._settings, self._root)
 
         return await asyncio.to_thread(opened)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runtime.errors import FencedError
-from serve.mcp.contract_host import ContractHost
-from serve.mcp.contract_tools import SELF_RECORDED, told
+from serve.mcp.changes.contract_host import ContractHost
+from serve.mcp.changes.contract_tools import SELF_RECORDED, told
 from serve.mcp.toolset import ToolAnswer, ToolCall
 
 # Tools of a change that answer who drives no session, too.

@@ -11,12 +11,13 @@ import msgspec
 from actors.capabilities.code_change.session.sessions import REBUILDS
 from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError, RunStateError
-from serve.mcp.contract_host import SHIPPED, ContractHost
-from serve.mcp.door_session import DoorSession
+from serve.mcp.changes.contract_host import ContractHost
+from serve.mcp.changes.door_session import DoorSession
+from serve.mcp.changes.impact import impact_of
+from serve.mcp.changes.workspaces import WorkspaceHost
 from serve.mcp.elicitation import advice
-from serve.mcp.impact import impact_of
 from serve.mcp.toolset import McpTool, Report, ToolAnswer
-from serve.mcp.workspaces import WorkspaceHost
+from serve.wiring import CHANGE_CONTRACT
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 Paths = Annotated[list[Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]], msgspec.Meta(max_length=500)]
@@ -346,7 +347,7 @@ def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:
     name = GUIDES.get((str(data.get("phase")), data.get("step")))
     if name is None or "error" in data:
         return data
-    return {**data, "guide": (SHIPPED.parent / "guides" / name).read_text("utf-8")}
+    return {**data, "guide": (CHANGE_CONTRACT.parent / "guides" / name).read_text("utf-8")}
 
 
 def told(data: Mapping[str, Any]) -> ToolAnswer:

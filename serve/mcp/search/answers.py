@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtime.tools.result import ToolResult
-from serve.mcp.fitting import compact, fitted, size_tokens
-from serve.mcp.plain_text import lines_of, numbered
+from serve.mcp.search.fitting import compact, fitted, size_tokens
+from serve.mcp.search.plain_text import lines_of, numbered
 from serve.mcp.toolset import ShownLines, ToolAnswer
 
 MAX_ERROR_CHARS = 1_000

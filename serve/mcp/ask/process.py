@@ -1,4 +1,4 @@
-"""Runs the pipeline of the tool `ask` in a worker process, which `serve.mcp.asking` starts.
+"""Runs the pipeline of the tool `ask` in a worker process, which `serve.mcp.ask.asking` starts.
 
 Ray must be started in the main thread of a process and takes seconds to start and to end. Here it holds up no other
 tool, and ends with the server, whose worker process this is.

@@ -21,16 +21,15 @@ from runtime.contracts.loading import load_contract
 from runtime.errors import MachineError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
-from serve.mcp.impact import Results
-from serve.mcp.search_answers import answer_of
-from serve.mcp.search_tools import SearchTool, arguments_of
+from serve.mcp.changes.impact import Results
+from serve.mcp.search.answers import answer_of
+from serve.mcp.search.tools import SearchTool, arguments_of
 from serve.mcp.toolset import Report, ToolAnswer
-from serve.wiring import agent_settings
+from serve.wiring import CHANGE_CONTRACT, agent_settings
 
 if TYPE_CHECKING:
-    from serve.mcp.request_vectors import RequestVectors
+    from serve.mcp.changes.request_vectors import RequestVectors
 
-CONTRACT = Path(__file__).resolve().parents[2] / "configs" / "contracts" / "code_change.yaml"
 MAX_PLACES = 3
 
 SHORT_CUT = (
@@ -114,7 +113,7 @@ class SymbolMap:
         if not files:
             return None
         if self._bound is None:
-            contract, _ = contract_of(self._root, load_contract(CONTRACT), self._consent)
+            contract, _ = contract_of(self._root, load_contract(CHANGE_CONTRACT), self._consent)
             self._bound = contract.relevance.agreement
         likeness = {**self._likeness(query, files), **exact(query, files)}
         return agreed(query, files, likeness, self._consent.allowed(self._root), self._bound)
@@ -125,7 +124,7 @@ class SymbolMap:
             return {}
         try:
             # Imported here: numpy takes a while, and many repositories have no agreement.
-            from serve.mcp.request_vectors import RequestVectors
+            from serve.mcp.changes.request_vectors import RequestVectors
 
             if self._vectors is None:
                 self._vectors = RequestVectors(self._folder, self._kind, self._root)

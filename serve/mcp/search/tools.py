@@ -17,8 +17,8 @@ import msgspec
 from runtime.errors import JeevesError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
-from serve.mcp import search_parameters as parameters
-from serve.mcp.search_answers import JOINED_TOKENS, answer_of, joined
+from serve.mcp.search import parameters
+from serve.mcp.search.answers import JOINED_TOKENS, answer_of, joined
 from serve.mcp.toolset import Kind, McpTool, Report, Run, ToolAnswer
 
 
@@ -253,7 +253,7 @@ class SearchHost:
 
     async def _opened(self) -> Any:
         # Takes a second of imports, during which the server answers already.
-        module = await asyncio.to_thread(importlib.import_module, "serve.mcp.code_calls")
+        module = await asyncio.to_thread(importlib.import_module, "serve.mcp.search.code_calls")
         calls = module.CodeCalls(self._settings, self._root)
         calls.prepare()
         self._first = asyncio.create_task(self._refreshed(calls))

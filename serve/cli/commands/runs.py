@@ -18,8 +18,8 @@ from runtime.run.envelope import Envelope
 from runtime.settings import Settings
 from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
-from serve.cli import runs_control
 from serve.cli.command_settings import load_command_settings
+from serve.cli.commands import runs_control
 from serve.cli.output.terminal import say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end
 from serve.pipeline_files import load_named_pipeline
@@ -48,11 +48,14 @@ def list_runs(
 ) -> None:
     """List the newest runs of all logs, and the newest sessions of changes."""
     # Imported where they are needed: other commands start without them.
-    from serve.mcp.change_records import listed_changes
+    from serve.cli.change_store import has_change_records, open_change_records
 
     settings = load_command_settings(config)
     runs = [(run.started_at_ms, msgspec.to_builtins(run), _run_line(run)) for run in listed_runs(settings, limit)]
-    rows = [_change_row(change) for change in listed_changes(settings, limit)]
+    rows: list[dict[str, Any]] = []
+    if has_change_records(settings):
+        with open_change_records(settings) as records:
+            rows = [_change_row(change) for change in records.newest(limit)]
     changes = [(int(row["started_at_ms"]), row, _change_line(row)) for row in rows]
     newest = sorted((*runs, *changes), key=lambda entry: -entry[0])[:limit]
     if as_json:
@@ -90,9 +93,10 @@ def _change_row(row: Any) -> dict[str, Any]:
 def show(run_id: Run, config: Config = None) -> None:
     """Print the envelope of a run as JSON; `stays` is the reason why it cannot be resumed, if so."""
     if run_id.startswith(SESSION_PREFIX):
-        from serve.mcp.change_records import change_document
+        from serve.cli.change_store import open_change_records
 
-        say_json(change_document(load_command_settings(config), run_id))
+        with open_change_records(load_command_settings(config)) as records:
+            say_json(records.document(run_id))
         return
     run = recorded_run(load_command_settings(config), RunId(run_id))
     envelope: Envelope = fold(run.rules, run.events).envelope

@@ -29,8 +29,8 @@ from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
 from serve.runtimes.warm import WarmRecord, WarmRuntime, read_record, settings_digest
 
-SERVE = "serve.mcp.ask_process:serve_asks"
-# As in `serve.mcp.ask_process`, which imports what this process need not.
+SERVE = "serve.mcp.ask.process:serve_asks"
+# As in `serve.mcp.ask.process`, which imports what this process need not.
 SOCKET_NAME = "ask.sock"
 STARTS_WITHIN_S = 180.0
 STOPS_WITHIN_S = 0.8

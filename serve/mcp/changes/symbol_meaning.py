@@ -10,8 +10,8 @@ from pathlib import Path
 from runtime.errors import MachineError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
-from serve.mcp.impact import Results
-from serve.mcp.symbol_map import SymbolMap
+from serve.mcp.changes.impact import Results
+from serve.mcp.changes.symbol_map import SymbolMap
 from serve.wiring import agent_settings
 
 PATIENCE_S = 5.0

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from serve.mcp.plain_text import as_text
+from serve.mcp.search.plain_text import as_text
 
 # Tokenizers of code models make a token of three bytes or more of source text.
 BYTES_PER_TOKEN = 3

@@ -12,12 +12,12 @@ import typer
 from runtime.primitives.visible_text import visible_line
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
+from serve.cli.commands.vector_wait import told_of_waiting, wait_for_vectors
 from serve.cli.inputs import checked_repository
 from serve.cli.output.display import display_for
 from serve.cli.output.meaning import meaning, told_of_meaning
 from serve.cli.output.rebuilt_files import reporting_rebuilt_files
 from serve.cli.output.terminal import say, say_json
-from serve.cli.vector_wait import told_of_waiting, wait_for_vectors
 
 
 def index(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
-from serve.mcp.search_tools import SearchHost, SearchTool
+from serve.mcp.search.tools import SearchHost, SearchTool
 from serve.mcp.toolset import Report, ToolAnswer
 
 if TYPE_CHECKING:
-    from serve.mcp.project_context import ProjectDocuments
-    from serve.mcp.symbol_map import SymbolMap
+    from serve.mcp.changes.project_context import ProjectDocuments
+    from serve.mcp.changes.symbol_map import SymbolMap
 
 
 class WorkspaceHost(SearchHost):
