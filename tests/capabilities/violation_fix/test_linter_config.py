@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.violation_fix.checks.linter_config import (
-    DEFAULT_LINE_LENGTH,
-    NEWEST,
-    declared_version,
-    line_length_of,
-    linter_config,
-)
+from actors.capabilities.violation_fix.checks.linter_config import NEWEST, declared_version, linter_config
 from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.options import CheckOptions
 from runtime.errors import InputError
@@ -104,26 +98,6 @@ def test_the_demanded_python_is_read_as_a_version_that_ruff_knows(tmp_path: Path
     assert declared_version(tmp_path) == version
     (tmp_path / "pyproject.toml").write_text("no toml")
     assert declared_version(tmp_path) == NEWEST
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "length"),
-    [
-        (".ruff.toml", "line-length = 100\n", 100),
-        ("ruff.toml", "line-length = 40\n", 40),
-        ("ruff.toml", "line-length = 39\n", DEFAULT_LINE_LENGTH),
-        ("ruff.toml", "line-length = 1001\n", DEFAULT_LINE_LENGTH),
-        ("pyproject.toml", "[tool.ruff]\nline-length = 1000\n", 1000),
-        ("pyproject.toml", "[tool.black]\nline-length = 99\n", 99),
-        ("pyproject.toml", "tool = 3\n", DEFAULT_LINE_LENGTH),
-        ("pyproject.toml", "[tool]\nruff = 3\nblack = []\n", DEFAULT_LINE_LENGTH),
-        ("pyproject.toml", "no TOML", DEFAULT_LINE_LENGTH),
-        ("pyproject.toml", "a = " + "[" * 20_000, DEFAULT_LINE_LENGTH),
-    ],
-)
-def test_lines_are_as_long_as_the_formatters_settings_allow(root: Path, name: str, text: str, length: int) -> None:
-    (root / name).write_text(text)
-    assert line_length_of(root) == length
 
 
 def test_settings_of_tools_that_are_no_table_hold_none_of_ruff(root: Path) -> None:

@@ -22,13 +22,6 @@ from runtime.errors import InputError
 CONFIG_FILES = (".ruff.toml", "ruff.toml", "pyproject.toml")
 MAX_BYTES = 1_000_000
 NEWEST = "py314"
-MIN_LINE_LENGTH, DEFAULT_LINE_LENGTH, MAX_LINE_LENGTH = 40, 88, 1_000
-_OF_FORMATTERS = (
-    (".ruff.toml",),
-    ("ruff.toml",),
-    ("pyproject.toml", "tool", "ruff"),
-    ("pyproject.toml", "tool", "black"),
-)
 _COPIED = frozenset(
     {
         *("builtins", "exclude", "extend-exclude", "indent-width", "line-length", "namespace-packages", "preview"),
@@ -73,20 +66,6 @@ def declared_version(root: Path) -> str:
     demanded = str(_below(data, ("project",)).get("requires-python", ""))
     minors = [int(minor) for minor in _BOUND.findall(demanded)]
     return f"py3{min(max(minors), 14)}" if minors and max(minors) >= 7 else ("py37" if minors else NEWEST)
-
-
-def line_length_of(root: Path) -> int:
-    """Return the longest line that the settings of ruff or black at the top of a repository allow."""
-    for name, *keys in _OF_FORMATTERS:
-        try:
-            data = _table(root, name)
-        except InputError:
-            # A file that is no TOML sets no length; whoever wants its settings is told of that.
-            continue
-        length = _below(data, keys).get("line-length")
-        if isinstance(length, int) and MIN_LINE_LENGTH <= length <= MAX_LINE_LENGTH:
-            return length
-    return DEFAULT_LINE_LENGTH
 
 
 def _below(data: object, keys: Sequence[str]) -> Mapping[str, Any]:
