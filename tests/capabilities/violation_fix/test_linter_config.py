@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.violation_fix.checks.linter_config import NEWEST, declared_version, linter_config
+from actors.capabilities.violation_fix.checks.linter_config import (
+    NEWEST,
+    declared_version,
+    linter_config,
+)
 from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.options import CheckOptions
 from runtime.errors import InputError
