@@ -24,6 +24,7 @@ from runtime.codebase.resolution.code_words import lines_in_code
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.resolution.proven_links import MAX_CALLS, callers
 from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, brings
+from runtime.codebase.resolution.python_uses import lines_with
 from runtime.primitives.dotted_names import last_part
 
 MAX_MENTION_FILES = 200
@@ -203,6 +204,8 @@ def _mentions(
         if source is None or name not in source.text:
             continue
         is_scoped = language_at(path).is_scoped
+        if is_scoped and all((path, line) in taken for line in lines_with(source.text, name)):
+            continue
         lines = sorted(meaning.uses.of(path, name) or ()) if is_scoped else _lines_like_code(source, name)
         lines = [line for line in lines if (path, line) not in taken]
         if not is_scoped:
