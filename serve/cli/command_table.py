@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from serve.cli import (
+from serve.cli.command_group import CommandGroup
+from serve.cli.commands import (
     ask,
     batch,
     bench,
@@ -23,7 +24,6 @@ from serve.cli import (
     up_down,
     validate,
 )
-from serve.cli.command_group import CommandGroup
 
 app = typer.Typer(
     name="jeeves",

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from runtime.settings import Settings
-from serve.mcp.ask_tool import AskHost, ask_tool
+from serve.mcp.ask.tool import AskHost, ask_tool
+from serve.mcp.changes.workspaces import WorkspaceHost
 from serve.mcp.prompts import Prompts
-from serve.mcp.search_tools import search_tools
+from serve.mcp.search.tools import search_tools
 from serve.mcp.server import ToolServer
-from serve.mcp.stdio import stdio_streams
 from serve.mcp.toolset import Kind, OpenGate, Toolset
-from serve.mcp.workspaces import WorkspaceHost
+from serve.mcp.transports.stdio import stdio_streams
 
 if TYPE_CHECKING:
-    from serve.mcp.http import HttpAddress
+    from serve.mcp.transports.http import HttpAddress
 
 START_AFTER_S = 0.2
 
@@ -51,7 +51,7 @@ async def serve_on(
     announce: Callable[[str], None],
 ) -> None:
     """Serve the tools of those kinds over HTTP until cancelled. Raises PortTakenError."""
-    from serve.mcp.http import serve_http
+    from serve.mcp.transports.http import serve_http
 
     async with _serving(settings, root, kinds) as server:
         await serve_http(server.sdk, address, settings.http.allowed_hosts, token, announce)
@@ -82,13 +82,13 @@ def _opened(
         tools = Toolset([ask_tool(asking), *search_tools(host)])
         return host, ToolServer(tools.of_kinds(*kinds), OpenGate(), INSTRUCTIONS), _nothing
     # Imported here: who only searches does not wait for it.
-    from serve.mcp.contract_host import ContractHost
-    from serve.mcp.contract_tools import contract_tools
+    from serve.mcp.changes.contract_host import ContractHost
+    from serve.mcp.changes.contract_tools import contract_tools
+    from serve.mcp.changes.project_context import ProjectDocuments
+    from serve.mcp.changes.session_gate import SessionGate
+    from serve.mcp.changes.symbol_map import SymbolMap
+    from serve.mcp.changes.symbol_meaning import SymbolMeaning
     from serve.mcp.elicitation import confirm
-    from serve.mcp.project_context import ProjectDocuments
-    from serve.mcp.session_gate import SessionGate
-    from serve.mcp.symbol_map import SymbolMap
-    from serve.mcp.symbol_meaning import SymbolMeaning
     from serve.wiring import CHANGE_CONTRACT
 
     contract = ContractHost(settings, root, confirm)

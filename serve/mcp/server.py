@@ -32,7 +32,7 @@ from runtime.errors import JeevesError, ToolArgumentsError
 from serve.mcp.connections import on_connection
 from serve.mcp.elicitation import QuestionOpenError, asking
 from serve.mcp.prompts import Prompts
-from serve.mcp.search_answers import refusal
+from serve.mcp.search.answers import refusal
 from serve.mcp.toolset import McpTool, Report, ToolAnswer, ToolGate, Toolset, described
 
 MAX_ARGUMENT_BYTES = 256 * 1024

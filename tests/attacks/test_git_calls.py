@@ -29,7 +29,7 @@ MAY_START = {
     "runtime/processes/worker_process.py": "ourselves, to call functions of ours",
     "runtime/processes/worker_main.py": "itself, to keep the worker",
     "actors/cluster.py": "the reaper of a cluster",
-    "serve/cli/up_down.py": "jeeves itself",
+    "serve/cli/commands/up_down.py": "jeeves itself",
 }
 MAY_RUN_PROGRAMS = {
     "runtime/codebase/git/git_process.py": "git",

@@ -19,7 +19,7 @@ from runtime.bus.queries import error_from_wire
 from runtime.errors import FencedError, UnknownNameError
 from runtime.settings import RaySettings, Settings
 from serve.contributions import CHANGE_SESSIONS as SPEC
-from serve.mcp.change_calls import OwnCalls
+from serve.mcp.changes.change_calls import OwnCalls
 from serve.wiring import change_settings
 from tests.capabilities.code_change.host_site import Driver
 from tests.capabilities.code_change.played_agent import CHANGED, git, repository

@@ -22,7 +22,7 @@ from runtime.store.sql_work_queue import SqlWorkQueue
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
-from serve.cli.batch import read_lines
+from serve.cli.commands.batch import read_lines
 
 MOMENTS = ("giving", "answering", "half written", "written", "done with")
 

@@ -19,7 +19,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 
-from serve.mcp.fitting import size_tokens
+from serve.mcp.search.fitting import size_tokens
 from tests.doors.program import Program
 
 T = TypeVar("T")

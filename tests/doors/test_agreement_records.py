@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_change.records.agreements import record_agreement, withdraw_agreement
 from actors.capabilities.code_change.session.consent import found_agreements
 from actors.capabilities.code_change.store.agreement_files import FOLDER, MAX_QUERY_CHARS, read_agreements
 from runtime.codebase.files.consent import Consent
 from runtime.contracts.contract import END
 from runtime.contracts.session_state import ChecklistItem, Frame, SessionState, Task, Workplace
-from serve.mcp.agreement_records import record_agreement, withdraw_agreement
 
 CODE = '''import net
 

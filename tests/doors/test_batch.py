@@ -13,7 +13,7 @@ import pytest
 
 from runtime.errors import InputError
 from serve.batch.output_file import BatchFile
-from serve.cli.batch import read_lines
+from serve.cli.commands.batch import read_lines
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import Outcome, Program, wait_until
 from tests.doors.test_runs_and_envelope import Tree

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from runtime.settings import Settings, load_settings
-from serve.cli import doctor_checks
-from serve.cli.doctor import TIME_LIMIT_S, run_checks
-from serve.cli.doctor_checks import CHECKS, Check
+from serve.cli.commands import doctor_checks
+from serve.cli.commands.doctor import TIME_LIMIT_S, run_checks
+from serve.cli.commands.doctor_checks import CHECKS, Check
 from tests.doors.endpoint import Endpoint, endpoint, silent_port
 from tests.doors.installed import install
 from tests.doors.program import QUICK_S, Program
@@ -213,7 +213,7 @@ def test_foreign_code_is_told(tmp_path: Path) -> None:
     (tmp_path / "foreign" / "actors" / "__init__.py").write_text("")
     script = (
         f"import sys; sys.path[:0] = [{str(code_tree())!r}]\n"
-        "from serve.cli.doctor_checks import check_code\n"
+        "from serve.cli.commands.doctor_checks import check_code\n"
         "import actors.origin\n"
         f"sys.modules['actors'].__spec__.submodule_search_locations[:] = [{str(tmp_path / 'foreign' / 'actors')!r}]\n"
         "print(list(check_code(None))[0].verdict)\n"

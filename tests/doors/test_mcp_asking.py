@@ -12,7 +12,7 @@ import pytest
 
 from runtime.errors import ClusterError, JeevesError
 from runtime.settings import Settings
-from serve.mcp.asking import Asking, AskProcess
+from serve.mcp.ask.asking import Asking, AskProcess
 from tests.doors.mcp_site import raw_client
 from tests.doors.program import Program
 from tests.doors.test_mcp_stdio import call, none_left

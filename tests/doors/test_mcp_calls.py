@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from runtime.errors import RepositoryError
-from serve.mcp.lines import KEPT_BYTES, TooLong, bounded_lines
-from serve.mcp.repository_index import RepositoryIndex, Sync
+from serve.mcp.search.repository_index import RepositoryIndex, Sync
 from serve.mcp.server import MAX_ARGUMENT_BYTES, ToolServer
 from serve.mcp.toolset import McpTool, OpenGate, Report, ToolAnswer, ToolCall, ToolGate, Toolset
+from serve.mcp.transports.lines import KEPT_BYTES, TooLong, bounded_lines
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from runtime.tools.result import Attempt, ToolResult
-from serve.mcp.ask_tool import answer_of_document
-from serve.mcp.fitting import compact, fitted, size_tokens
-from serve.mcp.plain_text import as_text, place_of
-from serve.mcp.search_answers import JOINED_TOKENS, MAX_ERROR_CHARS, answer_of, joined, refusal
+from serve.mcp.ask.tool import answer_of_document
+from serve.mcp.search.answers import JOINED_TOKENS, MAX_ERROR_CHARS, answer_of, joined, refusal
+from serve.mcp.search.fitting import compact, fitted, size_tokens
+from serve.mcp.search.plain_text import as_text, place_of
 from serve.mcp.toolset import ShownLines, ToolAnswer
 
 

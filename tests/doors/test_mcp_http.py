@@ -16,7 +16,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from runtime.errors import InputError, SettingsError
-from serve.mcp.http import MAX_BODY_BYTES, MIN_TOKEN_CHARS, HttpAddress, bearer_token, http_address
+from serve.mcp.transports.http import MAX_BODY_BYTES, MIN_TOKEN_CHARS, HttpAddress, bearer_token, http_address
 from tests.doors.mcp_site import HttpServerProcess, text_of
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files

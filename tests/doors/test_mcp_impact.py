@@ -11,8 +11,8 @@ import pytest
 
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
-from serve.mcp.impact import MAX_LIKELY, document_pattern, impact_of
-from serve.mcp.search_tools import SearchHost
+from serve.mcp.changes.impact import MAX_LIKELY, document_pattern, impact_of
+from serve.mcp.search.tools import SearchHost
 from serve.mcp.toolset import Report
 from tests.capabilities.code_change.played_agent import repository
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from serve.mcp.stdio import MAX_MESSAGE_BYTES
+from serve.mcp.transports.stdio import MAX_MESSAGE_BYTES
 from tests.doors.mcp_site import RawClient, raw_client
 from tests.doors.program import Program
 

@@ -12,7 +12,7 @@ from runtime.agents.capability import load_capability
 from runtime.errors import SettingsError, UnknownNameError
 from runtime.llm.prompts import PromptRegistry
 from runtime.settings import Settings, load_settings
-from serve.cli.doctor_checks import check_capabilities
+from serve.cli.commands.doctor_checks import check_capabilities
 from serve.contributions import capability_named, configs_of
 from serve.pipeline_files import load_named_pipeline, package_folders, pipeline_files
 from serve.pipeline_names import problems_of_names

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.errors import InputError, QuestionError
 from runtime.settings import load_settings
-from serve.cli.batch import read_lines
+from serve.cli.commands.batch import read_lines
 from serve.cli.inputs import checked_question
 from tests.doors.program import Program
 

@@ -23,7 +23,7 @@ from runtime.run.envelope import Request
 from runtime.settings import shipped_config_dir
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.events import CancelRequested, PauseRequested
-from serve.cli.envelope_json import MAX_DOCUMENT_BYTES, app
+from serve.cli.commands.envelope_json import MAX_DOCUMENT_BYTES, app
 from tests.doors.program import Outcome, Program, snapshot
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 

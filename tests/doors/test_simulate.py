@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from runtime.errors import SettingsError
-from serve.cli.simulate import seed_range, simulate
+from serve.cli.commands.simulate import seed_range, simulate
 
 app = typer.Typer()
 app.command()(simulate)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from actors.capabilities.code_analysis.agents.planner import plan_steps
-from actors.capabilities.code_analysis.evidence.facts import Fact, distinct, facts_of
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct, facts_of
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.search.absence import Absence
@@ -25,7 +25,7 @@ class Asked:
 
     case: Case
     question: Question
-    facts: list[Fact]
+    facts: list[CodeFact]
     absence: Absence
 
 

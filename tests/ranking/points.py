@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from actors.capabilities.code_analysis.answers.further_places import MAX_POINTS
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking import worth_telling
 from actors.capabilities.code_analysis.ranking.answer_order import Place, in_answer_order
 from runtime.codebase.citation import Citation
@@ -63,7 +63,7 @@ def told_places(asked: Asked) -> list[Place]:
     return [place for place in in_answer_order(asked.facts) if place.fact.excerpt is not None]
 
 
-def _lines(fact: Fact) -> Citation:
+def _lines(fact: CodeFact) -> Citation:
     assert fact.excerpt is not None
     return msgspec.structs.replace(
         fact.citation, start_line=fact.excerpt.start_line, end_line=fact.excerpt.end_line, quote=""

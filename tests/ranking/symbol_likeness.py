@@ -21,7 +21,7 @@ from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.semantics.embedding import shared_embedder
 from runtime.tools.result import ToolResult
-from serve.mcp.symbol_meaning import symbol_text
+from serve.mcp.changes.symbol_meaning import symbol_text
 
 CASES = Path(__file__).parent / "cases.jsonl"
 KINDS = ("class", "constructor", "function", "interface", "method", "struct")

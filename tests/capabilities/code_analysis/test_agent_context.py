@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.handover.execution import ExecutionOutput
 from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.models import agent_context
@@ -16,8 +16,8 @@ from tests.capabilities.code_analysis.support import AnalysisHarness, cited
 COMMIT = CommitNote("ab" * 20, "Ann", "2024-05-01", "Ten at most")
 
 
-def code(number: int, size: int = 400) -> Fact:
-    return Fact("code", cited("a.py", number), step="read", name=f"f{number}", text="x" * size)
+def code(number: int, size: int = 400) -> CodeFact:
+    return CodeFact("code", cited("a.py", number), step="read", name=f"f{number}", text="x" * size)
 
 
 def test_facts_are_numbered_as_they_are_cited_and_carry_their_lines() -> None:
@@ -47,7 +47,7 @@ def test_code_that_does_not_fit_whole_is_cut_between_lines_and_the_model_is_told
     room_tokens: int, last_shown: int
 ) -> None:
     text = "\n".join(f"line of code number {number}" for number in range(1, 101))
-    fact = Fact("code", cited("a.py", 1, 100), step="read", name="long", text=text)
+    fact = CodeFact("code", cited("a.py", 1, 100), step="read", name="long", text=text)
     room = agent_context.Room(room_tokens)
     shown = agent_context.of_facts("synthesizer", "why", [], [fact], 1, room)
     (said,) = agent_context.numbered(shown, [fact])
@@ -67,7 +67,7 @@ def test_room_for_facts_follows_the_context_of_the_model() -> None:
 
 
 def test_a_commit_is_shown_as_git_told_it() -> None:
-    fact = Fact("change", cited("a.py", 1), about="deliver", commit=COMMIT, deed="changed")
+    fact = CodeFact("change", cited("a.py", 1), about="deliver", commit=COMMIT, deed="changed")
     (line,) = agent_context.numbered(agent_context.of_facts("synthesizer", "why", [], [fact], 1), [fact])
     assert line == "1. change deliver: `ababababab`, 2024-05-01, `Ann`: `Ten at most`"
 

@@ -9,7 +9,7 @@ import pytest
 
 from actors.capabilities.code_analysis.agents.clarification import MANY_MATCHES, blocking_issues
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import StageContext, StageInput
 from runtime.agents.stage_runner import Agent
@@ -28,8 +28,8 @@ UNKNOWN = "How does `deliver_letter` work?"
 BOTH_FORMS = pytest.mark.parametrize("form", FORMS)
 
 
-def defined(name: str, file: str = "a.py", line: int = 1, **more: Any) -> Fact:
-    return Fact("definition", cited(file, line, quote=f"def {name}"), name=name, **more)
+def defined(name: str, file: str = "a.py", line: int = 1, **more: Any) -> CodeFact:
+    return CodeFact("definition", cited(file, line, quote=f"def {name}"), name=name, **more)
 
 
 def test_a_name_that_is_not_there_is_named_with_those_that_are_like_it() -> None:
@@ -40,7 +40,7 @@ def test_a_name_that_is_not_there_is_named_with_those_that_are_like_it() -> None
 
 
 def test_a_name_that_stands_in_any_line_that_was_shown_is_there() -> None:
-    assert blocking_issues(analyse(UNKNOWN), [Fact("excerpt", cited("a.py", 1, quote="deliver_letter = 5"))]) == []
+    assert blocking_issues(analyse(UNKNOWN), [CodeFact("excerpt", cited("a.py", 1, quote="deliver_letter = 5"))]) == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED, Finding, compose, ranked_citations
 from actors.capabilities.code_analysis.answers.wording import excerpt, first_sentence, lead_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, plain, read_claims, render
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from runtime.primitives.ids import GoalId
@@ -148,7 +148,9 @@ def test_code_within_a_line_is_closed_by_its_own_ticks_alone(text: str) -> None:
 
 def test_a_signature_that_holds_backticks_is_shown_whole() -> None:
     signature = "function greet(name = `you`)"
-    fact = Fact("definition", cited("a.js", 1, 3, signature), name="greet", symbol_kind="function", signature=signature)
+    fact = CodeFact(
+        "definition", cited("a.js", 1, 3, signature), name="greet", symbol_kind="function", signature=signature
+    )
     (entity,) = rank_entities(analyse("greet"), [fact])
     assert lead_claim(entity).text == f"`greet` is a function in `a.js`: ``{signature}``"
 

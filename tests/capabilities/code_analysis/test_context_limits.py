@@ -8,7 +8,7 @@ import pytest
 
 from actors.capabilities.code_analysis.agents.context_limits import capped, may_read, slices_cut, texts_cut, tree_cut
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from runtime.codebase.tool_registry import CodeTool, code_tool, code_tools
 from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import AnalysisHarness, Produced, cited, pipeline, reasoning, with_agents
@@ -91,7 +91,7 @@ def test_so_many_files_are_read_in_a_query_and_those_again(read: int, may: bool)
 
 @pytest.mark.parametrize(("chars", "kept"), [(39, 39), (40, 40), (41, 40)])
 def test_a_slice_of_code_is_cut_to_its_tokens(chars: int, kept: int) -> None:
-    (fact,) = slices_cut([Fact("code", cited("a", 1), text="x" * chars)], {"max_file_slice_tokens": 10})
+    (fact,) = slices_cut([CodeFact("code", cited("a", 1), text="x" * chars)], {"max_file_slice_tokens": 10})
     assert len(fact.text) == kept
 
 
@@ -100,9 +100,9 @@ def test_a_slice_of_code_is_cut_to_its_tokens(chars: int, kept: int) -> None:
 )
 def test_a_map_has_its_modules_before_what_they_hold(tokens: int, kept: list[str]) -> None:
     facts = [
-        Fact("module", cited("a", 1), name="mod1"),
-        Fact("definition", cited("a", 2), name="f001"),
-        Fact("module", cited("b", 1), name="mod2"),
+        CodeFact("module", cited("a", 1), name="mod1"),
+        CodeFact("definition", cited("a", 2), name="f001"),
+        CodeFact("module", cited("b", 1), name="mod2"),
     ]
     assert [fact.name for fact in tree_cut(facts, {"max_tree_tokens": tokens})] == kept
 
@@ -203,11 +203,11 @@ async def test_code_that_was_shown_in_an_earlier_pass_is_shown_again_and_counts_
     assert passes[1:] == [80] * 4
 
 
-def read(step: str, line: int, size: int) -> Fact:
-    return Fact("code", cited("a.py", line), step=step, text="x" * size)
+def read(step: str, line: int, size: int) -> CodeFact:
+    return CodeFact("code", cited("a.py", line), step=step, text="x" * size)
 
 
-def sizes(facts: list[Fact]) -> list[int]:
+def sizes(facts: list[CodeFact]) -> list[int]:
     return [len(fact.text) for fact in facts]
 
 

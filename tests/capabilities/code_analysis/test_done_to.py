@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.action import (
     deed_of,
     does_all,
@@ -74,9 +74,11 @@ def test_what_prepares_or_asks_is_told_by_its_words() -> None:
 
 
 def test_what_hashes_passwords_comes_before_what_merely_has_the_word() -> None:
-    def found(name: str, line: int, score: float, doc: str = "") -> Fact:
+    def found(name: str, line: int, score: float, doc: str = "") -> CodeFact:
         citation = cited("office/a.py", line, line + 5, name)
-        return Fact("definition", citation, name=name, symbol_kind="function", docstring=doc, score=score, step="find")
+        return CodeFact(
+            "definition", citation, name=name, symbol_kind="function", docstring=doc, score=score, step="find"
+        )
 
     facts = [
         found("hash_pin", 10, 1.0),
@@ -86,9 +88,9 @@ def test_what_hashes_passwords_comes_before_what_merely_has_the_word() -> None:
     assert rank_entities(analyse("How are passwords hashed?"), facts)[0].name == "hash_password"
 
 
-def _method(name: str, line: int, score: float, doc: str = "", signature: str = "") -> Fact:
+def _method(name: str, line: int, score: float, doc: str = "", signature: str = "") -> CodeFact:
     citation = cited("office/b.py", line, line + 5, name)
-    return Fact(
+    return CodeFact(
         "definition",
         citation,
         name=name,
@@ -177,10 +179,10 @@ def test_what_says_that_it_is_there_for_the_case_comes_before_what_has_its_words
 
 
 def test_how_a_thing_works_in_general_begins_with_the_root_of_its_classes() -> None:
-    def found(name: str, base: str, line: int, score: float) -> Fact:
+    def found(name: str, base: str, line: int, score: float) -> CodeFact:
         citation = cited("office/stamp.py", line, line + 5, name)
         signature = f"class {name}({base})" if base else f"class {name}"
-        return Fact(
+        return CodeFact(
             "definition", citation, name=name, symbol_kind="class", signature=signature, score=score, step="find"
         )
 

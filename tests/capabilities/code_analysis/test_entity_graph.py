@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, ProducedRange, facts_of
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind, ProducedRange, facts_of
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
@@ -156,8 +156,8 @@ def test_a_remembered_caller_is_a_fact_where_the_index_has_no_use_at_all() -> No
 RANGES = [ProducedRange(file, 1, 50, f"hash of {file}") for file in ("a.py", "b.py", "c.py")]
 
 
-def fact(kind: FactKind, name: str, file: str, line: int = 1, **more: Any) -> Fact:
-    return Fact(kind, cited(file, line), "s", name, **more)
+def fact(kind: FactKind, name: str, file: str, line: int = 1, **more: Any) -> CodeFact:
+    return CodeFact(kind, cited(file, line), "s", name, **more)
 
 
 def test_each_kind_of_fact_gives_its_relation() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.evidence.facts import MAPPED_SCORE, Fact, distinct, facts_of, ranges_of
+from actors.capabilities.code_analysis.evidence.facts import MAPPED_SCORE, CodeFact, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
@@ -21,11 +21,11 @@ def call(codebase: Codebase, name: str, **arguments: Any) -> ToolResult:
     return tool.run(codebase, tool.read_arguments(arguments))
 
 
-def facts(codebase: Codebase, name: str, **arguments: Any) -> list[Fact]:
+def facts(codebase: Codebase, name: str, **arguments: Any) -> list[CodeFact]:
     return facts_of(step_of(name), call(codebase, name, **arguments))
 
 
-def lines_of(fact: Fact) -> str:
+def lines_of(fact: CodeFact) -> str:
     lines = FILES[fact.citation.file].split("\n")
     return "\n".join(lines[fact.citation.start_line - 1 : fact.citation.end_line])
 
@@ -149,7 +149,7 @@ def test_every_fact_lies_in_a_range_that_its_result_produced(
 
 
 any_fact = st.builds(
-    Fact,
+    CodeFact,
     kind=st.sampled_from(["definition", "caller", "code"]),
     citation=st.builds(cited, st.sampled_from(["a.py", "b.py"]), st.integers(1, 3)),
     name=st.sampled_from(["f", "g"]),
@@ -157,7 +157,7 @@ any_fact = st.builds(
 
 
 @given(st.lists(any_fact, max_size=12))
-def test_of_facts_of_one_kind_at_one_place_the_first_is_kept(given_: list[Fact]) -> None:
+def test_of_facts_of_one_kind_at_one_place_the_first_is_kept(given_: list[CodeFact]) -> None:
     kept = distinct(given_)
     keys = [(fact.kind, fact.place) for fact in kept]
     assert len(set(keys)) == len(keys)
@@ -168,8 +168,8 @@ def test_of_facts_of_one_kind_at_one_place_the_first_is_kept(given_: list[Fact])
 
 
 @given(any_fact)
-def test_a_fact_survives_the_wire(fact: Fact) -> None:
-    assert msgspec.convert(msgspec.to_builtins(fact), Fact) == fact
+def test_a_fact_survives_the_wire(fact: CodeFact) -> None:
+    assert msgspec.convert(msgspec.to_builtins(fact), CodeFact) == fact
 
 
 def test_callers_of_another_definition_of_the_name_tell_its_file() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.models.schemas import (
     CriticAnswer,
     CriticWithPlan,
@@ -352,7 +352,7 @@ def test_names_of_code_must_stand_in_the_fact(text: str, names: list[str]) -> No
 
 @pytest.mark.parametrize(("number", "kept"), [(1, 1), (2, 1), (3, 0)])
 def test_a_fact_is_known_by_its_number_from_one(number: int, kept: int) -> None:
-    facts = [ShownFact(Fact("caller", Citation(f"{name}.py", 1, 1))) for name in "ab"]
+    facts = [ShownFact(CodeFact("caller", Citation(f"{name}.py", 1, 1))) for name in "ab"]
     claim = WrittenClaim.model_validate(written("g", "so", (number, 0, 0)))
     read = claims_of([claim], facts, ["g"])
     assert len(read.by_goal["g"]) == kept

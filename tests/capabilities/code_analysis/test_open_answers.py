@@ -30,7 +30,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     word_count,
 )
 from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_WORDS, answer_claims
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.ranking.answer_order import (
     MAX_PER_FILE,
@@ -50,10 +50,12 @@ def excerpt(start: int, end: int, share: float = 0.5, said: Sentence | None = No
     return Excerpt(start, end, start, start, f"code {start}", (start,), (f"code {start}",), share, said)
 
 
-def found(file: str, start: int, score: float, purpose: Purpose = "answer", step: str = "answer", **more: Any) -> Fact:
+def found(
+    file: str, start: int, score: float, purpose: Purpose = "answer", step: str = "answer", **more: Any
+) -> CodeFact:
     end = start + 4
     chosen = {"name": f"{file}:{start}", "excerpt": excerpt(start, end), **more}
-    return Fact("definition", cited(file, start, end), step=step, score=score, purpose=purpose, **chosen)
+    return CodeFact("definition", cited(file, start, end), step=step, score=score, purpose=purpose, **chosen)
 
 
 def places(*scores: float, share: float = 0.5, said: Sentence | None = None) -> list[Place]:

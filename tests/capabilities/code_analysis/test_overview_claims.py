@@ -3,13 +3,13 @@ from __future__ import annotations
 from actors.capabilities.code_analysis.answers.diagram import part_diagram
 from actors.capabilities.code_analysis.answers.overview import overview_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, distinct, facts_of
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind, distinct, facts_of
 from actors.capabilities.code_analysis.evidence.steps import Step
 from runtime.codebase.citation import Citation, ToolResult
 
 
-def fact(kind: FactKind, name: str, line: int = 1, **more: object) -> Fact:
-    return Fact(kind, Citation("README.md", line, line), name=name, **more)  # type: ignore[arg-type]
+def fact(kind: FactKind, name: str, line: int = 1, **more: object) -> CodeFact:
+    return CodeFact(kind, Citation("README.md", line, line), name=name, **more)  # type: ignore[arg-type]
 
 
 def texts(claims: list[Claim], role: str) -> list[str]:

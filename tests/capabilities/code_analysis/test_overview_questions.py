@@ -89,11 +89,29 @@ What is in the worker folder?
 How is the celery package structured?
 What are the main parts of lib/puma?
 Give me an overview of packages/toolkit/
+Give me an overview of the architecture: what are the main parts and how do they fit together?
+Give me a high-level overview of how this codebase works.
+How is the code organised into packages?
+How are the modules of this project connected?
+Which packages does the repository have and what is each for?
+What are the main modules and what does each of them do?
+What does each folder contain?
+What's the purpose of each top-level directory?
+Can you summarise what this repository contains?
+What would a new contributor need to know about the code's structure?
 Hi, what does   this
 project do?
 """
 
 OF_SOMETHING_ELSE = """
+What does each retry handler do?
+What does each of them do?
+What is the purpose of each parameter of decide?
+Give me an overview of the retry logic
+Summarise what the scheduler does
+How is the cache organised into buckets?
+How are the retries of this client connected to the pool?
+What would a new contributor need to know about testing?
 What does the retry module do?
 What does the retry module do, and what are its main parts?
 What does retry do?

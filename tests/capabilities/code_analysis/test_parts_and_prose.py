@@ -8,7 +8,7 @@ from actors.capabilities.code_analysis.answers.listing import head_words, type_n
 from actors.capabilities.code_analysis.answers.wording import excerpt
 from actors.capabilities.code_analysis.evidence.call_flow import reached
 from actors.capabilities.code_analysis.evidence.doc_text import readable
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from actors.capabilities.code_analysis.question.parts import parts_of
 from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
@@ -139,7 +139,7 @@ def test_open_types_and_doers_of_the_very_deed_gain_as_what_is_extended() -> Non
 
 def test_calls_that_nothing_shown_leads_to_are_left_out() -> None:
     traced = [
-        Fact("trace", cited("a.py", n), name=name, about=about)
+        CodeFact("trace", cited("a.py", n), name=name, about=about)
         for n, (about, name) in enumerate(
             [("Shop.serve", "get"), ("Shop.serve", "weigh"), ("get", "open_door"), ("weigh", "Scale.read_off")], 1
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.delegation import SHORT_LINES, passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity
@@ -38,15 +38,15 @@ CRATE = '''class Crate:
 
 def lead(name: str = "Crate.pack", kind: str = "method", lines: int = 2) -> Entity:
     place = cited("crate.py", 10, 20, name)
-    code = Fact("code", place, text="\n".join(["x"] * lines))
+    code = CodeFact("code", place, text="\n".join(["x"] * lines))
     return Entity(name, kind, place, "", "", 1.0, ("find",), False, code)
 
 
-def callee(name: str, about: str = "Crate.pack") -> Fact:
-    return Fact("callee", cited("crate.py", 30, 40, name), name=name, about=about, symbol_kind="method")
+def callee(name: str, about: str = "Crate.pack") -> CodeFact:
+    return CodeFact("callee", cited("crate.py", 30, 40, name), name=name, about=about, symbol_kind="method")
 
 
-def called(entity: Entity, *facts: Fact) -> str | None:
+def called(entity: Entity, *facts: CodeFact) -> str | None:
     inner = passed_on(entity, facts)
     return None if inner is None else inner.name
 
@@ -71,9 +71,9 @@ def test_common_methods_and_itself_are_nothing_to_pass_work_on_to() -> None:
     assert called(lead(), callee("Shelf.append"), callee("Crate._do_pack")) == "Crate._do_pack"
 
 
-def found(name: str, kind: str, line: int, length: int, score: float, doc: str, file: str = "crate.go") -> Fact:
+def found(name: str, kind: str, line: int, length: int, score: float, doc: str, file: str = "crate.go") -> CodeFact:
     place = cited(file, line, line + length, name)
-    return Fact("definition", place, name=name, symbol_kind=kind, docstring=doc, score=score, step="find")
+    return CodeFact("definition", place, name=name, symbol_kind=kind, docstring=doc, score=score, step="find")
 
 
 def test_a_method_takes_the_place_of_the_function_that_is_its_shortcut() -> None:
@@ -95,7 +95,7 @@ def test_a_method_takes_the_place_of_the_function_that_is_its_shortcut() -> None
         found("Pack", "function", 10, 9, 0.1, "Packs."),
     ],
 )
-def test_a_function_that_is_not_like_a_method_keeps_its_place(method: Fact) -> None:
+def test_a_function_that_is_not_like_a_method_keeps_its_place(method: CodeFact) -> None:
     function = found("Pack", "function", 1, 2, 1.0, "Packs.")
     ranked = ranked_places(analyse("How does one pack apples?"), [function, method])
     assert ranked[0].name == "Pack"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_analysis.agents.found_places import NEAR_LINES, USE_LINES, found_places
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.models.reading_order import in_reading_order
 from actors.capabilities.code_analysis.models.schemas import StepOption
 from actors.capabilities.code_analysis.models.step_arguments import PLANNED_TOOLS, arguments_of
@@ -102,14 +102,14 @@ def test_a_model_may_plan_every_tool_that_agents_have() -> None:
 
 def test_what_was_read_is_not_read_again_and_a_use_is_read_with_what_it_is_in() -> None:
     facts = [
-        Fact("definition", cited("a.py", 1, 9), name="whole"),
-        Fact("definition", cited("a.py", 3, 4), name="part"),
-        Fact("definition", cited("b.py", 1, 5), name="known"),
-        Fact("caller", cited("b.py", 7), name="calls"),
-        Fact("caller", cited("b.py", 7 + NEAR_LINES - 1), name="calls"),
-        Fact("importer", cited("c.py", 1)),
+        CodeFact("definition", cited("a.py", 1, 9), name="whole"),
+        CodeFact("definition", cited("a.py", 3, 4), name="part"),
+        CodeFact("definition", cited("b.py", 1, 5), name="known"),
+        CodeFact("caller", cited("b.py", 7), name="calls"),
+        CodeFact("caller", cited("b.py", 7 + NEAR_LINES - 1), name="calls"),
+        CodeFact("importer", cited("c.py", 1)),
     ]
-    already = [Fact("code", cited("b.py", 1, 5))]
+    already = [CodeFact("code", cited("b.py", 1, 5))]
     assert found_places(facts, already) == [
         {"path": "a.py", "start_line": 1, "end_line": 9},
         {"path": "b.py", "symbol": "calls", "around": 7, "max_lines": USE_LINES},
@@ -118,7 +118,7 @@ def test_what_was_read_is_not_read_again_and_a_use_is_read_with_what_it_is_in() 
 
 @pytest.mark.parametrize(("apart", "read"), [(NEAR_LINES - 1, 1), (NEAR_LINES, 2), (NEAR_LINES + 1, 2)])
 def test_uses_far_apart_in_one_long_definition_are_both_read(apart: int, read: int) -> None:
-    uses = [Fact("caller", cited("b.py", line), name="calls") for line in (500, 500 + apart)]
+    uses = [CodeFact("caller", cited("b.py", line), name="calls") for line in (500, 500 + apart)]
     assert [place["around"] for place in found_places(uses, [])] == [500, 500 + apart][:read]
 
 
@@ -141,9 +141,9 @@ async def test_a_use_far_down_in_a_long_definition_is_read_with_the_lines_around
 
 
 def test_no_more_than_two_pieces_of_a_long_definition_are_read() -> None:
-    pieces = [Fact("definition", cited("a.py", 60 * n + 1, 60 * n + 60), name="main") for n in range(4)]
-    others = [Fact("definition", cited("b.py", 60 * n + 1, 60 * n + 60), name="main") for n in range(2)]
-    unnamed = [Fact("excerpt", cited("a.py", 1_000 + n)) for n in range(3)]
+    pieces = [CodeFact("definition", cited("a.py", 60 * n + 1, 60 * n + 60), name="main") for n in range(4)]
+    others = [CodeFact("definition", cited("b.py", 60 * n + 1, 60 * n + 60), name="main") for n in range(2)]
+    unnamed = [CodeFact("excerpt", cited("a.py", 1_000 + n)) for n in range(3)]
     places = found_places([*pieces, *others, *unnamed], [])
     assert [(place["path"], place["start_line"]) for place in places] == [
         ("a.py", 1),
@@ -155,13 +155,13 @@ def test_no_more_than_two_pieces_of_a_long_definition_are_read() -> None:
 
 
 def test_what_stands_in_code_that_is_shown_is_not_told_beside_it() -> None:
-    code = Fact("code", cited("a.py", 1, 20), step="m0", text="x")
+    code = CodeFact("code", cited("a.py", 1, 20), step="m0", text="x")
     beside = [
-        Fact("definition", cited("a.py", 3, 9), name="inside"),
-        Fact("excerpt", cited("a.py", 5, 6)),
-        Fact("excerpt", cited("a.py", 19, 21)),
-        Fact("caller", cited("a.py", 7), name="inside", about="used"),
-        Fact("importer", cited("b.py", 1), about="used"),
+        CodeFact("definition", cited("a.py", 3, 9), name="inside"),
+        CodeFact("excerpt", cited("a.py", 5, 6)),
+        CodeFact("excerpt", cited("a.py", 19, 21)),
+        CodeFact("caller", cited("a.py", 7), name="inside", about="used"),
+        CodeFact("importer", cited("b.py", 1), about="used"),
     ]
     question = analyse("How does it work?")
     shown = in_reading_order(question, [*beside, code], ["m0"], (), wants_uses=False)

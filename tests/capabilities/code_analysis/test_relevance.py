@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from actors.capabilities.code_analysis.ranking.relevance import coverage, is_named, rank_entities
 from tests.capabilities.code_analysis.support import cited
 
 
-def definition(name: str, file: str = "app/a.py", line: int = 10, score: float = 0.5, **more: object) -> Fact:
+def definition(name: str, file: str = "app/a.py", line: int = 10, score: float = 0.5, **more: object) -> CodeFact:
     fields = {"symbol_kind": "function", "step": "find", **more}
-    return Fact("definition", cited(file, line, line + 2, name), name=name, score=score, **fields)  # type: ignore[arg-type]
+    return CodeFact("definition", cited(file, line, line + 2, name), name=name, score=score, **fields)  # type: ignore[arg-type]
 
 
-def names(question: str, *facts: Fact) -> list[str]:
+def names(question: str, *facts: CodeFact) -> list[str]:
     return [entity.name for entity in rank_entities(analyse(question), facts)]
 
 
@@ -93,7 +93,7 @@ def test_tests_stand_behind_code_unless_they_are_asked_for() -> None:
 
 
 def test_a_heading_and_the_imports_of_a_file_seldom_answer() -> None:
-    head = Fact("excerpt", cited("app/b.py", 1, 9), score=1.0)
+    head = CodeFact("excerpt", cited("app/b.py", 1, 9), score=1.0)
     heading = definition("Refund", "README.md", 3, 0.6, symbol_kind="section")
     code = definition("refund", score=0.6)
     assert names("refund", head, heading, code) == ["refund", "Refund", ""]
@@ -101,8 +101,8 @@ def test_a_heading_and_the_imports_of_a_file_seldom_answer() -> None:
 
 def test_facts_about_one_place_make_one_entity_with_the_code_that_was_read_there() -> None:
     fact = definition("refund")
-    code = Fact("code", cited("app/a.py", 11, 12), text="    return 1")
-    elsewhere = Fact("code", cited("app/a.py", 13, 14), text="other")
+    code = CodeFact("code", cited("app/a.py", 11, 12), text="    return 1")
+    elsewhere = CodeFact("code", cited("app/a.py", 13, 14), text="other")
     (entity,) = rank_entities(analyse("refund"), [fact, fact, elsewhere, code])
     assert entity.code == code
 
@@ -126,14 +126,14 @@ def test_coverage_is_the_share_of_the_words_that_the_best_places_mention() -> No
     ],
     ids=["two names", "two places of a name", "two signatures", "two docstrings", "two kinds"],
 )
-def test_what_scores_alike_is_ordered_by_what_it_is(pair: tuple[Fact, Fact]) -> None:
+def test_what_scores_alike_is_ordered_by_what_it_is(pair: tuple[CodeFact, CodeFact]) -> None:
     first, second = (rank_entities(analyse("zebra"), facts) for facts in (pair, pair[::-1]))
     assert first == second
 
 
 files = st.sampled_from(["a.py", "app/b.py", "tests/test_c.py", "README.md"])
 any_fact = st.builds(
-    lambda kind, file, line, size, name, score, doc, step, symbol_kind: Fact(
+    lambda kind, file, line, size, name, score, doc, step, symbol_kind: CodeFact(
         kind,
         cited(file, line, line + size, name),
         step=step,
@@ -163,7 +163,7 @@ questions = st.sampled_from(["How is money refunded?", "What is `refund`?", "tes
     questions, st.lists(any_fact, max_size=10).flatmap(lambda facts: st.tuples(st.just(facts), st.permutations(facts)))
 )
 def test_the_order_does_not_depend_on_the_order_of_the_facts(
-    question: Question, orders: tuple[list[Fact], list[Fact]]
+    question: Question, orders: tuple[list[CodeFact], list[CodeFact]]
 ) -> None:
     shown = [
         [(e.name, e.kind, e.citation, e.signature, e.docstring, e.score) for e in rank_entities(question, facts)]
@@ -173,7 +173,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_facts(
 
 
 @given(questions, st.lists(any_fact, max_size=10))
-def test_each_place_appears_once_and_scores_fall(question: Question, facts: list[Fact]) -> None:
+def test_each_place_appears_once_and_scores_fall(question: Question, facts: list[CodeFact]) -> None:
     entities = rank_entities(question, facts)
     assert [entity.score for entity in entities] == sorted((entity.score for entity in entities), reverse=True)
     keys = [(entity.citation.file, entity.name or entity.citation.start_line) for entity in entities]

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.agents.planner import plan_steps
-from actors.capabilities.code_analysis.evidence.facts import Fact, distinct
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct
 from actors.capabilities.code_analysis.evidence.steps import (
     PURPOSE_OF_OLD_ID,
     PURPOSE_OF_TOOL,
@@ -103,8 +103,8 @@ def test_a_purpose_that_there_is_not_is_refused_by_name() -> None:
 
 
 def test_a_fact_that_several_steps_found_is_for_all_that_they_are_for() -> None:
-    first = Fact("definition", cited("a.py", 1), step="m0", purpose="find")
-    again = Fact("definition", cited("a.py", 1), step="m1", purpose="values")
+    first = CodeFact("definition", cited("a.py", 1), step="m0", purpose="find")
+    again = CodeFact("definition", cited("a.py", 1), step="m1", purpose="values")
     (merged,) = distinct([first, again, again])
     assert (merged.purpose, merged.also_for, merged.also_by) == ("find", ("values",), ("m1",))
     assert merged.purposes == ("find", "values")

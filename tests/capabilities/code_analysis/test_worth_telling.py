@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from actors.capabilities.code_analysis.answers.document_claims import LEAST_SCORE, document_claims
 from actors.capabilities.code_analysis.answers.further_places import further_claims
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import (
     COSINE_SHARE,
@@ -33,14 +33,14 @@ cosines = st.none() | st.floats(-1, 1)
 def place(score: float, cosine: float | None = None, number: int = 0, quotes: tuple[str, ...] = ("x = 1",)) -> Place:
     lines = tuple(range(1, len(quotes) + 1))
     chosen = Excerpt(1, 5, 1, 2, "x = 1\ny = 2", lines, quotes, 0.5)
-    fact = Fact(
+    fact = CodeFact(
         "definition", cited(f"{number}.py", 1, 5), name=f"p{number}", score=score, excerpt=chosen, cosine=cosine
     )
     return Place(fact, score)
 
 
-def passage(file: str, score: float, cosine: float | None) -> Fact:
-    return Fact(
+def passage(file: str, score: float, cosine: float | None) -> CodeFact:
+    return CodeFact(
         "passage", cited(file, 1, 1), symbol_kind="document", text=f"What {file} says.", score=score, cosine=cosine
     )
 
@@ -137,7 +137,7 @@ def test_a_remark_within_the_code_is_no_headline_and_its_documentation_is() -> N
     assert base.fact.excerpt is not None
     excerpt = Excerpt(1, 5, 1, 5, "a\nb\n# Kills the job from this side.\nd\ne", (1,), ("a",), 0.5, said)
     for docstring, shown in (("", False), ("Watches. Kills the job from this side.", True)):
-        fact = Fact("definition", base.fact.citation, name="watch", score=1.0, excerpt=excerpt, docstring=docstring)
+        fact = CodeFact("definition", base.fact.citation, name="watch", score=1.0, excerpt=excerpt, docstring=docstring)
         (lead,) = answer_claims([Place(fact, 1.0)])
         assert (said.text in lead.text) is shown
 

@@ -9,7 +9,7 @@ from actors.capabilities.code_analysis.answers.diagram import MAX_EDGES, MIN_EDG
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.wording import step_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults
@@ -17,24 +17,24 @@ from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mar
 CODE = "def deliver(a):\n    b = release(a)\n    return accept(b)"
 
 
-def evidence(question: str, *facts: Fact) -> Evidence:
+def evidence(question: str, *facts: CodeFact) -> Evidence:
     asked = analyse(question)
     return Evidence(asked, list(facts), rank_entities(asked, facts))
 
 
-def deliver() -> list[Fact]:
+def deliver() -> list[CodeFact]:
     place = cited("van.py", 5, 7, quote="def deliver(a):", content_sha256="f00")
     return [
-        Fact("definition", place, name="deliver", symbol_kind="function", score=1.0),
-        Fact("code", place, text=CODE),
+        CodeFact("definition", place, name="deliver", symbol_kind="function", score=1.0),
+        CodeFact("code", place, text=CODE),
     ]
 
 
-def callee(name: str, at_line: int) -> Fact:
-    return Fact("callee", cited("depot.py", 20, 22), name=name, about="deliver", at_line=at_line)
+def callee(name: str, at_line: int) -> CodeFact:
+    return CodeFact("callee", cited("depot.py", 20, 22), name=name, about="deliver", at_line=at_line)
 
 
-def steps(*facts: Fact, question: str = "How does deliver work?") -> list[Claim]:
+def steps(*facts: CodeFact, question: str = "How does deliver work?") -> list[Claim]:
     claims = write_claims(evidence(question, *deliver(), *facts), ["mechanism"])["mechanism"]
     return [claim for claim in claims if claim.role == "step"]
 
@@ -58,8 +58,8 @@ def test_what_calls_itself_is_no_step() -> None:
 
 def test_traced_calls_stand_in_the_place_of_direct_ones() -> None:
     traced = [
-        Fact("trace", cited("depot.py", 20, 22), name="Depot.release", about="deliver", at_line=6),
-        Fact("trace", cited("queue.py", 1, 2), name="dequeue", about="Depot.release", at_line=21),
+        CodeFact("trace", cited("depot.py", 20, 22), name="Depot.release", about="deliver", at_line=6),
+        CodeFact("trace", cited("queue.py", 1, 2), name="dequeue", about="Depot.release", at_line=21),
     ]
     found = steps(*traced, callee("Depot.accept", 7), question="What happens in deliver?")
     assert [(step.source, step.subject) for step in found] == [
@@ -69,15 +69,15 @@ def test_traced_calls_stand_in_the_place_of_direct_ones() -> None:
 
 
 def test_a_trace_of_something_else_is_not_told_as_what_happens() -> None:
-    traced = Fact("trace", cited("a.py", 1, 2), name="x", about="other")
+    traced = CodeFact("trace", cited("a.py", 1, 2), name="x", about="other")
     assert [step.subject for step in steps(traced, callee("Depot.accept", 7))] == ["Depot.accept"]
 
 
-def of_class(name: str, line: int, kind: str = "class") -> Fact:
-    return Fact("definition", cited("errors.py", line), name=name, symbol_kind=kind, score=0.5)
+def of_class(name: str, line: int, kind: str = "class") -> CodeFact:
+    return CodeFact("definition", cited("errors.py", line), name=name, symbol_kind=kind, score=0.5)
 
 
-def listed(*facts: Fact) -> list[str]:
+def listed(*facts: CodeFact) -> list[str]:
     return [claim.subject for claim in write_claims(evidence("List all errors", *facts), ["listing"])["listing"]]
 
 
@@ -110,7 +110,9 @@ def step(source: str, subject: str, file: str = "a.py") -> Claim:
 def test_what_only_its_name_speaks_for_is_told_as_perhaps_called_and_nothing_is_built_on_it(
     by_name: bool, says: str, is_drawn: bool
 ) -> None:
-    fact = Fact("trace", cited("a.py", 3), name="Depot.accept", docstring="Take it in.", about="run", by_name=by_name)
+    fact = CodeFact(
+        "trace", cited("a.py", 3), name="Depot.accept", docstring="Take it in.", about="run", by_name=by_name
+    )
     claim = step_claim(fact, "run", None)
     assert (claim.text, bool(claim.subject and claim.source)) == (says, is_drawn)
 

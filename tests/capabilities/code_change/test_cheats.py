@@ -15,7 +15,7 @@ from runtime.contracts.session_state import SessionState
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import FencedError, StateStorageError
 from runtime.testing import FakeClock
-from serve.mcp.contract_tools import CONTRACT_TOOLS, Impact
+from serve.mcp.changes.contract_tools import CONTRACT_TOOLS, Impact
 from tests.capabilities.code_change.played_agent import CHANGED, FILES, Agent, git, repository
 
 EVIL = "def fetch(url):\n    return open('/etc/passwd')\n"

@@ -8,7 +8,7 @@ from runtime.codebase.semantics.embedding import shared_embedder
 from runtime.codebase.semantics.similarity import is_installed
 from runtime.contracts.duties import band_of
 from runtime.tools.result import ToolResult
-from serve.mcp.symbol_meaning import symbol_text
+from serve.mcp.changes.symbol_meaning import symbol_text
 from tests.runtime.contracts.session_player import CONTRACT
 
 pytestmark = pytest.mark.skipif(not is_installed(), reason="the model of meaning is not installed")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named
@@ -20,7 +20,7 @@ MANY_MATCHES = 4
 SHOWN = 4
 
 
-def blocking_issues(question: Question, facts: Sequence[Fact], contradictions: Sequence[str] = ()) -> list[str]:
+def blocking_issues(question: Question, facts: Sequence[CodeFact], contradictions: Sequence[str] = ()) -> list[str]:
     """Return one sentence per problem.
 
     The problems: none of the named entities exists; the first name has MANY_MATCHES definitions or more; the
@@ -35,7 +35,7 @@ def blocking_issues(question: Question, facts: Sequence[Fact], contradictions: S
     return ambiguous + [f"What was found contradicts itself: {said}" for said in contradictions[:SHOWN]]
 
 
-def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
+def missing_names(question: Question, facts: Sequence[CodeFact]) -> list[str]:
     """Return the names in the question that no finding bears or mentions."""
     shown = "\n".join(
         f"{fact.name} {fact.signature} {fact.citation.quote} {fact.citation.file} {fact.text}" for fact in facts
@@ -43,7 +43,7 @@ def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
     return [name for name in question.identifiers if normal_name(name).rpartition(".")[2] not in shown]
 
 
-def nearest_names(missing: Sequence[str], facts: Sequence[Fact]) -> list[str]:
+def nearest_names(missing: Sequence[str], facts: Sequence[CodeFact]) -> list[str]:
     """Return defined names that share a word with a missing name, those with most shared words first."""
     wanted = {word for name in missing for word in index_terms(name).split()}
     shared: dict[str, int] = {}
@@ -54,7 +54,7 @@ def nearest_names(missing: Sequence[str], facts: Sequence[Fact]) -> list[str]:
     return ranked[:SHOWN]
 
 
-def _ambiguous(name: str, question: Question, facts: Sequence[Fact]) -> str | None:
+def _ambiguous(name: str, question: Question, facts: Sequence[CodeFact]) -> str | None:
     places = {
         fact.place: fact
         for fact in facts

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from runtime.codebase.tool_registry import code_tool
 
 CHARS_PER_TOKEN = 4
@@ -54,15 +54,15 @@ def may_read(file: object, read: Iterable[str], bounds: Mapping[str, int]) -> bo
     return file in known or len(known) < bounds.get("max_files_per_query", 50)
 
 
-def slices_cut(facts: Sequence[Fact], bounds: Mapping[str, int]) -> list[Fact]:
+def slices_cut(facts: Sequence[CodeFact], bounds: Mapping[str, int]) -> list[CodeFact]:
     """Cut each text of code in the facts to the limit of one slice."""
     limit = bounds.get("max_file_slice_tokens", 4_000) * CHARS_PER_TOKEN
     return [msgspec.structs.replace(fact, text=fact.text[:limit]) if len(fact.text) > limit else fact for fact in facts]
 
 
 def texts_cut(
-    facts: Sequence[Fact], left_chars: int, known: Mapping[tuple[str, int], int], unasked: Collection[str]
-) -> list[Fact]:
+    facts: Sequence[CodeFact], left_chars: int, known: Mapping[tuple[str, int], int], unasked: Collection[str]
+) -> list[CodeFact]:
     """Cut the texts of code to `left_chars` in all; a fact is never dropped for its text.
 
     `known`: (file, first line) → characters that count no more. `unasked`: ids of steps that read what a search found.
@@ -89,7 +89,7 @@ def texts_cut(
     ]
 
 
-def tree_cut(facts: Sequence[Fact], bounds: Mapping[str, int]) -> list[Fact]:
+def tree_cut(facts: Sequence[CodeFact], bounds: Mapping[str, int]) -> list[CodeFact]:
     """Return the facts of a map that fit the tree's token limit, in order; modules go before their contents."""
     left = bounds.get("max_tree_tokens", 2_000) * CHARS_PER_TOKEN
     kept: list[int] = []

@@ -27,7 +27,7 @@ from actors.capabilities.code_analysis.agents.routing_tables import (
 )
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
 from actors.capabilities.code_analysis.evidence.claims import plain
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import call_text
 from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
 from actors.capabilities.code_analysis.handover.execution import execution_if_any, execution_of
@@ -108,7 +108,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 def _blocking(given: Mapping[str, Any]) -> list[str]:
     question = msgspec.convert(given["question"], Question)
-    return blocking_issues(question, msgspec.convert(given["facts"], list[Fact]), _texts(given["contradictions"]))
+    return blocking_issues(question, msgspec.convert(given["facts"], list[CodeFact]), _texts(given["contradictions"]))
 
 
 def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float, confidence: float | None) -> GoalStatus:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 
 # Facts whose lines are all of a thing, and facts of one line in something that is read by its name.
 _WHOLE = frozenset({"definition", "excerpt"})
@@ -20,7 +20,7 @@ USE_LINES = 80
 NEAR_LINES = USE_LINES // 2
 
 
-def found_places(facts: Sequence[Fact], already: Sequence[Fact]) -> list[dict[str, Any]]:
+def found_places(facts: Sequence[CodeFact], already: Sequence[CodeFact]) -> list[dict[str, Any]]:
     """Return the arguments of `read_code` for each place, without lines that were read already."""
     places: list[dict[str, Any]] = []
     read = [(fact.citation.file, fact.citation.start_line, fact.citation.end_line) for fact in already]
@@ -47,7 +47,7 @@ def _is_beside(arguments: dict[str, Any], places: Sequence[dict[str, Any]]) -> b
     return any(abs(place["around"] - around) < NEAR_LINES for place in of_same)
 
 
-def _places(facts: Sequence[Fact]) -> Iterator[tuple[str, str, int, int, dict[str, Any]]]:
+def _places(facts: Sequence[CodeFact]) -> Iterator[tuple[str, str, int, int, dict[str, Any]]]:
     for fact in facts:
         cited = fact.citation
         lines = {"path": cited.file, "start_line": cited.start_line, "end_line": cited.end_line}

@@ -20,7 +20,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.handover.execution import execution_of
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import passes_of
@@ -59,7 +59,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
     """Write claims for each goal from the facts."""
     question = msgspec.convert(given.facts["question"], Question)
-    evidence = evidence_of(question, msgspec.convert(given.facts["facts"], list[Fact]))
+    evidence = evidence_of(question, msgspec.convert(given.facts["facts"], list[CodeFact]))
     hints = write_claims(evidence, given.facts["target_goals"])
     made = [claim for claims in hints.values() for claim in claims]
     places = {(c.file, c.start_line) for claim in made for c in claim.citations}

@@ -25,7 +25,7 @@ from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
-from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.evidence.steps import Step, StepReport
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize, ExecutionOutput, traversed_of
 from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
@@ -59,7 +59,7 @@ class StepRun(msgspec.Struct):
 
     step: Step
     results: list[ToolResult]
-    facts: list[Fact]
+    facts: list[CodeFact]
     forbidden_by: list[str] = []
 
 
@@ -214,7 +214,7 @@ def _filled(step: Step, place: Mapping[str, Any]) -> dict[str, Any]:
     return {parameter: place.get(field) for parameter, field in step.fill.items()}
 
 
-def _place_of(fact: Fact) -> dict[str, Any]:
+def _place_of(fact: CodeFact) -> dict[str, Any]:
     cited = fact.citation
     return {"name": fact.name, "file": cited.file, "start_line": cited.start_line, "end_line": cited.end_line}
 
@@ -235,7 +235,7 @@ def _permitted(
     return kept
 
 
-def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
+def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[str, int]) -> list[CodeFact]:
     found = facts_of(step, result)
     if step.purpose == "members":
         return _members(step, question, found, result.truncated, bounds)
@@ -244,7 +244,9 @@ def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[s
     return slices_cut(_some_of_each_kind(found, MAX_FACTS_PER_STEP), bounds)
 
 
-def _members(step: Step, question: Question, found: list[Fact], is_cut: bool, bounds: Mapping[str, int]) -> list[Fact]:
+def _members(
+    step: Step, question: Question, found: list[CodeFact], is_cut: bool, bounds: Mapping[str, int]
+) -> list[CodeFact]:
     """Return all members of the compared types, or none: a part cannot show what a type does not define.
 
     A step that maps a file, rather than a name in it, keeps the rest of the file too; if the members are incomplete,
@@ -261,7 +263,7 @@ def _members(step: Step, question: Question, found: list[Fact], is_cut: bool, bo
     return [*(fact for fact in kept if fact.place not in places), *whole]
 
 
-def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
+def _some_of_each_kind(facts: Sequence[CodeFact], limit: int) -> list[CodeFact]:
     """Return at most `limit` facts in order; kinds take turns, so that none is crowded out."""
     if len(facts) <= limit:
         return list(facts)
@@ -282,7 +284,7 @@ def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
     return [*firsts, *(entity for entity in named if entity not in firsts)]
 
 
-def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
+def members_of(facts: Sequence[CodeFact], names: Sequence[str]) -> list[CodeFact]:
     """Return the members of the named types, without docstrings and signatures except a `private` mark."""
     owned = [fact for fact in facts if fact.kind == "definition" and is_named(fact.name.rpartition(".")[0], names)]
     private = {True: "private ", False: ""}
@@ -297,7 +299,7 @@ def _files_of_earlier_passes(view: StageView) -> set[str]:
     return {file for done in passes_of(view) for file in done.files_read}
 
 
-def _code_read(facts: Sequence[Fact]) -> list[CodeRead]:
+def _code_read(facts: Sequence[CodeFact]) -> list[CodeRead]:
     """Record each text of code that is passed on."""
     return [CodeRead(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
 
@@ -311,7 +313,7 @@ def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
     return passed_chars
 
 
-def _within(facts: list[Fact], view: StageView, steps: Sequence[Step]) -> list[Fact]:
+def _within(facts: list[CodeFact], view: StageView, steps: Sequence[Step]) -> list[CodeFact]:
     """Cut texts of code where the query's budget ends; text that an earlier pass already passed on is counted once."""
     known = _code_of_earlier_passes(view)
     budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
@@ -319,7 +321,7 @@ def _within(facts: list[Fact], view: StageView, steps: Sequence[Step]) -> list[F
     return texts_cut(facts, left_chars, known, {step.id for step in steps if step.in_order})
 
 
-def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> ContextSize:
+def _context_size(results: Sequence[ToolResult], facts: Sequence[CodeFact]) -> ContextSize:
     """Estimate the tokens of the tools' output and of the facts passed on in its place, both as JSON."""
     raw = sum(len(msgspec.json.encode((result.data, result.citations))) for result in results)
     return ContextSize(raw // CODE_CHARS_PER_TOKEN, len(msgspec.json.encode(facts)) // CODE_CHARS_PER_TOKEN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, plain
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.search.absence import Absence
 
@@ -33,7 +33,7 @@ def nowhere_sentence(absence: Absence | None) -> str:
     return plain(f"{listed} {occur} nowhere in this repository ({searched}).")
 
 
-def aside_claims(facts: Iterable[Fact]) -> list[Claim]:
+def aside_claims(facts: Iterable[CodeFact]) -> list[Claim]:
     """Return a claim for each line that mentions a word of the question which nothing but asides mention."""
     asides = [fact for fact in facts if fact.kind == "only_aside" and fact.citation.quote]
     claims = []

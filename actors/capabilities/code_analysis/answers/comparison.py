@@ -14,7 +14,7 @@ import msgspec
 from actors.capabilities.code_analysis.answers.wording import docstring_lines
 from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
 from runtime.codebase.citation import Citation
 from runtime.primitives.dotted_names import last_part
@@ -40,7 +40,7 @@ _OWN = re.compile(r"^(?:self|this|\$this|cls|super)(?:\.|::|->)")
 _BASES = re.compile(r"\b(?:extends|implements|with|for)\b|[(:<,]")
 
 
-def differences(one: Entity, other: Entity, facts: Sequence[Fact]) -> list[Claim]:
+def differences(one: Entity, other: Entity, facts: Sequence[CodeFact]) -> list[Claim]:
     """How the two are related, what both have, and what only one has; empty when too little is known of them."""
     left, right = members_of_both(one, other, facts)
     related = [*_built_on(one, other), *_built_on(other, one), *_calls_other(one, other), *_calls_other(other, one)]
@@ -74,7 +74,7 @@ def compared(names: Sequence[str], entities: Sequence[Entity]) -> list[Entity]:
 
 
 def members_of_both(
-    one: Entity, other: Entity, facts: Sequence[Fact]
+    one: Entity, other: Entity, facts: Sequence[CodeFact]
 ) -> tuple[dict[str, Citation], dict[str, Citation]]:
     """The members of two types; the private ones as well where either has no others: what it overrides tells then."""
     left, right = members(one, facts), members(other, facts)
@@ -83,7 +83,7 @@ def members_of_both(
     return members(one, facts, with_private=True), members(other, facts, with_private=True)
 
 
-def members(entity: Entity, facts: Sequence[Fact], with_private: bool = False) -> dict[str, Citation]:
+def members(entity: Entity, facts: Sequence[CodeFact], with_private: bool = False) -> dict[str, Citation]:
     """Member → its lines, of a type of which all were asked for; without special ones, members of members, and
     private ones unless they are wanted; where there are many, what it does before the values that it holds."""
     if not any("members" in fact.purposes and fact.citation.file == entity.citation.file for fact in facts):
@@ -103,14 +103,14 @@ def members(entity: Entity, facts: Sequence[Fact], with_private: bool = False) -
     return {fact.name.removeprefix(prefix): fact.citation for fact in own}
 
 
-def _is_special(fact: Fact) -> bool:
+def _is_special(fact: CodeFact) -> bool:
     """True for a constructor, and for what Python calls by itself, but for the call of an object."""
     last = last_part(fact.name)
     is_called_by_python = re.fullmatch(r"__\w+__", last) is not None and last not in _CALLED_ITSELF
     return fact.symbol_kind == "constructor" or is_called_by_python
 
 
-def _is_private(fact: Fact) -> bool:
+def _is_private(fact: CodeFact) -> bool:
     last = last_part(fact.name)
     return (last.startswith(("_", "#")) and last not in _CALLED_ITSELF) or fact.signature.startswith("private ")
 
@@ -144,9 +144,9 @@ def _calls_other(entity: Entity, other: Entity) -> list[Claim]:
     return []
 
 
-def _handed_on(entity: Entity, facts: Sequence[Fact]) -> list[Fact]:
+def _handed_on(entity: Entity, facts: Sequence[CodeFact]) -> list[CodeFact]:
     """What it hands on to, one after the other: the only call of each, as long as there is one alone."""
-    chain: list[Fact] = []
+    chain: list[CodeFact] = []
     at = entity.name
     while len(chain) < MAX_HANDED_ON:
         calls = [fact for fact in facts if fact.kind == "trace" and fact.about == at]
@@ -165,7 +165,7 @@ def _is_thin(entity: Entity) -> bool:
     return len(lines) <= MAX_THIN_LINES and len(_own_calls(entity)) <= 1
 
 
-def _hand_on_claims(entity: Entity, chain: Sequence[Fact]) -> list[Claim]:
+def _hand_on_claims(entity: Entity, chain: Sequence[CodeFact]) -> list[Claim]:
     if not chain:
         return []
     names = ", which calls ".join(code_span(fact.name) for fact in chain)
@@ -173,7 +173,7 @@ def _hand_on_claims(entity: Entity, chain: Sequence[Fact]) -> list[Claim]:
     return [Claim("difference", text, tuple(fact.citation for fact in chain), subject=entity.name)]
 
 
-def _calls_of(entity: Entity, chain: Sequence[Fact], facts: Sequence[Fact]) -> dict[str, Citation]:
+def _calls_of(entity: Entity, chain: Sequence[CodeFact], facts: Sequence[CodeFact]) -> dict[str, Citation]:
     """Called name → where: of the last that it hands on to, else its own lines."""
     if chain:
         last = chain[-1]

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.search.absence import Absence
 
@@ -67,7 +67,7 @@ def features_of(places: Sequence[Place], absence: Absence | None) -> dict[str, f
     }
 
 
-def features_of_meaning(facts: Sequence[Fact], compared: float | None) -> dict[str, float]:
+def features_of_meaning(facts: Sequence[CodeFact], compared: float | None) -> dict[str, float]:
     """Return the features by meaning; none without enough vectors.
 
     `near`: the mean of the five greatest cosines of what was found; `apart`: how far that is above the mean of all
@@ -85,7 +85,7 @@ def features_of_meaning(facts: Sequence[Fact], compared: float | None) -> dict[s
     return {"near": max(0.0, near), "apart": max(0.0, near - usual)}
 
 
-def features_of_values(facts: Sequence[Fact]) -> dict[str, float]:
+def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
     """Return the feature of an answer that proves a value; none without one."""
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.values import ValueNote
 from runtime.codebase.citation import Citation
 
@@ -31,7 +31,9 @@ _SAID = (
 _TRUTH = {"true": True, "on": True, "false": False, "off": False}
 
 
-def value_claims(facts: Sequence[Fact], parts_of: Callable[[str], tuple[int, ...]] = lambda clause: ()) -> list[Claim]:
+def value_claims(
+    facts: Sequence[CodeFact], parts_of: Callable[[str], tuple[int, ...]] = lambda clause: ()
+) -> list[Claim]:
     """Return the claims about the values that a question asks for, the proven ones first in the order of its parts.
 
     `parts_of` returns the numbers of the parts in which a clause of the question stands.
@@ -77,7 +79,7 @@ def _is_plain(text: str) -> bool:
     return all(letter == "\t" or unicodedata.category(letter) not in _UNSHOWN for letter in text)
 
 
-def _contradictions(notes: Sequence[ValueNote], facts: Sequence[Fact]) -> list[Claim]:
+def _contradictions(notes: Sequence[ValueNote], facts: Sequence[CodeFact]) -> list[Claim]:
     """Return what a passage says of the same name, where it gives another plain number or switch as the default."""
     names = {note.name for note in notes}
     if len(names) != 1 or not notes:

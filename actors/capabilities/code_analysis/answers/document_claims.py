@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.worth_telling import near_passages
+from runtime.codebase.search.sentences import ELLIPSIS
 
 MAX_SAID = 1
 MAX_SAID_CHARS = 400
@@ -19,9 +20,9 @@ LEAST_SCORE = 0.6
 DOCUMENTS = frozenset({"document", "help", "changelog"})
 
 
-def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Claim]:
+def document_claims(facts: Sequence[CodeFact], role: ClaimRole = "said") -> list[Claim]:
     """Return claims about the passages of documents that are nearest to a question, best first, at most one."""
-    best: dict[tuple[str, int, int], Fact] = {}
+    best: dict[tuple[str, int, int], CodeFact] = {}
     for fact in facts:
         if fact.kind == "passage" and fact.symbol_kind in DOCUMENTS and len(fact.text) <= MAX_SAID_CHARS:
             known = best.get(fact.place)
@@ -33,6 +34,6 @@ def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Cla
     return [_claim(fact, role) for fact in near[:MAX_SAID]]
 
 
-def _claim(fact: Fact, role: ClaimRole) -> Claim:
+def _claim(fact: CodeFact, role: ClaimRole) -> Claim:
     text = f"{code_span(fact.citation.file)} says: «{fact.text}»"
-    return Claim(role, text, (fact.citation,), quotes=(fact.text,))
+    return Claim(role, text, (fact.citation,), quotes=tuple(fact.text.split(ELLIPSIS)))

@@ -7,7 +7,7 @@ import msgspec
 from actors.capabilities.code_analysis.answers.comparison import compared
 from actors.capabilities.code_analysis.answers.how_to import guide_of
 from actors.capabilities.code_analysis.answers.wording import MAX_QUOTE_CHARS
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
@@ -24,14 +24,14 @@ class Evidence(msgspec.Struct, frozen=True):
     """What there is to write from: the question, its facts by kind, and the entities, best first."""
 
     question: Question
-    facts: list[Fact]
+    facts: list[CodeFact]
     entities: list[Entity]
 
-    def of(self, kind: str) -> list[Fact]:
+    def of(self, kind: str) -> list[CodeFact]:
         """Facts of one kind in order."""
         return [fact for fact in self.facts if fact.kind == kind]
 
-    def about_leads(self, kind: str) -> list[Fact]:
+    def about_leads(self, kind: str) -> list[CodeFact]:
         """Facts of one kind about the uses of what answers, or of what the question names.
 
         Who asks for the uses of a name is not told those of another thing.
@@ -50,7 +50,7 @@ class Evidence(msgspec.Struct, frozen=True):
         """The whole name of a lead that a fact names by its last part; any other name as it is."""
         return next((e.name for e in self.leads if e.name.rsplit(".", 1)[-1] == name), name)
 
-    def call_line(self, fact: Fact) -> Citation | None:
+    def call_line(self, fact: CodeFact) -> Citation | None:
         """The line of a call, where it stands in code that was read of a lead; the call must be seen in it."""
         callers = [entity for entity in (*self.leads, self.inner) if entity is not None]
         by = (e for e in callers if fact.about in (e.name, e.name.rsplit(".", 1)[-1]))
@@ -116,7 +116,7 @@ class Evidence(msgspec.Struct, frozen=True):
         return [e for e in self.entities if (e.citation.file, e.citation.start_line) == place][:1]
 
 
-def _call_in(entity: Entity, fact: Fact) -> Citation | None:
+def _call_in(entity: Entity, fact: CodeFact) -> Citation | None:
     """The line of a call in the code that was read of a place; None where it is not seen in it."""
     if entity.code is None:
         return None
@@ -128,6 +128,6 @@ def _call_in(entity: Entity, fact: Fact) -> Citation | None:
     return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
 
 
-def evidence_of(question: Question, facts: list[Fact]) -> Evidence:
+def evidence_of(question: Question, facts: list[CodeFact]) -> Evidence:
     """The evidence in a question and facts as stages hand them on."""
     return Evidence(question, facts, ranked_places(question, facts))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
 from actors.capabilities.code_analysis.ranking.relevance import Entity
 
@@ -40,7 +40,7 @@ _SIGNATURE = re.compile(
 )
 
 
-def derived(name: str, uses: Iterable[Fact], limit: int = MAX_DERIVED) -> list[Claim]:
+def derived(name: str, uses: Iterable[CodeFact], limit: int = MAX_DERIVED) -> list[Claim]:
     """The types whose declaration names another one, each at its line; at most `limit`, those of tests last."""
     last = name.rpartition(".")[2]
     named = re.compile(rf"\b{re.escape(last)}\b")

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.sentences import Sentence, comment_lines
+from runtime.codebase.search.prose_paragraphs import comment_lines
+from runtime.codebase.search.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_POINTS = 3
@@ -60,7 +61,7 @@ def word_count(claim: Claim) -> int:
     return len(claim.text.split())
 
 
-def excerpt_in(fact: Fact) -> Excerpt:
+def excerpt_in(fact: CodeFact) -> Excerpt:
     """Return the lines that were chosen of a place; it must have some."""
     assert fact.excerpt is not None
     return fact.excerpt
@@ -72,7 +73,7 @@ def own_words(excerpt: Excerpt) -> Sentence | None:
     return said if said is not None and 2 * said.share >= excerpt.share else None
 
 
-def cited_lines(fact: Fact, said: Sentence | None) -> tuple[Citation, ...]:
+def cited_lines(fact: CodeFact, said: Sentence | None) -> tuple[Citation, ...]:
     """Return the lines to cite: those of the excerpt and of the sentence, together if they are near enough."""
     excerpt = excerpt_in(fact)
     chosen = lines_of(fact, excerpt.start_line, excerpt.end_line)
@@ -84,7 +85,7 @@ def cited_lines(fact: Fact, said: Sentence | None) -> tuple[Citation, ...]:
     return (chosen, lines_of(fact, said.start_line, said.end_line))
 
 
-def lines_of(fact: Fact, start: int, end: int) -> Citation:
+def lines_of(fact: CodeFact, start: int, end: int) -> Citation:
     """Return the citation of lines of a place, with one of them as its quote."""
     chosen = excerpt_in(fact)
     known = dict(zip(chosen.quoted, chosen.quotes, strict=True))
@@ -96,7 +97,7 @@ def lines_of(fact: Fact, start: int, end: int) -> Citation:
     )
 
 
-def named(fact: Fact) -> str:
+def named(fact: CodeFact) -> str:
     """Return the name of a place as code, that of its file for one without a name."""
     return code_span(fact.name or fact.citation.file)
 
@@ -110,7 +111,7 @@ def _overlap(one: Citation, other: Citation) -> bool:
     return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-def _worded(fact: Fact, most: int, parts: tuple[int, ...], ahead: str) -> Claim | None:
+def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str) -> Claim | None:
     """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither."""
     excerpt = excerpt_in(fact)
     said = own_words(excerpt)

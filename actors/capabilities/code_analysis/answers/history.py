@@ -8,7 +8,7 @@ from typing import Literal
 from actors.capabilities.code_analysis.answers.evidence import MAX_COMPARED, Evidence
 from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -23,7 +23,7 @@ def history(evidence: Evidence) -> list[Claim]:
 
     Who changed the lines of a document that names a thing is no reason for it.
     """
-    by_thing: dict[str, list[Fact]] = {}
+    by_thing: dict[str, list[CodeFact]] = {}
     asks_for_code = kind_of(evidence.question).asks_for_reason and not evidence.question.paths
     for fact in evidence.of("change"):
         if asks_for_code and kind_of_path(fact.citation.file) == "docs":
@@ -33,7 +33,7 @@ def history(evidence: Evidence) -> list[Claim]:
     return [claim for found in claims for claim in found]
 
 
-def claims_of_thing(question: Question, facts: Sequence[Fact]) -> list[Claim]:
+def claims_of_thing(question: Question, facts: Sequence[CodeFact]) -> list[Claim]:
     """What is told of the changes of one thing: the commits worth telling, since when it is there, what is open."""
     by_deed = {deed: [fact for fact in facts if fact.deed == deed] for deed in ("began", "open", "ends")}
     changed = [fact for fact in facts if fact.deed in {"wrote", "changed"}]
@@ -44,7 +44,7 @@ def claims_of_thing(question: Question, facts: Sequence[Fact]) -> list[Claim]:
     return [*began, *claims, *map(change_claim, by_deed["open"][:1]), *map(change_claim, by_deed["ends"][:1])]
 
 
-def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
+def _worth_telling(question: Question, changed: list[CodeFact]) -> list[CodeFact]:
     """The newest changes; where a reason is asked for, those first that share words with the question."""
     if not kind_of(question).asks_for_reason:
         return changed[:MAX_CHANGES]

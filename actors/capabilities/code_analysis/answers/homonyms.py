@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named
 from runtime.codebase.citation import Citation
@@ -38,13 +38,13 @@ def same_names(evidence: Evidence, claims: Sequence[Claim]) -> list[Claim]:
     return [_claim(name, count, list(reversed(others.values()))[:MAX_SHOWN])]
 
 
-def _is_told(fact: Fact, told: Sequence[Citation]) -> bool:
+def _is_told(fact: CodeFact, told: Sequence[Citation]) -> bool:
     """Whether one of the places that an answer tells of touches it: a definition may be told with its comment."""
     file, start, end = fact.place
     return any(one.file == file and one.start_line <= end and start <= one.end_line for one in told)
 
 
-def _claim(name: str, count: int, others: Sequence[Fact]) -> Claim:
+def _claim(name: str, count: int, others: Sequence[CodeFact]) -> Claim:
     *first, last = [code_span(fact.citation.file) for fact in others]
     files = f"{', '.join(first)} and {last}" if first else last
     text = f"{code_span(name)} is defined at {count} places, also in {files}; name its file or class to ask for another"

@@ -9,7 +9,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.wording import MAX_QUOTE_CHARS, excerpt
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms
@@ -20,7 +20,7 @@ MIN_TERMS = 2
 MIN_SHARE = 0.75
 
 
-def guide_of(question: Question, facts: Sequence[Fact]) -> Fact | None:
+def guide_of(question: Question, facts: Sequence[CodeFact]) -> CodeFact | None:
     """The part of a document that has most of the question's words; None where none has nearly all of them."""
     read = [f for f in facts if f.kind == "code" and "guidance" in f.purposes and _is_document(f)]
     best = max(read, key=lambda fact: _share(question, fact), default=None)
@@ -29,7 +29,7 @@ def guide_of(question: Question, facts: Sequence[Fact]) -> Fact | None:
     return best
 
 
-def guidance(question: Question, facts: Sequence[Fact]) -> list[Claim]:
+def guidance(question: Question, facts: Sequence[CodeFact]) -> list[Claim]:
     """What that part says, quoted; empty where there is none."""
     guide = guide_of(question, facts)
     if guide is None:
@@ -54,11 +54,11 @@ def _shown(question: Question, lines: Sequence[str]) -> tuple[int, int]:
     return start, (last[-1] if last else start) + 1
 
 
-def _is_document(fact: Fact) -> bool:
+def _is_document(fact: CodeFact) -> bool:
     return kind_of_path(fact.citation.file) == "docs" and not fact.is_test
 
 
-def _share(question: Question, fact: Fact) -> float:
+def _share(question: Question, fact: CodeFact) -> float:
     """Share of the question's words that the part has."""
     known = set(index_terms(fact.text).split())
     return sum(term in known for term in question.terms) / len(question.terms)

@@ -16,7 +16,7 @@ from actors.capabilities.code_analysis.answers.extension import derived
 from actors.capabilities.code_analysis.answers.wording import item_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.doc_text import readable
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.listing_scope import TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, path_shares, shared_words, shares_name
@@ -101,7 +101,7 @@ def type_name(question: Question) -> str:
     return "".join(word.capitalize() for word in (*first, _singular(last)))
 
 
-def listing_claims(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> list[Claim]:
+def listing_claims(question: Question, entities: Sequence[Entity], facts: Sequence[CodeFact]) -> list[Claim]:
     """One claim for each entry; where documents list them, their words first."""
     listed = _entries(question, entities)
     claims = [item_claim(entity) for entity in listed]
@@ -217,7 +217,7 @@ def _of_one_sort(entities: Sequence[Entity]) -> list[Entity]:
     return [entity for entity in named if entity.kind != "module"] or list(entities)
 
 
-def _heirs(question: Question, facts: Sequence[Fact], listed: Sequence[Claim]) -> list[Claim]:
+def _heirs(question: Question, facts: Sequence[CodeFact], listed: Sequence[Claim]) -> list[Claim]:
     """What is declared on top of the type that bears the name, where it is not among the entries."""
     base = type_name(question)
     uses = [fact for fact in facts if "heirs" in fact.purposes and fact.kind != "definition"]
@@ -237,7 +237,7 @@ def _heirs(question: Question, facts: Sequence[Fact], listed: Sequence[Claim]) -
     return [msgspec.structs.replace(claim, role="item") for claim in fresh]
 
 
-def _documented(question: Question, facts: Sequence[Fact]) -> list[Claim]:
+def _documented(question: Question, facts: Sequence[CodeFact]) -> list[Claim]:
     """The list that a document gives of them: items below a line or a heading that has the word."""
     words = head_words(question)
     head = index_terms(words[-1]).split()[-1:] if words else []

@@ -24,7 +24,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
 )
 from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
 from runtime.codebase.files.words import index_terms
@@ -76,13 +76,13 @@ def answer_claims(
     return [*ahead, *further_claims(others, left_words, cited, asked)]
 
 
-def _place(fact: Fact, role: ClaimRole) -> Claim:
+def _place(fact: CodeFact, role: ClaimRole) -> Claim:
     """Return a claim that names a place found by a name alone, of which no lines were chosen."""
     where = f"{named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
     return Claim(role, where, (fact.citation,), subject=fact.name)
 
 
-def _lead(fact: Fact) -> Claim:
+def _lead(fact: CodeFact) -> Claim:
     """Return the claim about the best place, with its deciding lines as code."""
     excerpt = excerpt_in(fact)
     where = f"{named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
@@ -93,7 +93,7 @@ def _lead(fact: Fact) -> Claim:
     return Claim("lead", text, cited_lines(fact, said), code=code, subject=fact.name, quotes=_quotes(said))
 
 
-def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
+def _document_claim(fact: CodeFact, role: ClaimRole) -> Claim | None:
     """Return what a document says in one sentence; None where no sentence of it speaks of the question."""
     said = excerpt_in(fact).said
     if said is None:
@@ -103,7 +103,7 @@ def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
     return Claim(role, text, cited, quotes=_quotes(said))
 
 
-def _documentation(fact: Fact, said: Sentence | None) -> Sentence | None:
+def _documentation(fact: CodeFact, said: Sentence | None) -> Sentence | None:
     """Return a sentence that documents a place or a member, or stands ahead: a remark within is no headline."""
     if said is None or not _REMARK.match(said.line) or (not fact.name and said.start_line <= fact.citation.start_line):
         return said

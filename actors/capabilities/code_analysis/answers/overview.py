@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.overview_wording import Focus
 
 MAX_LINKS = 5
@@ -33,7 +33,7 @@ _ASIDES = {
 }
 
 
-def overview_claims(facts: Sequence[Fact], focus: Focus = "all", *, draws: bool = False) -> list[Claim]:
+def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: bool = False) -> list[Claim]:
     """Return the claims about a folder; with `draws`, all imports between parts that were found.
 
     `focus`: only those about its entries, where to start, or its languages and dependencies.
@@ -53,16 +53,16 @@ def overview_claims(facts: Sequence[Fact], focus: Focus = "all", *, draws: bool 
     return [*purposes, *about, *parts, *links, *_asides(facts), *entries, *starts]
 
 
-def _of(facts: Sequence[Fact], kind: str) -> list[Fact]:
+def _of(facts: Sequence[CodeFact], kind: str) -> list[CodeFact]:
     return [fact for fact in facts if fact.kind == kind]
 
 
-def _purpose(fact: Fact, role: ClaimRole) -> Claim:
+def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
     text = f"{code_span(fact.citation.file)} says: «{fact.text}»"
     return Claim(role, text, (fact.citation,), quotes=(fact.text,))
 
 
-def _languages(facts: Sequence[Fact], role: ClaimRole) -> Iterator[Claim]:
+def _languages(facts: Sequence[CodeFact], role: ClaimRole) -> Iterator[Claim]:
     """Yield one claim about the languages, with the largest file in each."""
     found = _of(facts, "language")
     if not found:
@@ -85,7 +85,7 @@ def _listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def _part(fact: Fact, facts: Sequence[Fact]) -> Claim:
+def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
     """Tell what a part says of itself, else which names it defines, else its size."""
     name = code_span(fact.name)
     sized = f"{name} ({_files(fact.count)})" if fact.symbol_kind == "folder" else name
@@ -101,7 +101,7 @@ def _part(fact: Fact, facts: Sequence[Fact]) -> Claim:
     return Claim("part", f"{sized} defines {_listed(told)}", citations, subject=fact.name, of=fact.of)
 
 
-def _used(fact: Fact, *, is_first: bool) -> str:
+def _used(fact: CodeFact, *, is_first: bool) -> str:
     name = code_span(fact.name)
     if not fact.count:
         return name
@@ -113,13 +113,13 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
 
 
-def _link(fact: Fact) -> Claim:
+def _link(fact: CodeFact) -> Claim:
     where = "a file" if fact.count == 1 else f"{fact.count:,} files"
     text = f"{code_span(fact.about)} imports {code_span(fact.name)} in {where}"
     return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
 
 
-def _entry(fact: Fact) -> Claim:
+def _entry(fact: CodeFact) -> Claim:
     file, name = code_span(fact.citation.file), code_span(fact.name)
     if fact.symbol_kind == "command":
         runs = f", which runs {code_span(fact.signature)}" if fact.signature else ""
@@ -135,14 +135,14 @@ def _entry(fact: Fact) -> Claim:
     return Claim("entry", text, (fact.citation,), subject=fact.name, of=fact.of)
 
 
-def _dependency(fact: Fact) -> Claim:
+def _dependency(fact: CodeFact) -> Claim:
     names = fact.text.split()
     more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
     text = f"{code_span(fact.name)} declares as dependencies {_listed([code_span(name) for name in names])}{more}"
     return Claim("said", text, (fact.citation,))
 
 
-def _start(fact: Fact) -> Claim:
+def _start(fact: CodeFact) -> Claim:
     """Tell where to begin reading, and why there."""
     name = code_span(fact.name)
     reasons = {
@@ -155,9 +155,9 @@ def _start(fact: Fact) -> Claim:
     return Claim("start", reasons.get(fact.symbol_kind, name), (fact.citation,), subject=fact.name)
 
 
-def _asides(facts: Sequence[Fact]) -> Iterator[Claim]:
+def _asides(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield one claim about the folders that are no parts, the largest of each kind."""
-    by_kind: dict[str, list[Fact]] = {}
+    by_kind: dict[str, list[CodeFact]] = {}
     for fact in _of(facts, "aside"):
         by_kind.setdefault(fact.symbol_kind, []).append(fact)
     told, citations = [], []

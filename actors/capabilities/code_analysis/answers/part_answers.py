@@ -12,7 +12,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.parts import AskedPart, asked_parts, searched_parts
 from actors.capabilities.code_analysis.ranking.answer_order import PART, Place
 from runtime.codebase.search.absence import Absence
@@ -104,5 +104,5 @@ def trust_in_parts(
     return trusted
 
 
-def _steps(fact: Fact) -> set[str]:
+def _steps(fact: CodeFact) -> set[str]:
     return {fact.step, *fact.also_by}

@@ -10,7 +10,7 @@ from actors.capabilities.code_analysis.answers.wording import (
     setting_line_claim,
 )
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, is_setting, shared_words, shares_name
 
 MAX_SETTINGS = 6
@@ -45,7 +45,7 @@ def configuration(evidence: Evidence, *, is_all: bool = False) -> list[Claim]:
     return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else claims
 
 
-def settings_by_name(evidence: Evidence, *, of_fields: bool) -> list[Fact]:
+def settings_by_name(evidence: Evidence, *, of_fields: bool) -> list[CodeFact]:
     """Return lines that set a named setting or read it from the environment; tests only as a last resort.
 
     `of_fields`: without a name, lines that set the field which leads the answer.
@@ -59,7 +59,7 @@ def settings_by_name(evidence: Evidence, *, of_fields: bool) -> list[Fact]:
     return ([fact for fact in found if not fact.is_test] or found)[:MAX_SETTINGS]
 
 
-def _gives(fact: Fact, field: Entity) -> bool:
+def _gives(fact: CodeFact, field: Entity) -> bool:
     """Return whether a line in the field's own class assigns the field, or a parameter of its name, a value."""
     owner, _, last = field.name.rpartition(".")
     is_own = fact.citation.file == field.citation.file and fact.name.startswith(f"{owner}.")

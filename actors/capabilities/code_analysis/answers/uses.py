@@ -13,7 +13,7 @@ from actors.capabilities.code_analysis.answers.wording import (
     unproven_claim,
 )
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.relevance import shares_name
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.telling_lines import imports_or_exports
@@ -48,7 +48,7 @@ def usage(evidence: Evidence) -> list[Claim]:
 
 def tests_of(evidence: Evidence) -> list[Claim]:
     """Return one line of each test of it; more, and tests named after it, when the question asks for tests."""
-    each: dict[tuple[str, str], Fact] = {}
+    each: dict[tuple[str, str], CodeFact] = {}
     for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not is_use(fact))):
         if fact.symbol_kind != "file":
             each.setdefault((fact.citation.file, fact.name), fact)
@@ -69,7 +69,7 @@ def _unproven_tests(evidence: Evidence) -> list[Claim]:
     return [] if defined is None else [unproven_claim(defined, defined.unproven_in_tests, (), ())]
 
 
-def _is_named_after(fact: Fact) -> bool:
+def _is_named_after(fact: CodeFact) -> bool:
     """Return whether the name of a test, or of its file, contains each word of its subject."""
     wanted = set(index_terms(fact.about.rpartition(".")[2]).split())
     file = fact.citation.file.rpartition("/")[2]
@@ -78,7 +78,7 @@ def _is_named_after(fact: Fact) -> bool:
     )
 
 
-def is_use(fact: Fact) -> bool:
+def is_use(fact: CodeFact) -> bool:
     """Return whether a line uses the name: comments, imports and exports do not.
 
     In some languages an import names another thing than the one that is defined here: `extern crate pool;`.

@@ -11,7 +11,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, commit_text
 from actors.capabilities.code_analysis.evidence.doc_text import readable
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.relevance import Entity
 from runtime.codebase.citation import Citation
@@ -70,26 +70,26 @@ def item_claim(entity: Entity) -> Claim:
     return Claim("item", f"{_named(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
 
 
-def caller_claim(fact: Fact) -> Claim:
+def caller_claim(fact: CodeFact) -> Claim:
     """Who uses it, with the line where it happens."""
     who = code_span(fact.name or fact.citation.file)
     return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
-def named_line_claim(fact: Fact) -> Claim:
+def named_line_claim(fact: CodeFact) -> Claim:
     """The line that has a name of which no definition is known."""
     where = code_span(fact.name or fact.citation.file)
     text = f"No definition of {code_span(fact.about)} was found; it stands in {where}: {_line(fact.citation)}"
     return Claim("lead", text, (fact.citation,), subject=fact.about)
 
 
-def mention_claim(fact: Fact) -> Claim:
+def mention_claim(fact: CodeFact) -> Claim:
     """A line that calls something of that name on an object whose type is not known: a place to read."""
     who = code_span(fact.name or fact.citation.file)
     return Claim("mention", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
-def unproven_claim(definition: Fact, count: int, namesakes: Sequence[Fact], leads: Sequence[Entity]) -> Claim:
+def unproven_claim(definition: CodeFact, count: int, namesakes: Sequence[CodeFact], leads: Sequence[Entity]) -> Claim:
     """That further calls of its name have a receiver that is not known, and what else they may mean."""
     own = {lead.name for lead in leads}
     others = list({fact.name: fact for fact in namesakes if fact.name not in own}.values())[:MAX_SAME_NAMES]
@@ -100,12 +100,12 @@ def unproven_claim(definition: Fact, count: int, namesakes: Sequence[Fact], lead
     return Claim("caveat", text, (definition.citation, *(fact.citation for fact in others)))
 
 
-def importer_claim(fact: Fact) -> Claim:
+def importer_claim(fact: CodeFact) -> Claim:
     """Who imports it."""
     return Claim("importer", f"{code_span(fact.citation.file)}: {_line(fact.citation)}", (fact.citation,))
 
 
-def test_claim(fact: Fact) -> Claim:
+def test_claim(fact: CodeFact) -> Claim:
     """A test that mentions it, or a file of tests that goes with where it is defined."""
     who = code_span(fact.name or fact.citation.file)
     if fact.symbol_kind == "file":
@@ -118,7 +118,7 @@ def test_entity_claim(entity: Entity) -> Claim:
     return Claim("test", f"{_named(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
 
 
-def step_claim(fact: Fact, caller: str, call: Citation | None) -> Claim:
+def step_claim(fact: CodeFact, caller: str, call: Citation | None) -> Claim:
     """Something that is called on the way: the line of the call where it was read, then what is called.
 
     Where nothing but a name tells what is called, the claim says so, and has no subject: nothing is built on it.
@@ -139,7 +139,7 @@ def setting_claim(entity: Entity) -> Claim:
     )
 
 
-def setting_line_claim(fact: Fact) -> Claim:
+def setting_line_claim(fact: CodeFact) -> Claim:
     """A line that sets it."""
     who = code_span(fact.name or fact.citation.file)
     return Claim("setting", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
@@ -154,7 +154,7 @@ def sets_a_value(line: str, name: str) -> bool:
     return is_set is not None or re.search(rf"env\w*.{{0,12}}[\"']{last}\b", line, re.IGNORECASE) is not None
 
 
-def change_claim(fact: Fact, order: Literal["last", "before", "some"] = "some") -> Claim:
+def change_claim(fact: CodeFact, order: Literal["last", "before", "some"] = "some") -> Claim:
     """What a commit did to a thing: told in our words, since no file holds a commit's.
 
     `order`: whether it is the newest of the thing's commits, one before it, or that is not said. Lines are cited where
@@ -174,7 +174,7 @@ def change_claim(fact: Fact, order: Literal["last", "before", "some"] = "some") 
     return Claim("change", text, lines, subject=fact.about, commits=(fact.commit,))
 
 
-def together_claim(fact: Fact, is_first: bool = True) -> Claim:
+def together_claim(fact: CodeFact, is_first: bool = True) -> Claim:
     """A file that changed in the same commits as another; `is_first`: of a list about that other one."""
     assert fact.commit is not None
     times = "once" if fact.count == 1 else f"in {fact.count} commits"
@@ -203,7 +203,7 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
     return Claim("code", f"In {_named(entity)}{met}:", (citation,), code=_dedented(shown), subject=entity.name)
 
 
-def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]:
+def module_claims(modules: Sequence[CodeFact], texts: Sequence[CodeFact]) -> list[Claim]:
     """What the repository says of itself, then its parts."""
     claims = [claim for fact in texts[:1] if (claim := _self_description(fact)) is not None]
     described = [fact for fact in modules if fact.docstring and fact.name.rsplit("/", 1)[-1] in _HEAD_FILES]
@@ -217,7 +217,7 @@ def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]
     return claims
 
 
-def _self_description(fact: Fact) -> Claim | None:
+def _self_description(fact: CodeFact) -> Claim | None:
     """The first prose of a README."""
     words = [line.strip() for line in fact.text.split("\n") if _is_prose(line)]
     if not words:

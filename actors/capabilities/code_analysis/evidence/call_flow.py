@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from runtime.primitives.dotted_names import last_part
 
 # Methods common to containers and streams: a call of one seldom means a definition of that name in the repository.
@@ -15,12 +15,12 @@ COMMON_METHODS = frozenset(
 )
 
 
-def is_common(fact: Fact) -> bool:
+def is_common(fact: CodeFact) -> bool:
     """Return whether the name of a called function says little about which definition is meant."""
     return last_part(fact.name) in COMMON_METHODS
 
 
-def reached(traced: Sequence[Fact], starts: Iterable[str]) -> list[Fact]:
+def reached(traced: Sequence[CodeFact], starts: Iterable[str]) -> list[CodeFact]:
     """Return the traced calls reachable from `starts`, without common methods and calls reached only through those."""
     known = {name for start in starts for name in (start, last_part(start))}
     kept = []

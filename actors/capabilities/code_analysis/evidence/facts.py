@@ -67,7 +67,7 @@ FactKind = Literal[
 CommitRole = Literal["", "wrote", "changed", "began", "ends", "open"]
 
 
-class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     """Represents one finding of a tool. `score` orders facts of one kind within a step, higher first.
 
     `about` is the symbol whose uses were explored (`NAME of FILE` for another definition of its name), or, for traced
@@ -130,7 +130,7 @@ class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
     content_sha256: str
 
 
-def facts_of(step: Step, result: ToolResult) -> list[Fact]:
+def facts_of(step: Step, result: ToolResult) -> list[CodeFact]:
     """Extract the facts from a result of a step's tool, best first; empty when the result is unusable."""
     rule = _RULES.get(step.tool)
     if rule is None or not result.usable:
@@ -138,7 +138,7 @@ def facts_of(step: Step, result: ToolResult) -> list[Fact]:
     return [_lean(msgspec.structs.replace(fact, step=step.id, purpose=step.purpose)) for fact in rule(result)]
 
 
-def _lean(fact: Fact) -> Fact:
+def _lean(fact: CodeFact) -> CodeFact:
     """Drop the parts of a fact that no reader uses. The hash of a file is kept with the ranges that tools returned.
 
     A shortened quote is still part of its lines.
@@ -166,9 +166,9 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 _NAMED_APART: frozenset[FactKind] = frozenset({"edge", "part_name", "entry", "reading"})
 
 
-def distinct(facts: Iterable[Fact]) -> list[Fact]:
+def distinct(facts: Iterable[CodeFact]) -> list[CodeFact]:
     """Merge facts of one kind at one place: the first one stays, with the steps that found it again."""
-    kept: dict[tuple[str, tuple[str, int, int], str, str], Fact] = {}
+    kept: dict[tuple[str, tuple[str, int, int], str, str], CodeFact] = {}
     for fact in facts:
         key = (
             fact.kind,
@@ -190,7 +190,7 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
     return list(kept.values())
 
 
-def _own_key(fact: Fact) -> str:
+def _own_key(fact: CodeFact) -> str:
     """Return what tells facts of one kind at one place apart."""
     if fact.value is not None:
         return f"{fact.text} {fact.value.conditions}"
@@ -201,12 +201,12 @@ def _each_once(purposes: Iterable[Purpose]) -> tuple[Purpose, ...]:
     return tuple(dict.fromkeys(purposes))
 
 
-def _located(result: ToolResult) -> Iterator[Fact]:
+def _located(result: ToolResult) -> Iterator[CodeFact]:
     rows = result.data["results"]
     best = max((row["score"] for row in rows), default=0.0) or 1.0
     for row, citation in zip(rows, result.citations[: len(rows)], strict=True):
         is_text = row["source"] == "text"
-        yield Fact(
+        yield CodeFact(
             kind="excerpt" if is_text or not row["kind"] else "definition",
             citation=citation,
             name="" if is_text else row["symbol"] or "",
@@ -222,28 +222,28 @@ def _located(result: ToolResult) -> Iterator[Fact]:
         )
 
 
-def _said(result: ToolResult) -> Iterator[Fact]:
+def _said(result: ToolResult) -> Iterator[CodeFact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
     rows, first = result.data.get("passages", ()), len(result.data["results"])
     for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
-        yield Fact(
+        yield CodeFact(
             "passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], cosine=row.get("cosine")
         )
 
 
-def _aside(result: ToolResult) -> Iterator[Fact]:
+def _aside(result: ToolResult) -> Iterator[CodeFact]:
     """Yield the lines that mention a word of the query which occurs only aside; `name` is the word."""
     rows = result.data.get("absence", {}).get("aside", [])
     for row, citation in zip(rows, result.citations[len(result.citations) - len(rows) :], strict=True):
-        yield Fact("only_aside", citation, name=row["word"])
+        yield CodeFact("only_aside", citation, name=row["word"])
 
 
-def _found(result: ToolResult) -> Iterator[Fact]:
+def _found(result: ToolResult) -> Iterator[CodeFact]:
     yield from _located(result)
     yield from _said(result)
     for note, share in value_notes(result):
         text = f"{note.name} = {note.value}" if note.value is not None else note.name
-        yield Fact("value", note.steps[0], name=note.name, text=text, score=share, value=note)
+        yield CodeFact("value", note.steps[0], name=note.name, text=text, score=share, value=note)
     yield from _aside(result)
 
 
@@ -252,12 +252,12 @@ def _is_test(citation: Citation, symbol: str | None) -> bool:
     return kind_of_place(citation.file, symbol) == "test" or _TEST_MARK.match(citation.quote) is not None
 
 
-def _read(result: ToolResult) -> Iterator[Fact]:
+def _read(result: ToolResult) -> Iterator[CodeFact]:
     for citation in result.citations:
-        yield Fact(kind="code", citation=citation, name=result.data.get("symbol") or "", text=result.data["text"])
+        yield CodeFact(kind="code", citation=citation, name=result.data.get("symbol") or "", text=result.data["text"])
 
 
-def _used(result: ToolResult) -> Iterator[Fact]:
+def _used(result: ToolResult) -> Iterator[CodeFact]:
     parts: tuple[tuple[str, FactKind], ...] = (
         ("definitions", "definition"),
         ("namesakes", "namesake"),
@@ -274,7 +274,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
             if row["citation"] is None:
                 continue
             citation = result.citations[row["citation"]]
-            yield Fact(
+            yield CodeFact(
                 kind=kind,
                 citation=citation,
                 name=row.get("symbol") or row.get("enclosing") or "",
@@ -302,14 +302,14 @@ def _about(result: ToolResult, part: str, row: dict[str, Any], place: int) -> st
     return "" if part == "definitions" and place else symbol
 
 
-def _remembered(result: ToolResult) -> Iterator[Fact]:
+def _remembered(result: ToolResult) -> Iterator[CodeFact]:
     """Yield uses recorded by earlier runs, of the kinds for which the index found none."""
     for row in result.data.get("remembered", ()):
         kind, parts = _REMEMBERED.get(row["relation"], (None, ()))
         if kind is None or row["citation"] is None or any(result.data.get(part) for part in parts):
             continue
         citation = result.citations[row["citation"]]
-        yield Fact(
+        yield CodeFact(
             kind=kind,
             citation=citation,
             name=row["name"],
@@ -319,10 +319,10 @@ def _remembered(result: ToolResult) -> Iterator[Fact]:
         )
 
 
-def _traced(result: ToolResult) -> Iterator[Fact]:
+def _traced(result: ToolResult) -> Iterator[CodeFact]:
     for row in result.data.get("steps", []):
         if row["citation"] is not None and row["called_by"]:
-            yield Fact(
+            yield CodeFact(
                 kind="trace",
                 citation=result.citations[row["citation"]],
                 name=row["symbol"],
@@ -333,7 +333,7 @@ def _traced(result: ToolResult) -> Iterator[Fact]:
             )
 
 
-def _changed(result: ToolResult) -> Iterator[Fact]:
+def _changed(result: ToolResult) -> Iterator[CodeFact]:
     """Yield the commits that changed a place, newest first; a commit message is no file, so it is not quoted.
 
     The last commits of a shallow clone are marked as its end: their own changes are not visible.
@@ -347,19 +347,19 @@ def _changed(result: ToolResult) -> Iterator[Fact]:
     place = result.citations[0] if result.citations else Citation(str(data.get("file") or "."), 1, 1)
     for name, lines in wrote.items():
         if not name.strip("0"):
-            yield Fact("change", lines, name="open", about=about, deed="open", score=1.0)
+            yield CodeFact("change", lines, name="open", about=about, deed="open", score=1.0)
     for order, row in enumerate(data.get("commits", ())):
         if (note := note_of(row)) is None:
             continue
         role: CommitRole = "ends" if note.hash in ends else "wrote" if note.hash in wrote else "changed"
         lines = wrote[note.hash] if role == "wrote" else place
-        yield Fact("change", lines, name=note.short, about=about, commit=note, deed=role, score=1 / (order + 2))
+        yield CodeFact("change", lines, name=note.short, about=about, commit=note, deed=role, score=1 / (order + 2))
     origin = note_of(data.get("origin") or {})
     if origin is not None and origin.hash not in ends:
-        yield Fact("change", place, name=f"{origin.short} began", about=about, commit=origin, deed="began")
+        yield CodeFact("change", place, name=f"{origin.short} began", about=about, commit=origin, deed="began")
 
 
-def _related(result: ToolResult) -> Iterator[Fact]:
+def _related(result: ToolResult) -> Iterator[CodeFact]:
     """Yield files that changed in the same commits, and tests that belong to a file."""
     data = result.data
     ends = set(data.get("boundary", ()))
@@ -368,12 +368,12 @@ def _related(result: ToolResult) -> Iterator[Fact]:
         about, is_test = data.get("symbol") or data["file"], row["kind"] == "test"
         if "tests" in row["reasons"]:
             score = 0.1 / (order + 1)
-            yield Fact("test", citation, name=file, symbol_kind="file", about=about, score=score, is_test=True)
+            yield CodeFact("test", citation, name=file, symbol_kind="file", about=about, score=score, is_test=True)
         note = note_of(changes)
         if note is not None and note.hash not in ends:
             count = int(changes["commits"])
             score = count / (count + 1)
-            yield Fact(
+            yield CodeFact(
                 "together",
                 citation,
                 name=file,
@@ -385,13 +385,13 @@ def _related(result: ToolResult) -> Iterator[Fact]:
             )
 
 
-def _mapped(result: ToolResult) -> Iterator[Fact]:
+def _mapped(result: ToolResult) -> Iterator[CodeFact]:
     for file in result.data["files"]:
         symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
         says = file.get("docstring_citation")
         if not symbols and says is None:
             continue
-        yield Fact(
+        yield CodeFact(
             kind="module",
             citation=result.citations[says if says is not None else symbols[0]["citation"]],
             name=file["file"],
@@ -401,7 +401,7 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
             is_test=kind_of_path(file["file"]) == "test",
         )
         for place, symbol in enumerate(symbols):
-            yield Fact(
+            yield CodeFact(
                 kind="definition",
                 citation=result.citations[symbol["citation"]],
                 name=symbol["symbol"],
@@ -413,9 +413,9 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
             )
 
 
-def _described(result: ToolResult) -> Iterator[Fact]:
+def _described(result: ToolResult) -> Iterator[CodeFact]:
     for fields in overview_fields(result):
-        yield Fact(**fields)
+        yield CodeFact(**fields)
 
 
 # relation → its kind of fact, and the parts of a usage that must be empty for it to be used.
@@ -426,7 +426,7 @@ _REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
     "tests": ("test", ("tests",)),
 }
 
-_RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
+_RULES: dict[str, Callable[[ToolResult], Iterator[CodeFact]]] = {
     "locate": _found,
     "read_code": _read,
     "explore_symbol_usage": _used,

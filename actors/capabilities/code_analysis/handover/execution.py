@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
-from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport, purpose_of_old
 from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
 from actors.capabilities.code_analysis.handover.reading import optional, required
@@ -39,7 +39,7 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     results: list[StepReport]
-    facts: list[Fact] = []
+    facts: list[CodeFact] = []
     code_read: list[CodeRead] = []
     ranges: list[ProducedRange] = []
     commits: list[CommitNote] = []
@@ -84,7 +84,7 @@ def _with_purposes(found: ExecutionOutput) -> ExecutionOutput:
     return msgspec.structs.replace(found, facts=[_with_purpose(fact) for fact in found.facts])
 
 
-def _with_purpose(fact: Fact) -> Fact:
+def _with_purpose(fact: CodeFact) -> CodeFact:
     if fact.purpose is not None or not fact.step:
         return fact
     also_for = tuple(dict.fromkeys(purpose_of_old(step) for step in fact.also_by))

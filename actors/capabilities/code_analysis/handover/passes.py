@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
-from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize
@@ -40,7 +40,7 @@ class ModelDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dropped: dict[str, int] = {}
     open_questions: list[str] = []
     contradictions: list[str] = []
-    seen: list[Fact] = []
+    seen: list[CodeFact] = []
     asked: list[str] = []
     hint: str = ""
     confidence: float | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.handover.reading import optional, required
 from runtime.run.stage_view import StageView
 
@@ -52,7 +52,7 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     confidence_features: dict[str, float] = {}
     parts: list[PartNote] = []
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    seen: list[Fact] | msgspec.UnsetType = msgspec.UNSET
+    seen: list[CodeFact] | msgspec.UnsetType = msgspec.UNSET
     passes_before: int | msgspec.UnsetType = msgspec.UNSET
     shown: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     reasoned_by: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET

@@ -11,7 +11,7 @@ from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.settings import configuration, is_answered_by_lines, settings_by_name
 from actors.capabilities.code_analysis.answers.wording import setting_line_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.action import says_it_sets
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -37,7 +37,7 @@ def _definition(evidence: Evidence) -> list[Claim]:
     return definition(evidence)
 
 
-def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mapping[str, float]) -> float:
+def _bonus(question: Question, best: CodeFact, facts: Sequence[CodeFact], weights: Mapping[str, float]) -> float:
     """Return what a place gains that speaks of settings, has a value, or is called like the setting."""
     is_value, bonus = best.symbol_kind in VALUES, 0.0
     if speaks_of_settings(best.name, best.citation.file):

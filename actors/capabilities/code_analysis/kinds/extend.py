@@ -10,7 +10,7 @@ from actors.capabilities.code_analysis.answers.extension import derived, left_op
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
 from actors.capabilities.code_analysis.answers.uses import usage
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.plans.searches import LOCATED_PER_STEP, locate
@@ -50,7 +50,7 @@ def _usage(evidence: Evidence) -> list[Claim]:
     return (derived(evidence.leads[0].name, uses) if evidence.leads else []) or usage(evidence)
 
 
-def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mapping[str, float]) -> float:
+def _bonus(question: Question, best: CodeFact, facts: Sequence[CodeFact], weights: Mapping[str, float]) -> float:
     """Return what a place gains that the thing is extended at."""
     thing = [term for term in question.terms if term not in question.deed_terms]
     return extension_bonus(best.name, best.symbol_kind, best.signature, best.docstring, question.deed_terms, thing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, wordings
@@ -21,12 +21,12 @@ def _always(question: Question) -> bool:
     return True
 
 
-def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mapping[str, float]) -> float:
+def _bonus(question: Question, best: CodeFact, facts: Sequence[CodeFact], weights: Mapping[str, float]) -> float:
     """Return what a method gains that gives what the question names."""
     return DOER_BONUS if _does_it(question, best) else 0.0
 
 
-def _does_it(question: Question, fact: Fact) -> bool:
+def _does_it(question: Question, fact: CodeFact) -> bool:
     """Return whether it is a method of the class that the question says does something, and gives what that names.
 
     «How does Shop make a Receipt?»: a method of `Shop` with `Receipt` ahead of its name or parameters.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.analysis import FLOW, Question
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, of_names_alone, wordings
@@ -20,7 +20,7 @@ def _asks_relations(question: Question) -> bool:
     return bool(question.identifiers and FLOW.search(question.text)) or of_names_alone(question)
 
 
-def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mapping[str, float]) -> float:
+def _bonus(question: Question, best: CodeFact, facts: Sequence[CodeFact], weights: Mapping[str, float]) -> float:
     """Return what code gains that says of itself that it is there for the case."""
     return CASE_BONUS * says_it_is_for(best.docstring, question.terms) if best.symbol_kind in DOING else 0.0
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import commit_text
-from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind
 from runtime.context.answer_context import AnswerContext, Excerpt
 from runtime.context.budget import Budget, Count, FittedContext, estimated_tokens, fit_context
 from runtime.context.fields import MAX_NAME_CHARS, MAX_STATEMENT_CHARS
@@ -69,7 +69,7 @@ def of_facts(
     agent: str,
     task: str,
     goals: Sequence[str],
-    facts: Sequence[Fact],
+    facts: Sequence[CodeFact],
     round_number: int,
     room: Room | None = None,
     recent: Sequence[str] = (),
@@ -103,7 +103,7 @@ def of_lines(
     return fit_context(context, budget_of(agent, room.tokens), room.count)
 
 
-def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
+def conclusion(name: str, fact: CodeFact, round_number: int) -> Conclusion:
     """Convert a fact to one line: kind, name, place and description."""
     return Conclusion(
         id=name,
@@ -115,7 +115,7 @@ def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
     )
 
 
-def numbered(fitted: FittedContext, facts: Sequence[Fact]) -> list[str]:
+def numbered(fitted: FittedContext, facts: Sequence[CodeFact]) -> list[str]:
     """Render the facts as a numbered list, each followed by its numbered lines of code; say what is cut."""
     code = {excerpt.fact: excerpt for excerpt in fitted.context.excerpts}
     shown = fitted.context.understanding.facts
@@ -131,7 +131,7 @@ def numbered(fitted: FittedContext, facts: Sequence[Fact]) -> list[str]:
     return lines
 
 
-def _left_out(last: int, fact: Fact) -> str:
+def _left_out(last: int, fact: CodeFact) -> str:
     first = last + 1 if last else fact.citation.start_line
     return f"\n(lines {first} to {fact.citation.end_line} of it are not shown)"
 
@@ -141,7 +141,7 @@ def last_line_of(excerpt: Excerpt | None) -> int:
     return 0 if excerpt is None else int(excerpt.text.rpartition("\n")[2].partition("|")[0])
 
 
-def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count) -> tuple[Excerpt, ...]:
+def _excerpts(named: Sequence[tuple[str, CodeFact]], room_tokens: int, count: Count) -> tuple[Excerpt, ...]:
     """Return the code of facts with numbered lines, the first that does not fit whole cut to what does."""
     made: list[Excerpt] = []
     left = room_tokens
@@ -162,7 +162,7 @@ def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count)
     return tuple(made)
 
 
-def _whole_lines(fact: Fact) -> list[str]:
+def _whole_lines(fact: CodeFact) -> list[str]:
     """Return the lines of a fact's code; of a text that was cut by its length, without the half line at the end."""
     lines = fact.text.split("\n")
     is_cut = len(lines) <= fact.citation.end_line - fact.citation.start_line
@@ -185,7 +185,7 @@ def record(fitted: FittedContext, raw_tokens: int) -> dict[str, Any]:
     }
 
 
-def _statement(fact: Fact) -> str:
+def _statement(fact: CodeFact) -> str:
     if fact.commit is not None:
         return f"{fact.kind} {fact.about}: {_one_line(commit_text(fact.commit), FACT_DOC_CHARS)}"
     place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"

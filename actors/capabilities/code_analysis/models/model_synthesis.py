@@ -10,7 +10,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.agents import synthesizer
 from actors.capabilities.code_analysis.evidence.claims import read_claims
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
 from actors.capabilities.code_analysis.handover.passes import ModelDraft, PassRecord, last_draft, passes_of
 from actors.capabilities.code_analysis.handover.plan import plan_of
@@ -50,7 +50,7 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
     question = msgspec.convert(given.facts["question"], Question)
     goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
     drafted = last_draft(passes_of(view))
-    facts = _facts(view, question, msgspec.convert(given.facts["facts"], list[Fact]), goals, drafted)
+    facts = _facts(view, question, msgspec.convert(given.facts["facts"], list[CodeFact]), goals, drafted)
     model = model_of(context)
     draft = [] if drafted is None else _draft_lines(*drafted)
     room = agent_context.Room(model.room_tokens, model.counter.count)
@@ -97,14 +97,14 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
 def _facts(
     view: StageView,
     question: Question,
-    found: list[Fact],
+    found: list[CodeFact],
     goals: list[Goal],
     drafted: tuple[PassRecord, ModelDraft] | None,
-) -> list[Fact]:
+) -> list[CodeFact]:
     """Return the facts of this pass and of earlier ones, in the order in which the model is to read them."""
     reads = [step.id for step in plan_of(view).steps if step.tool == "read_code" and not step.top_of]
     cited: set[str] = set()
-    earlier: list[Fact] = []
+    earlier: list[CodeFact] = []
     if drafted is not None:
         claims = [claim for of_goal in read_claims(drafted[0].hints_for_goals)[0].values() for claim in of_goal]
         cited = {citation.file for claim in claims for citation in claim.citations}
@@ -130,7 +130,7 @@ def _draft_lines(done: PassRecord, draft: ModelDraft) -> list[str]:
     ]
 
 
-def _shown(seen: FittedContext, facts: list[Fact]) -> list[ShownFact]:
+def _shown(seen: FittedContext, facts: list[CodeFact]) -> list[ShownFact]:
     last = {excerpt.fact: agent_context.last_line_of(excerpt) for excerpt in seen.context.excerpts}
     said = seen.context.understanding.facts
     return [ShownFact(fact, last.get(one.id, 0)) for one, fact in zip(said, facts, strict=False)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.capabilities.code_analysis.evidence.claims import plain, read_claims
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.handover.intent import intent_if_any
 from actors.capabilities.code_analysis.handover.passes import ModelDraft, PassRecord, last_draft, passes_of
 from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
@@ -95,7 +95,7 @@ def reading_of_question(view: StageView) -> list[str]:
 
 def seen_not_read(facts: Any) -> list[str]:
     """Return the places that searches showed and nobody has read, by name."""
-    found: list[Fact] = list(facts)
+    found: list[CodeFact] = list(facts)
     read = [fact for fact in found if fact.kind == "code"]
     unread = [
         f"{fact.name} in {fact.citation.file} lines {fact.citation.start_line} to {fact.citation.end_line}"
@@ -120,7 +120,7 @@ def fitted(context: StageContext, lines: Sequence[str], share: float) -> str:
     return "\n".join(kept)
 
 
-def _holds(code: Fact, fact: Fact) -> bool:
+def _holds(code: CodeFact, fact: CodeFact) -> bool:
     one, other = code.citation, fact.citation
     return one.file == other.file and one.start_line <= other.start_line <= one.end_line
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.facts import Fact, distinct
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.delegation import ranked_places
 
@@ -21,8 +21,8 @@ KINDS_IN_CODE = frozenset({"definition", "excerpt", "passage"})
 
 
 def in_reading_order(
-    question: Question, facts: Sequence[Fact], asked_for: Sequence[str], cited: Collection[str], wants_uses: bool
-) -> list[Fact]:
+    question: Question, facts: Sequence[CodeFact], asked_for: Sequence[str], cited: Collection[str], wants_uses: bool
+) -> list[CodeFact]:
     """Return the facts worth showing: explicit reads in the plan's order, other code, the rest, each by its rank.
 
     `asked_for`: ids of steps whose reads were planned explicitly; `cited`: files that the draft cites, whose code comes
@@ -38,7 +38,7 @@ def in_reading_order(
     ranks = {(entity.citation.file, entity.citation.start_line): number for number, entity in enumerate(ranked)}
     steps = {step: number for number, step in enumerate(asked_for)}
 
-    def place(fact: Fact) -> tuple[int, int]:
+    def place(fact: CodeFact) -> tuple[int, int]:
         rank = ranks.get((fact.citation.file, fact.citation.start_line), len(ranks))
         if fact.kind == "code" and fact.step in steps:
             return (0, steps[fact.step])
@@ -49,7 +49,7 @@ def in_reading_order(
     return sorted(shown, key=place)
 
 
-def _named(code: Fact, definitions: Sequence[Fact]) -> Fact:
+def _named(code: CodeFact, definitions: Sequence[CodeFact]) -> CodeFact:
     """Name code that was read by its lines after the definitions that begin in it, and count their unproven calls."""
     inside = [fact for fact in definitions if _begins_in(fact, code)]
     names = list(dict.fromkeys(fact.name for fact in inside if fact.name))[:MAX_NAMES]
@@ -57,12 +57,12 @@ def _named(code: Fact, definitions: Sequence[Fact]) -> Fact:
     return msgspec.structs.replace(code, name=code.name or ", ".join(names), unproven=unproven)
 
 
-def _begins_in(fact: Fact, code: Fact) -> bool:
+def _begins_in(fact: CodeFact, code: CodeFact) -> bool:
     lines = code.citation
     return fact.citation.file == lines.file and lines.start_line <= fact.citation.start_line <= lines.end_line
 
 
-def _is_among(fact: Fact, codes: Sequence[Fact]) -> bool:
+def _is_among(fact: CodeFact, codes: Sequence[CodeFact]) -> bool:
     """Return whether all lines of a fact are in code that was read."""
     lines = fact.citation
     return any(
@@ -73,10 +73,10 @@ def _is_among(fact: Fact, codes: Sequence[Fact]) -> bool:
     )
 
 
-def _is_repeated(code: Fact, codes: Sequence[Fact]) -> bool:
+def _is_repeated(code: CodeFact, codes: Sequence[CodeFact]) -> bool:
     """Return whether a longer text of code holds this one."""
     return _is_among(code, [other for other in codes if _length(other) > _length(code)])
 
 
-def _length(code: Fact) -> int:
+def _length(code: CodeFact) -> int:
     return code.citation.end_line - code.citation.start_line

@@ -15,7 +15,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
-from actors.capabilities.code_analysis.evidence.facts import MAX_QUOTE_CHARS, Fact, FactKind
+from actors.capabilities.code_analysis.evidence.facts import MAX_QUOTE_CHARS, CodeFact, FactKind
 from actors.capabilities.code_analysis.models.model_input import sanitised
 from actors.capabilities.code_analysis.models.schemas import CitedFact, WrittenClaim
 from runtime.codebase.citation import Citation
@@ -68,7 +68,7 @@ _NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")
 class ShownFact(msgspec.Struct, frozen=True):
     """Pairs a fact with the last line of its code that the model was shown; 0 if it was shown no code."""
 
-    fact: Fact
+    fact: CodeFact
     last_line: int = 0
 
     @property
@@ -157,7 +157,7 @@ def _read(
     return _claim(text, [facts[number - 1].fact for number in numbers], tuple(citations))
 
 
-def _claim(text: str, facts: Sequence[Fact], citations: tuple[Citation, ...]) -> Claim:
+def _claim(text: str, facts: Sequence[CodeFact], citations: tuple[Citation, ...]) -> Claim:
     """Build the claim on these facts in the model's words; what git says is worded here."""
     first = facts[0]
     if first.kind == "change":

@@ -25,6 +25,7 @@ from actors.capabilities.code_analysis.question.kinds import (
 from actors.capabilities.code_analysis.question.overview_wording import with_project_named
 from actors.capabilities.code_analysis.question.parts import parts_of, points_back
 from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.search.question_frames import without_frame
 
 _ABOUT_NAMES = frozenset(
     query_terms("defined declared added introduced created changed called class function method module").counts
@@ -201,7 +202,7 @@ def analyse(text: str, project: Mapping[str, bool] | None = None) -> Question:
     named += _CALL.findall(text)
     parts = parts_of(text)
     core = _core(text, parts) if len(parts) > 1 else text
-    terms = query_terms(core)
+    terms = query_terms(without_frame(core))
     spelt = [name for name in query_terms(text).identifiers if name.lower() not in _ABBREVIATIONS]
     named += [name for name in spelt if not any(name in path for path in paths)]
     bare = [name for part in parts for name in _BARE_NAME.findall(part) if query_terms(name).counts]

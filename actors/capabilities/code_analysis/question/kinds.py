@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.aspects import Aspect
 from runtime.errors import SettingsError
@@ -81,7 +81,7 @@ class PlanRequest(msgspec.Struct, frozen=True):
 
 Planner = Callable[[PlanRequest], list[Step]]
 # The question, the fact that tells most of a place, all facts about the place, and how much each term counts.
-Bonus = Callable[["Question", Fact, Sequence[Fact], Mapping[str, float]], float]
+Bonus = Callable[["Question", CodeFact, Sequence[CodeFact], Mapping[str, float]], float]
 # Takes the Evidence of `answers`, which stand above this module.
 Writer = Callable[[Any], list[Claim]]
 

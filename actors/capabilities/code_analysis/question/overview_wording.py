@@ -28,7 +28,7 @@ _KIND = (
 )
 _NAMED_WHOLE = (
     rf"\b(?:(?:this|the|your|our) (?:whole |entire |overall )?(?:{_KIND})(?:'s)?"
-    r"|this (?:code|source code|source|system|service|module|folder|directory|thing)|the (?:code|source code)"
+    r"|this (?:code|source code|source|system|service|module|folder|directory|thing)|the (?:code|source code)(?:'s)?"
     r"|all (?:of )?this|everything here)\b"
 )
 _FOLDER_WORD = "(?:folder|directory|sub-?folder|sub-?directory|package|sub-?package|crate)"
@@ -64,13 +64,19 @@ _TOGETHER += "|(?:relate to|depend on) (?:each other|one another))"
 _DRAWN = f"(?:{_STRUCTURE}|(?:{_ADJECTIVE} ){{0,2}}{_PARTS}|dependencies|imports)"
 _DRAWN += f"(?: (?:between|among|of) (?:the |its )?(?:{_ADJECTIVE} ){{0,2}}{_PARTS})?"
 
+_DESCRIBED = f"(?:the {_STRUCTURE} of {_S}|(?:the|its) {_STRUCTURE}{_OF}|how {_S} (?:works|is {_BUILT}){_ROUGHLY}|{_S})"
+_EACH = f"(?:each|every)(?: one)?(?: of (?:{_IT}|these|the (?:{_ADJECTIVE} )?{_PARTS}))?"
+_EACH_PART = f"(?:each|every) (?:{_ADJECTIVE} )?{_PARTS}{_OF}"
+_SERVES = "(?:is|are)(?: (?:there|meant|used))?(?: for)?|does|do|contains?|holds?|has|is responsible for"
+
 # What code of any size may be asked as well.
 _PURPOSE = (
     f"what (?:does|can) {_S} (?:actually |really |basically )?(?:do|provide|offer|solve)(?: for (?:me|us|users))?",
-    f"what {_S} (?:actually |really )?(?:does|is|is for|is about|provides|offers|is good for|is used for)",
+    f"what {_S} (?:actually |really )?(?:does|is(?: for| about| good for| used for)?|provides|offers|contains)",
     f"what(?:'s| is| are) {_S}(?: (?:for|about|all about|good for|used for|meant for|supposed to (?:do|be)|exactly))?",
     f"why does {_S} exist|who is {_S} for",
     f"(?:explain|describe|summari[sz]e|introduce|present|outline|walk me through|tell me about) {_S}(?: to me)?",
+    f"(?:summari[sz]e|outline|sum up) (?:what {_S} (?:contains|does|is)|how {_S} (?:works|is {_BUILT}))",
     f"how does {_S} work{_ROUGHLY}|how {_S} works{_ROUGHLY}",
 )
 _STRUCTURAL = (
@@ -79,16 +85,23 @@ _STRUCTURAL = (
     f"what kind of (?:project|software|program|library|tool|thing|application) is {_S}",
     f"what problems? does {_S} (?:solve|address)",
     r"(?:give|show|write|provide)(?: me| us)? (?:an? |the )?(?:[\w-]++ ){0,2}(?:overview|summary|introduction|tour"
-    rf"|outline|description|walkthrough)(?: (?:of|about|to|through) (?:the {_STRUCTURE} of )?{_S})?",
+    rf"|outline|description|walkthrough)(?: (?:of|about|to|through) {_DESCRIBED})?",
     r"(?:an? |the )?(?:(?:quick|short|brief|general|high-level|high level|rough) )?(?:overview|summary|tour)"
-    rf"(?: (?:of|through) {_S})?",
+    rf"(?: (?:of|through) {_DESCRIBED})?",
     f"what are (?:(?:the|its|their) (?:{_ADJECTIVE} ){{1,2}}{_PARTS}{_OF}|the {_PARTS} (?:of|in) {_S}|its {_PARTS})",
     f"(?:what|which) (?:{_ADJECTIVE} ){{0,2}}{_PARTS} (?:does {_S} (?:have|consist of|contain|include)"
     f"|is {_S} (?:made(?: up)? of|built from|composed of|split into|divided into)|make up {_S})",
     f"(?:what|which) {_ADJECTIVE} {_PARTS} (?:are there|exist|are in {_S})",
     f"(?:list|name|show|tell)(?: me)? (?:the|its) {_ADJECTIVE} {_PARTS}{_OF}",
     f"what (?:does {_S} consist of|is {_S} (?:made(?: up)? of|composed of)|makes up {_S})",
-    f"how (?:is|was|are) {_S}{_ROUGHLY} {_BUILT}{_ROUGHLY}|how {_S} (?:is|was|are) {_BUILT}{_ROUGHLY}",
+    f"how (?:is|was|are) {_S}{_ROUGHLY} {_BUILT}(?: into {_PARTS})?{_ROUGHLY}",
+    f"how {_S} (?:is|was|are) {_BUILT}(?: into {_PARTS})?{_ROUGHLY}",
+    f"how are (?:the|its) (?:{_ADJECTIVE} )?{_PARTS}{_OF} (?:{_BUILT}|connected|related|linked|wired(?: together)?)",
+    f"what (?:does|do|is|are) {_EACH_PART} (?:do|contain|hold|have|for|about|responsible for)",
+    f"what {_EACH_PART} (?:{_SERVES})",
+    f"what(?:'s| is) the (?:purpose|job|role|responsibility|point) of {_EACH_PART}",
+    f"what (?:would|should|does|must) (?:a |an )?(?:new (?:contributor|developer|colleague)|newcomer|beginner)"
+    f" (?:need to )?know about (?:{_S}(?: {_STRUCTURE})?|the {_STRUCTURE}{_OF})",
     f"how does {_S} (?:hang|fit|come) together",
     f"how do (?:the|its) (?:{_ADJECTIVE} )?{_PARTS}{_OF} {_TOGETHER}|how (?:do )?{_IT} {_TOGETHER}",
     f"what(?:'s| is| does)? (?:the|its|{_WHOLE}) {_STRUCTURE}{_OF}(?: looks? like| is)?",
@@ -122,6 +135,10 @@ _DRAWN_WHOLE = (
     f"(?:draw|sketch|visuali[sz]e)(?: me)? (?:(?:the|its|all) {_DRAWN}{_OF}|{_WHOLE} {_STRUCTURE}|{_S})",
 )
 # What means the whole only behind another clause.
+_OF_EACH = (
+    f"what (?:does|do|is|are) {_EACH} (?:do|contain|hold|have|for|about|responsible for)",
+    f"what {_EACH} (?:{_SERVES})",
+)
 _MERE_PICTURE = (rf"{_DRAW} (?:an? |the )(?:[\w-]++ ){{0,2}}?{_PICTURE}",)
 
 _LEAD = (
@@ -149,6 +166,7 @@ _CLAUSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("drawn", _DRAWN_WHOLE),
     ("structural", _STRUCTURAL),
     ("purpose", _PURPOSE),
+    ("of_each", _OF_EACH),
     ("mere_picture", _MERE_PICTURE),
 )
 _FOCI: dict[str, Focus] = {"languages": "languages", "start": "start", "entries": "entries"}
@@ -228,7 +246,7 @@ def _clauses(text: str) -> list[_Clause]:
 def _means_a_whole(clauses: list[_Clause]) -> bool:
     """Return whether the first clause can stand alone: «it» points back, and «this» may be any piece of code."""
     first = clauses[0]
-    if first.kind == "mere_picture" or (_IT in first.text and _WHOLE not in first.text):
+    if first.kind in ("of_each", "mere_picture") or (_IT in first.text and _WHOLE not in first.text):
         return False
     return first.kind != "purpose" or _WHOLE in first.text or len(clauses) > 1
 

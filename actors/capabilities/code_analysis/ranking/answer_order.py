@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 
 PURPOSE_WEIGHTS: Mapping[Purpose, float] = {"answer": 1.0, "find": 0.8, "part": 0.7}
@@ -23,7 +23,7 @@ MAX_PER_FILE = 3
 class Place(msgspec.Struct, frozen=True):
     """Holds a place with its score, 0 upwards; `fact` is that of the best search that found it."""
 
-    fact: Fact
+    fact: CodeFact
     score: float
 
     @property
@@ -32,7 +32,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.fact.symbol_kind == "section"
 
 
-def in_answer_order(facts: Iterable[Fact]) -> list[Place]:
+def in_answer_order(facts: Iterable[CodeFact]) -> list[Place]:
     """Return the places that searches for an answer found, best first; overlapping lines of a file count once."""
     best: dict[tuple[str, int], Place] = {}
     for fact in facts:
@@ -57,6 +57,6 @@ def _apart(ranked: Sequence[Place]) -> list[Place]:
     return kept
 
 
-def _overlap(one: Fact, other: Fact) -> bool:
+def _overlap(one: CodeFact, other: CodeFact) -> bool:
     first, second = one.citation, other.citation
     return first.start_line <= second.end_line and second.start_line <= first.end_line

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.call_flow import is_common
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.relevance import Entity, rank_entities
 from runtime.codebase.files.words import index_terms
@@ -23,12 +23,12 @@ SHORT_LINES = 6
 _DOING = frozenset({"function", "method", "constructor"})
 
 
-def ranked_places(question: Question, facts: Sequence[Fact]) -> list[Entity]:
+def ranked_places(question: Question, facts: Sequence[CodeFact]) -> list[Entity]:
     """The places that facts speak of, best first, without functions that are shortcuts of methods."""
     return without_shortcuts(rank_entities(question, facts))
 
 
-def passed_on(lead: Entity, facts: Sequence[Fact]) -> Fact | None:
+def passed_on(lead: Entity, facts: Sequence[CodeFact]) -> CodeFact | None:
     """The one thing of this repository that a place calls, where it does so under its own name or does little else."""
     names = {lead.name, last_part(lead.name)}
     if lead.kind not in _DOING or not lead.name:

@@ -13,7 +13,7 @@ from functools import partial
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.question.action import (
     Deed,
@@ -98,7 +98,7 @@ class Entity(msgspec.Struct, frozen=True):
     score: float
     purposes: tuple[Purpose, ...]
     is_test: bool
-    code: Fact | None = None
+    code: CodeFact | None = None
     branch: tuple[int, ...] = ()
 
     def as_document(self) -> dict[str, object]:
@@ -113,9 +113,9 @@ class Entity(msgspec.Struct, frozen=True):
         }
 
 
-def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
+def rank_entities(question: Question, facts: Sequence[CodeFact]) -> list[Entity]:
     """The places that facts speak of, best first; each place once."""
-    groups: dict[tuple[str, str], list[Fact]] = {}
+    groups: dict[tuple[str, str], list[CodeFact]] = {}
     for fact in facts:
         if fact.kind in {"definition", "excerpt"}:
             groups.setdefault((fact.citation.file, fact.name or str(fact.citation.start_line)), []).append(fact)
@@ -154,7 +154,7 @@ def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
     return ranked
 
 
-def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> float:
+def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[CodeFact]) -> float:
     """Share of the question's words and names that the best places mention, 0 to 1; 1 when there is none to mention."""
     kind = kind_of(question)
     if kind.needs_no_subject:
@@ -220,7 +220,7 @@ def is_named(name: str, identifiers: Iterable[str]) -> bool:
     )
 
 
-def _doing_fitness(deed: Deed, fact: Fact, *, may_be_set_up: bool) -> float:
+def _doing_fitness(deed: Deed, fact: CodeFact, *, may_be_set_up: bool) -> float:
     """Below 1 for what prepares, asks or declares, where the question asks how something is done."""
     is_declared = fact.symbol_kind == "method" and fact.citation.start_line == fact.citation.end_line
     fitness = SETTING_UP_FITNESS if gives_itself_back(fact.name, fact.signature) else 1.0
@@ -234,7 +234,7 @@ def _doing_fitness(deed: Deed, fact: Fact, *, may_be_set_up: bool) -> float:
 
 
 def _entity(
-    question: Question, members: list[Fact], codes: list[Fact], weights: Mapping[str, float], deed: Deed | None
+    question: Question, members: list[CodeFact], codes: list[CodeFact], weights: Mapping[str, float], deed: Deed | None
 ) -> Entity:
     best = min(
         members,
@@ -298,14 +298,14 @@ def _place(citation: Citation) -> tuple[str, int, int]:
     return (citation.file, citation.start_line, citation.end_line)
 
 
-def _weights(terms: Sequence[str], facts: Sequence[Fact], deed: Sequence[str]) -> dict[str, float]:
+def _weights(terms: Sequence[str], facts: Sequence[CodeFact], deed: Sequence[str]) -> dict[str, float]:
     """How much each of the question's words counts: less when no place bears it in name, documentation or path, or
     when it says what is done to the thing that is asked about (`deed`)."""
     known = frozenset().union(*(_words(f"{fact.name} {fact.docstring} {fact.citation.file}") for fact in facts))
     return {term: DEED_WEIGHT if term in deed else 1.0 if _meets(term, known) else UNMET_WEIGHT for term in terms}
 
 
-def _shared(fact: Fact, weights: Mapping[str, float], question: Question) -> float:
+def _shared(fact: CodeFact, weights: Mapping[str, float], question: Question) -> float:
     """Share of the question's words that a place's name, owner, docstring and path have; a name says most.
 
     A name of which each word is asked for, and a file that is named after the subject, count for more.
@@ -329,7 +329,7 @@ def _shared(fact: Fact, weights: Mapping[str, float], question: Question) -> flo
     return share + PRECISION_BONUS * precision(last, weights) + HOME_BONUS * at_home
 
 
-def _met_by(term: str, place: Fact | Entity) -> float:
+def _met_by(term: str, place: CodeFact | Entity) -> float:
     """How well a place meets one word: by its name best, then by owner, signature and documentation, then by path."""
     owner, _, last = place.name.rpartition(".")
     parts = (
@@ -364,7 +364,7 @@ def _meets(term: str, known: frozenset[str]) -> float:
     return max((factor for word, factor in other_words(term).items() if word in known), default=0.0)
 
 
-def _fitness(fact: Fact, question: Question) -> float:
+def _fitness(fact: CodeFact, question: Question) -> float:
     """Below 1 for what seldom is the answer: a test nobody asked for, a heading, the imports at the head of a file."""
     if fact.is_test and "test" not in question.terms:
         return TEST_FITNESS
@@ -391,7 +391,7 @@ def _is_of(name: str, capitalised: Iterable[str]) -> bool:
     return name.partition(".")[0] in capitalised
 
 
-def _code_of(citation: Citation, codes: list[Fact]) -> Fact | None:
+def _code_of(citation: Citation, codes: list[CodeFact]) -> CodeFact | None:
     """The code that was read of a place: the longest read that begins within its lines."""
     inside = [
         code

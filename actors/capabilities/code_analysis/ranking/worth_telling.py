@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 
 # A further place that is needed with less than this probability is not told, by words alone and with vectors.
@@ -70,7 +70,7 @@ def worth_telling(places: Sequence[Place]) -> list[Place]:
     return [place for number, (place, worth) in pairs if worth >= ENOUGH[state] or number < always]
 
 
-def near_passages(passages: Sequence[Fact]) -> list[Fact] | None:
+def near_passages(passages: Sequence[CodeFact]) -> list[CodeFact] | None:
     """Return the passages that are near the question in meaning, nearest first; None if none was compared."""
     compared = [(fact.cosine, fact) for fact in passages if fact.cosine is not None]
     if not compared:

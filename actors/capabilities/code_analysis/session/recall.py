@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedRange
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.session.remembered import KnownFile, SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState
@@ -109,7 +109,7 @@ def _cited_lines(codebase: Codebase, citations: Sequence[Citation]) -> tuple[Cit
     return tuple(kept)
 
 
-async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> bool:
+async def keep_summaries(context: StageContext, facts: Sequence[CodeFact], ranges: Sequence[ProducedRange]) -> bool:
     """Store summaries of files from the facts, by the hash of the content that was read."""
     summaries: dict[str, dict[str, Any]] = {}
     hash_of = {produced.file: produced.content_sha256 for produced in ranges}

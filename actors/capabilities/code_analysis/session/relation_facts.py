@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
-from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, ProducedRange
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind, ProducedRange
 from runtime.codebase.knowledge.relation import Relation, RelationKind, last_part
 
 _KIND_OF_USE: dict[FactKind, RelationKind] = {
@@ -20,7 +20,7 @@ _KIND_OF_USE: dict[FactKind, RelationKind] = {
 }
 
 
-def relations_of(facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> list[Relation]:
+def relations_of(facts: Sequence[CodeFact], ranges: Sequence[ProducedRange]) -> list[Relation]:
     """Return the relations in facts, each once, in order; `ranges` come from the same tool calls."""
     hash_of = {produced.file: produced.content_sha256 for produced in ranges if produced.content_sha256}
     found = _Found(facts, hash_of)
@@ -30,14 +30,14 @@ def relations_of(facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> list
 class _Found:
     """Indexes the definitions among facts by the last part of their names, with the hashes of their files."""
 
-    def __init__(self, facts: Sequence[Fact], hash_of: Mapping[str, str]) -> None:
+    def __init__(self, facts: Sequence[CodeFact], hash_of: Mapping[str, str]) -> None:
         self._hash_of = hash_of
         self._places: dict[str, set[tuple[str, str]]] = {}
         for fact in facts:
             if fact.kind in {"definition", "callee", "trace"} and fact.name:
                 self._places.setdefault(last_part(fact.name), set()).add((fact.name, fact.citation.file))
 
-    def of(self, fact: Fact) -> Iterator[Relation]:
+    def of(self, fact: CodeFact) -> Iterator[Relation]:
         """Yield the relations that one fact shows."""
         if fact.kind in {"callee", "trace"}:
             yield from self._call(fact)
@@ -48,7 +48,7 @@ class _Found:
         elif (kind := _KIND_OF_USE.get(fact.kind)) is not None and (target := self._only(fact.about)) is not None:
             yield from self._made(kind, fact, fact.name or fact.citation.file, target)
 
-    def _call(self, fact: Fact) -> Iterator[Relation]:
+    def _call(self, fact: CodeFact) -> Iterator[Relation]:
         """Yield the relation of a call: its line is in the caller's file, and the citation is of the callee."""
         caller = self._only(fact.about)
         if caller is None or not fact.at_line or not fact.name:
@@ -58,7 +58,7 @@ class _Found:
         if sha256 := self._hash_of.get(caller[1]):
             yield Relation(*caller, "calls", fact.name, fact.citation.file, fact.at_line, fact.at_line, sha256)
 
-    def _made(self, kind: RelationKind, fact: Fact, source: str, target: tuple[str, str]) -> Iterator[Relation]:
+    def _made(self, kind: RelationKind, fact: CodeFact, source: str, target: tuple[str, str]) -> Iterator[Relation]:
         cited = fact.citation
         sha256 = self._hash_of.get(cited.file)
         if sha256 and target[0] and (source, cited.file) != target:

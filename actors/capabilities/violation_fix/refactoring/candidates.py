@@ -8,9 +8,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import Annotator, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
     Limits,
     branches_of,
@@ -54,14 +57,24 @@ class Candidate:
     score: float
     block: Block
     extraction: Extraction
+    signature: Signature
     family: str = ""
 
 
 class CandidateSearch:
     """Looks for candidates in one function and the functions nested in it."""
 
-    def __init__(self, source: SourceText, place: FunctionPlace, *, reserved: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        source: SourceText,
+        place: FunctionPlace,
+        *,
+        reserved: Collection[str] = (),
+        typing: TypingRules | None = None,
+    ) -> None:
         self.source = source
+        self._annotator = Annotator(source, typing)
+        self._callees = CalleeHazards(self._annotator.package)
         self.place = place
         self.taken = names_in_module(source.tree) | BUILTIN_NAMES | frozenset(reserved)
         self.refusals: list[Refused] = []
@@ -119,6 +132,12 @@ class CandidateSearch:
             refusal = Refused("no_name", "no name says all that it does", (block.first_line, block.last_line))
             self.refusals.append(refusal)
             return None
+        try:
+            self._callees.refuse(extraction.statements, extraction.host)
+            signature = self._annotator.signature(analysis.place, extraction)
+        except RefusedRefactoring as refused:
+            self.refusals.append(refused.refusal)
+            return None
         candidate = Candidate(
             start_line=block.first_line,
             end_line=block.last_line,
@@ -130,6 +149,7 @@ class CandidateSearch:
             score=0.0,
             block=block,
             extraction=extraction,
+            signature=signature,
             family=_family_of(name, context),
         )
         return replace(candidate, score=round(name.quality * _fitness(candidate, context), 4))

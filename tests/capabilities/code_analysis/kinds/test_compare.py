@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.answers.comparison import differences
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.kinds.compare import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
@@ -111,12 +111,12 @@ async def test_a_comparison_of_two_things_that_are_not_there_says_so_and_shows_n
 
 
 def entity(name: str, line: int, code: str = "") -> Entity:
-    read = Fact("code", cited("a.py", line, line + code.count("\n")), text=code) if code else None
+    read = CodeFact("code", cited("a.py", line, line + code.count("\n")), text=code) if code else None
     return Entity(name, "class", cited("a.py", line), "", "", 1.0, ("find",), False, read)
 
 
-def member(name: str, line: int, purpose: Purpose = "members") -> Fact:
-    return Fact("definition", cited("a.py", line), name=name, purpose=purpose)
+def member(name: str, line: int, purpose: Purpose = "members") -> CodeFact:
+    return CodeFact("definition", cited("a.py", line), name=name, purpose=purpose)
 
 
 def test_of_what_only_a_part_is_known_nothing_is_said_to_be_missing() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_analysis.answers.wording import sets_a_value
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.configured import CONFIGURING_BONUS, KIND, VALUE_BONUS
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.kinds.asking import planned, told_of
@@ -65,7 +65,7 @@ def test_settings_and_values_are_searched_for_their_goal_alone() -> None:
 
 
 def test_a_value_that_speaks_of_settings_gains_twice_and_by_the_search_for_values() -> None:
-    value = Fact(
+    value = CodeFact(
         "definition", cited("settings.py", 3), name="DEPTH", symbol_kind="constant", score=1.0, purpose="values"
     )
     assert KIND.bonus is not None

@@ -15,7 +15,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
 )
 from actors.capabilities.code_analysis.answers.default_value import MAX_STEPS, MAX_VALUES, value_claims
 from actors.capabilities.code_analysis.evidence.claims import render
-from actors.capabilities.code_analysis.evidence.facts import Fact, distinct
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct
 from actors.capabilities.code_analysis.evidence.values import ValueNote
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, write_files
@@ -42,8 +42,8 @@ def note(name: str = "berths", value: str | None = "4", **more: Any) -> ValueNot
     return ValueNote(name=name, value=value, steps=steps, texts=texts, **chosen)
 
 
-def fact(told: ValueNote) -> Fact:
-    return Fact("value", told.steps[0], name=told.name, text=f"{told.name} = {told.value}", value=told)
+def fact(told: ValueNote) -> CodeFact:
+    return CodeFact("value", told.steps[0], name=told.name, text=f"{told.name} = {told.value}", value=told)
 
 
 def written(*notes: ValueNote) -> list[str]:
@@ -136,7 +136,7 @@ def test_a_proven_value_makes_an_answer_found() -> None:
     ],
 )
 def test_a_document_that_states_another_number_is_named(said: str, contradicts: bool) -> None:
-    passage = Fact("passage", cited("docs/a.md", 3, 3), symbol_kind="document", text=said)
+    passage = CodeFact("passage", cited("docs/a.md", 3, 3), symbol_kind="document", text=said)
     claims = value_claims([fact(note()), passage])
     assert (len(claims) == 2) is contradicts
 

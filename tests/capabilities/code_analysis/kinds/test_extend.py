@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.extend import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import Entity
@@ -60,7 +60,7 @@ async def test_who_extends_a_class_is_told_what_to_write_and_who_did(vehicles: A
 
 
 def entity(name: str, line: int, code: str = "") -> Entity:
-    read = Fact("code", cited("a.py", line, line + code.count("\n")), text=code) if code else None
+    read = CodeFact("code", cited("a.py", line, line + code.count("\n")), text=code) if code else None
     return Entity(name, "class", cited("a.py", line), "", "", 1.0, ("find",), False, read)
 
 
@@ -78,7 +78,7 @@ def entity(name: str, line: int, code: str = "") -> Entity:
     ],
 )
 def test_a_declaration_that_names_a_thing_extends_it(line: str, extends: bool) -> None:
-    use = Fact("reference", cited("b.py", 3, quote=line), about="Vehicle")
+    use = CodeFact("reference", cited("b.py", 3, quote=line), about="Vehicle")
     assert bool(derived("Vehicle", [use])) is extends
 
 

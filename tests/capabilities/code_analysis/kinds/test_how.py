@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.how import DOER_BONUS, KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.kinds.asking import step_ids
@@ -54,10 +54,10 @@ def test_documents_guide_whoever_asks_how_to_do_it(text: str, asks: bool) -> Non
 
 def test_a_method_of_the_doer_that_gives_what_is_named_gains() -> None:
     asked = analyse("How does Shop make a `Receipt`?")
-    make = Fact(
+    make = CodeFact(
         "definition", cited("shop.py", 3), name="Shop.sell", symbol_kind="method", signature="def sell(self) -> Receipt"
     )
-    other = Fact(
+    other = CodeFact(
         "definition", cited("shop.py", 9), name="Shop.close", symbol_kind="method", signature="def close(self) -> None"
     )
     assert KIND.bonus is not None

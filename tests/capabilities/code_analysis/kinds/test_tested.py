@@ -8,7 +8,7 @@ from actors.capabilities.code_analysis.agents.synthesizer import write_claims
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.uses import MAX_TESTS_ASKED_FOR
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.tested import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
@@ -54,9 +54,9 @@ async def test_the_tests_of_a_thing_are_told_by_the_line_that_uses_it(vehicles: 
 
 
 def uses_told(count: int) -> list[Claim]:
-    place = Fact("definition", cited("van.py", 5), name="deliver", symbol_kind="function", score=1.0)
+    place = CodeFact("definition", cited("van.py", 5), name="deliver", symbol_kind="function", score=1.0)
     uses = [
-        Fact("test", cited("t.py", n, quote="deliver()"), name=f"test_{n}", about="deliver", is_test=True)
+        CodeFact("test", cited("t.py", n, quote="deliver()"), name=f"test_{n}", about="deliver", is_test=True)
         for n in range(1, count + 1)
     ]
     asked = analyse("Which tests cover `deliver`?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.what_happens import CASE_BONUS, KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.kinds.asking import step_ids
@@ -51,7 +51,7 @@ def test_a_list_and_a_reason_are_told_first_where_a_question_asks_what_happens_t
 
 def test_code_that_says_it_is_there_for_the_case_gains() -> None:
     asked = analyse("What happens when a parcel is lost?")
-    says = Fact(
+    says = CodeFact(
         "definition", cited("a.py", 3), name="report", symbol_kind="function", docstring="Called when a parcel is lost."
     )
     assert KIND.bonus is not None

@@ -1,0 +1,149 @@
+"""Makes the answers of search tools: what is shown, what was cut, and what to do next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runtime.tools.result import ToolResult
+from serve.mcp.search.fitting import compact, fitted, size_tokens
+from serve.mcp.search.plain_text import lines_of, numbered
+from serve.mcp.toolset import ShownLines, ToolAnswer
+
+MAX_ERROR_CHARS = 1_000
+# Of an answer among several: its name in the text and in the data, and what that takes.
+MAX_NAME_CHARS = 60
+JOINED_TOKENS = 80
+MAX_JOINED_ERROR_CHARS = 300
+
+# Statuses of a call that could not be served; one that found nothing is an answer.
+_ERRORS = frozenset({"error", "denied", "timeout", "unsupported"})
+
+_CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
+
+# What to do when a tool has found nothing, or has no more to say.
+_NEXT = {
+    "locate": "describe it in other words, or look for its text with search_text",
+    "find_symbol": "try a part of the name, or describe it to locate",
+    "explore_symbol_usage": "find the exact name with find_definitions or locate",
+    "grep_search": "try a shorter pattern, or describe it to locate",
+    "glob_files": "try a part of the name with `*` around it",
+    "read_code": "find the path with search_files, or the symbol with find_definitions",
+    "map_module": "start at '.', or find the path with search_files",
+    "get_file_symbols": "find the path with search_files",
+    "trace_entry_point": "find the exact name with find_definitions, or leave `entry` out to list the entry points",
+    "find_related": "find the path with search_files, or the symbol with find_definitions",
+    "explain_code_history": "find the path with search_files, or the symbol with find_definitions",
+}
+_NARROWER = {
+    "map_module": "ask for a folder below, a file, or one `symbol`",
+    "trace_entry_point": "start at one of the functions shown, or lower max_depth",
+    "get_file_symbols": "ask map_module with one `symbol` for its members",
+    "explain_code_history": "ask with a higher max_commits, or for fewer lines",
+}
+
+
+def refusal(text: str) -> ToolAnswer:
+    """Return the answer of a call that could not be served; `text` says what happened and what to do."""
+    told = text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
+    return ToolAnswer(told, {"error": told}, is_error=True)
+
+
+def answer_of(tool: str, result: ToolResult, arguments: Mapping[str, Any], max_tokens: int) -> ToolAnswer:
+    """Return the answer of a code tool's result within `max_tokens`, text and data together."""
+    if result.status in _ERRORS and not result.data.get("hits"):
+        return refusal(f"{result.error or result.status}{_advice(tool) if result.status != 'denied' else ''}")
+    if result.status in {"not_found", "empty"}:
+        told = f"{result.error or 'nothing was found'}{_advice(tool)}"
+        return ToolAnswer(told[:MAX_ERROR_CHARS], {"status": result.status, "note": told[:MAX_ERROR_CHARS]})
+    if tool == "read_code":
+        return _lines_read(result, max_tokens)
+    note = _note(tool, result, arguments)
+    data = compact(result.data) | ({"note": note} if note else {})
+    text, shown = fitted(data, max_tokens - size_tokens(_CUT) - 2 * size_tokens(note))
+    if "cut" in shown:
+        hint = f"{_CUT}{_narrower(tool)}"
+        return ToolAnswer(f"{text}\n\n{hint}", {**shown, "hint": hint}, shown=tuple(shown_lines(shown)))
+    return ToolAnswer(text, shown, shown=tuple(shown_lines(shown)))
+
+
+def shown_lines(data: Any, file: str | None = None) -> Iterator[ShownLines]:
+    """Yield the lines that an answer shows: of each row its excerpt, or else the first line of its range.
+
+    `file`: that of the rows which name none.
+    """
+    if isinstance(data, Mapping):
+        named = data.get("file", file)
+        first, _ = lines_of(data)
+        if isinstance(named, str) and first:
+            excerpt = data.get("excerpt", {"start_line": first, "end_line": first})
+            yield ShownLines(named, excerpt["start_line"], excerpt["end_line"])
+        for key, value in data.items():
+            if key != "excerpt":
+                yield from shown_lines(value, named if isinstance(named, str) else None)
+    elif isinstance(data, list):
+        for value in data:
+            yield from shown_lines(value, file)
+
+
+def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
+    data = compact(result.data)
+    lines = str(result.data.get("text", "")).split("\n")
+    first, total = int(result.data["start_line"]), int(result.data["total_lines"])
+    kept = len(lines)
+    while True:
+        last = first + kept - 1
+        shown = {**data, "end_line": last, "text": "\n".join(lines[:kept])}
+        if last < int(result.data["end_line"]) or (result.truncated and last < total):
+            shown["cut"] = f"lines {first}-{last} of {total}: go on with start_line={last + 1}, or raise max_lines "
+            shown["cut"] += f"and max_tokens; {last - first + 1} lines took {max_tokens} tokens here"
+        named = f" {shown['symbol']}" if shown.get("symbol") else ""
+        text = f"{shown['file']}:{first}-{last} of {total} lines{named}\n{numbered(shown['text'], first)}"
+        text += f"\n{shown['cut']}" if "cut" in shown else ""
+        if kept == 1 or size_tokens(text) + size_tokens(json.dumps(shown, ensure_ascii=False)) <= max_tokens:
+            break
+        kept = max(1, kept * 4 // 5)
+    return ToolAnswer(text, shown, shown=(ShownLines(str(shown["file"]), first, last),))
+
+
+def _note(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
+    """Return what to know about a result that is not complete; empty for a complete one."""
+    note = "; ".join(part for part in (result.error or "", _widened(tool, result, arguments)) if part)
+    if not result.truncated:
+        return note
+    limit = arguments.get("max_results")
+    more = f"there are more: ask with max_results above {limit}" if limit is not None else _NARROWER.get(tool, "")
+    return "; ".join(part for part in (note, more) if part)
+
+
+def _widened(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
+    """Return how a text search went beyond what was asked for, because that was nowhere; empty where it did not."""
+    if tool != "grep_search" or not result.data.get("hits"):
+        return ""
+    asked, searched = arguments.get("scope"), result.data.get("scope")
+    if asked != searched:
+        return f"nothing in {asked}: these are from {searched or 'the whole repository'}, in any case of letters"
+    tries = [attempt.strategy for attempt in result.attempts]
+    return "no line has it in exactly this case of letters; these have it in another" if "broadened" in tries else ""
+
+
+def _narrower(tool: str) -> str:
+    return f", or {_NARROWER[tool]}" if tool in _NARROWER else ""
+
+
+def _advice(tool: str) -> str:
+    return f"; {_NEXT[tool]}" if tool in _NEXT else ""
+
+
+def joined(answers: Mapping[str, ToolAnswer]) -> ToolAnswer:
+    """Return the answers of several calls as one, each under its name; an error only if all are errors."""
+    if len(answers) == 1:
+        return next(iter(answers.values()))
+    answers = {
+        name: refusal(each.text[:MAX_JOINED_ERROR_CHARS]) if each.is_error else each for name, each in answers.items()
+    }
+    text = "\n\n".join(f"# {name[:MAX_NAME_CHARS]}\n{answer.text}" for name, answer in answers.items())
+    data = {"searches": [{**answer.data, "pattern": name[:MAX_NAME_CHARS]} for name, answer in answers.items()]}
+    shown = tuple(lines for answer in answers.values() for lines in answer.shown)
+    return ToolAnswer(text, data, all(answer.is_error for answer in answers.values()), shown)

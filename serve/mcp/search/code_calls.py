@@ -1,0 +1,113 @@
+"""Calls the tools of the code index, each in a worker process, on an index that is up to date.
+
+No call can delay another: a tool has at most three calls under way, further ones of that tool wait, and a call that is
+cancelled or takes too long is killed with its process. Ray is not used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.codebase.files.project_config import read_project_config
+from runtime.codebase.semantics.forest import count_chunks, newest_vector
+from runtime.codebase.semantics.further_windows import want_windows
+from runtime.codebase.tool_registry import code_tools
+from runtime.run.bounds import Grant
+from runtime.run.stage_budget import StageBudget
+from runtime.settings import Settings, open_state_dir
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.own_process import ToolProcesses
+from runtime.tools.registry import Tool, ToolRegistry
+from runtime.tools.result import ToolResult
+from runtime.tools.tool_host import ToolHost
+from serve.mcp.search.code_subject import PortableRepository
+from serve.mcp.search.repository_index import RepositoryIndex
+from serve.mcp.toolset import Report
+from serve.wiring import agent_settings, index_service
+
+KEPT_PROCESSES = 2
+CALLS_PER_TOOL = 3
+EMBEDDING_POLL_S = 0.3
+
+
+class CodeCalls:
+    """Runs code tools on one repository until it is closed."""
+
+    def __init__(self, settings: Settings, root: str) -> None:
+        open_state_dir(settings.state_dir)
+        shared = agent_settings(settings)
+        self._allow_secrets, self._vectors = bool(shared["allow_secrets"]), shared["vectors"]
+        self._root = Path(root)
+        self._service = index_service(settings)
+        self._index = RepositoryIndex(self._service, root)
+        self._host = ToolHost(processes=ToolProcesses(kept=KEPT_PROCESSES))
+        self._tools = ToolRegistry(msgspec.structs.replace(tool, isolation="own_process") for tool in code_tools())
+        self._lanes = {name: asyncio.Semaphore(CALLS_PER_TOOL) for name in self._tools.names()}
+
+    def prepare(self) -> None:
+        """Start the processes of the first refresh and the first call."""
+        self._service.prepare()
+        self._host.processes.warm_up(tool for tool in self._tools if isinstance(tool, Tool))
+
+    def syncs_on_start(self) -> bool:
+        """Return whether the project wants its index brought up to date at the start. Raises RepositoryError."""
+        return read_project_config(self._root).sync_on_start
+
+    async def ready(self, report: Report) -> None:
+        """Wait until the index is up to date. Raises RepositoryError and StateStorageError."""
+        await self._index.current(report, "start")
+
+    async def rebuild(self, report: Report) -> None:
+        """Make the index anew. Vectors stay: they are kept by what they were made of, and cannot be stale.
+
+        Raises RepositoryError and StateStorageError.
+        """
+        await self._index.current(report, "anew")
+
+    async def sync(self, wait_s: float, report: Report) -> dict[str, Any]:
+        """Compare every file by its content, wait for vectors that long, and return exact counts.
+
+        Raises RepositoryError and StateStorageError.
+        """
+        known = await asyncio.to_thread(newest_vector, self._vectors)
+        repository = await self._index.current(report, "now")
+        stats = repository["stats"]
+        files = {name: stats[f"files_{name}"] for name in ("added", "changed", "removed")}
+        counts = {**files, "total": stats["files"]}
+        if self._vectors is None or not repository["embeds"]:
+            return {"files": counts, "chunks": {"total": stats["chunks"]}, "note": "search by meaning is off"}
+        until_s = time.monotonic() + wait_s
+        while True:
+            chunks = await asyncio.to_thread(count_chunks, Path(repository["index_path"]), Path(self._vectors), known)
+            left_s = until_s - time.monotonic()
+            if not chunks.left or left_s <= 0:
+                return {"files": counts, "chunks": {"total": sum(chunks), **chunks._asdict()}}
+            await report(chunks.embedded, chunks.embedded + chunks.left, "embedding")
+            await asyncio.sleep(min(EMBEDDING_POLL_S, left_s))
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+        """Return the result of a call; its status shows whether it succeeded. Cancellation kills its process.
+
+        Raises RepositoryError and StateStorageError if the repository cannot be indexed.
+        """
+        repository = await self._index.current(report)
+        vectors = self._vectors if repository["embeds"] else None
+        if tool == "semantic_search" and vectors is not None:
+            # Who searches by meaning has the windows behind the first ones embedded too, for the next time.
+            await asyncio.to_thread(want_windows, Path(vectors), repository["root"], repository["index_path"])
+        subject = PortableRepository(repository["root"], repository["index_path"], self._allow_secrets, vectors)
+        executor = ToolExecutor(self._tools, frozenset({tool}), StageBudget(Grant(tool_calls=1)), host=self._host)
+        async with self._lanes[tool]:
+            return await executor.call(tool, subject, dict(arguments))
+
+    async def close(self) -> None:
+        """Kill the processes and what they started."""
+        await self._index.close()
+        await self._host.close()
+        self._service.close()
