@@ -21,11 +21,16 @@ from actors.capabilities.code_analysis.answers.wording import module_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
+from actors.capabilities.code_analysis.ranking.leading_place import Weights, in_leading_order
 
 
-def answer(evidence: Evidence) -> list[Claim]:
-    """Return claims about the values, places and passages that answer a question in words."""
-    places, question = in_answer_order(evidence.facts), evidence.question.text
+def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
+    """Return claims about the values, places and passages that answer a question in words.
+
+    `weights`: those by which the leading place is chosen; by default the fitted ones.
+    """
+    question = evidence.question.text
+    places = in_leading_order(question, in_answer_order(evidence.facts), weights)
     parts = places_of_parts(question, places)
     values = value_claims(evidence.facts, lambda clause: numbers_of_text(parts, question, clause))
     said, asides = document_claims(evidence.facts), aside_claims(evidence.facts)
