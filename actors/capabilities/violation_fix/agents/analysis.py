@@ -1,10 +1,15 @@
-"""Analyses the violating function as it is now: lines, measures, what could be extracted. Pure."""
+"""Analyses the violating function as it is now: lines, measures, what could be extracted.
+
+Only the settings of the project are read, for what it asks of annotations.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from actors.capabilities.violation_fix.agents.fix_state import FixTask
+from actors.capabilities.violation_fix.checks.typing_config import typing_rules
 from actors.capabilities.violation_fix.policies.fix_rules import GOALS
 from actors.capabilities.violation_fix.policies.refactoring_rules import PlanningOptions, exceeded_of, measures_of
 from actors.capabilities.violation_fix.refactoring.candidates import CandidateSearch
@@ -30,7 +35,7 @@ def analysed(task: FixTask, source: str, step: int) -> Analysed:
     text = SourceText(source)
     try:
         place = find_function(text.tree, task.symbol) if task.symbol else None
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         place = None
     if place is None:
         return Analysed(Analysis(), ())
@@ -58,7 +63,8 @@ def _suggestions(
     if not exceeded:
         return ()
     needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
-    found = CandidateSearch(text, place).ranked(needed, limits)
+    typing = typing_rules(Path(task.work_tree.folder), task.file)
+    found = CandidateSearch(text, place, typing=typing).ranked(needed, limits)
     return tuple(
         ExtractionSuggestion(
             start_line=candidate.start_line,

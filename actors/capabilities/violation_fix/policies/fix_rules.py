@@ -15,6 +15,7 @@ from actors.capabilities.violation_fix.policies.refactoring_rules import (
     Proposal,
     next_refactoring,
 )
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
 from runtime.context.models import AgentResponse
 
@@ -44,6 +45,7 @@ class Situation(NamedTuple):
     plan: str | None
     allowed: Collection[str]
     tried: Collection[Mapping[str, Any]]
+    typing: TypingRules | None = None
 
 
 def choose(seen: Situation) -> AgentResponse:
@@ -78,7 +80,7 @@ def _implement(seen: Situation) -> AgentResponse:
     if goals is None or not seen.symbol:
         return _give_up(f"no rule mends {seen.check_id}")
     keys = {key for each in seen.tried if (key := _key_of(each)) is not None}
-    options = PlanningOptions(line_length=seen.line_length, goals=goals)
+    options = PlanningOptions(line_length=seen.line_length, goals=goals, typing=seen.typing)
     proposal = next_refactoring(seen.source, seen.symbol, seen.limits, keys, options)
     if isinstance(proposal, GiveUp):
         return _give_up(proposal.reason, "escalate" if proposal.code == "escalate" else "cannot_fix")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
 from actors.capabilities.violation_fix.refactoring.candidates import Candidate, CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, Measures, measure
 from actors.capabilities.violation_fix.refactoring.conditionals import REDUCING, SIMPLIFICATIONS, conditionals_in
@@ -62,6 +63,7 @@ class PlanningOptions:
     # The measures of the old function to bring within the limits; new functions keep all of them.
     goals: frozenset[str] = frozenset({"complexity"})
     reserved: frozenset[str] = field(default_factory=frozenset)
+    typing: TypingRules | None = None
 
 
 def next_refactoring(
@@ -190,7 +192,7 @@ class _Planner:
         return sorted(untried, key=lambda step: (-step.score, step.start_line))
 
     def _extractions(self, text: SourceText, place: FunctionPlace, needed: int) -> list[_Step]:
-        search = CandidateSearch(text, place, reserved=self.options.reserved)
+        search = CandidateSearch(text, place, reserved=self.options.reserved, typing=self.options.typing)
         found = search.ranked(needed, self.limits)
         for refusal in search.refusals:
             self._count(refusal)
@@ -199,7 +201,7 @@ class _Planner:
     def _extracted(self, candidate: Candidate) -> str | None:
         name, line_length = candidate.suggested_name, self.options.line_length
         try:
-            return write_extraction(candidate.block, candidate.extraction, name, line_length)
+            return write_extraction(candidate.block, candidate.extraction, name, line_length, candidate.signature)
         except RefusedRefactoring as refused:
             self._count(refused.refusal)
             return None

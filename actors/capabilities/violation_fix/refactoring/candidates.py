@@ -8,9 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import Annotator, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
     Limits,
     Loop,
@@ -59,13 +62,23 @@ class Candidate:
     score: float
     block: Block
     extraction: Extraction
+    signature: Signature
 
 
 class CandidateSearch:
     """Looks for candidates in one function and the functions nested in it."""
 
-    def __init__(self, source: SourceText, place: FunctionPlace, *, reserved: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        source: SourceText,
+        place: FunctionPlace,
+        *,
+        reserved: Collection[str] = (),
+        typing: TypingRules | None = None,
+    ) -> None:
         self.source = source
+        self._annotator = Annotator(source, typing)
+        self._callees = CalleeHazards(self._annotator.package)
         self.place = place
         self.taken = names_in_module(source.tree) | BUILTIN_NAMES | frozenset(reserved)
         self.refusals: list[Refused] = []
@@ -129,6 +142,12 @@ class CandidateSearch:
             refusal = Refused("no_name", "nothing in the block says what it does", (block.first_line, block.last_line))
             self.refusals.append(refusal)
             return None
+        try:
+            self._callees.refuse(extraction.statements, extraction.host)
+            signature = self._annotator.signature(analysis.place, extraction)
+        except RefusedRefactoring as refused:
+            self.refusals.append(refused.refusal)
+            return None
         candidate = Candidate(
             start_line=block.first_line,
             end_line=block.last_line,
@@ -140,6 +159,7 @@ class CandidateSearch:
             score=0.0,
             block=block,
             extraction=extraction,
+            signature=signature,
         )
         return replace(candidate, score=round(_score(candidate, context, name, needed), 4))
 
