@@ -48,6 +48,12 @@ def switch(name: str, value: str | None, part: str, conditions: tuple[str, ...] 
         (EXPORT, "We plan to export the results as CSV.", None),
         (EXPORT, "Results can be exported as JSON.", None),
         (EXPORT, "Can results be exported as CSV?", None),
+        (EXPORT, "The exporter writes results as CSV and exports them.", None),
+        ("Can I delete the expired entries?", "A worker deletes expired entries.", None),
+        ("Can I delete the expired entries?", "Expired entries can be deleted by the worker.", None),
+        ("Can I delete the expired entries?", "Expired entries are deleted.", None),
+        ("Can I delete the expired entries?", "Delete expired entries with `purge`.", "Yes"),
+        ("Can I delete the expired entries?", "You cannot delete expired entries.", "No"),
         ("Is it possible to limit the number of runs?", "--max-runs limits the number of runs.", "Yes"),
         ("Is there an option to limit the number of runs?", "--max-runs limits the number of runs.", "Yes"),
         (RETRY, "The server retries failed requests.", "Yes"),
@@ -91,7 +97,7 @@ def test_only_what_is_asked_counts_and_not_what_is_told_ahead_of_it() -> None:
 
 @pytest.mark.parametrize("words", [MAX_SENTENCE_WORDS - 1, MAX_SENTENCE_WORDS, MAX_SENTENCE_WORDS + 1])
 def test_a_long_sentence_decides_nothing(words: int) -> None:
-    sentence = "Results are exported as CSV" + " quickly" * (words - 5)
+    sentence = "Results can be exported as CSV" + " quickly" * (words - 6)
     assert says(clause(EXPORT), sentence) == ("Yes" if words <= MAX_SENTENCE_WORDS else None)
 
 

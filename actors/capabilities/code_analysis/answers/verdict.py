@@ -51,6 +51,13 @@ _EXTENT = re.compile(
     r"|same|still|yet|too|twice|once|between|several|multiple|single)\b",
     re.IGNORECASE,
 )
+# What tells users that they can do something.
+_GRANTS = re.compile(
+    r"\byou\s(?:can|may|could)\b|\b(?:can|may)\s(?:also\s)?be\b|\b(?:cannot|can't|not)\sbe\b|\byou\s(?:cannot|can't)\b"
+    r"|\b(?:allow|let|enable|permit)s?\s(?:you|users?|one)\b|\b(?:options?|flags?|switch(?:es)?|supports?)\b|(?<!\w)--\w",
+    re.IGNORECASE,
+)
+_BY_ANOTHER = re.compile(r"\bby\s(?:the|an?|its)\b", re.IGNORECASE)
 # A denied word stands at most so many words behind what denies it.
 _MAX_BEHIND = 2
 _TRUTH = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
@@ -107,18 +114,29 @@ def says(clause: PolarClause, sentence: str) -> Verdict | None:
     words = sentence.split()
     if len(words) > MAX_SENTENCE_WORDS or _HEDGE.search(sentence) or _extent(sentence) != _extent(clause.text):
         return None
-    if not clause.is_free and _ABILITY.search(sentence) and not _ABILITY.search(clause.text):
-        return None
     by_word = [index_terms(word).split() for word in words]
+    if not (_grants(clause, sentence, by_word) if clause.deed else _tells_deeds(clause, sentence)):
+        return None
     places = {term: next((at for at, own in enumerate(by_word) if term in own), None) for term in clause.terms}
     at = [place for place in places.values() if place is not None]
-    if len(at) < len(clause.terms) or (not clause.is_free and at != sorted(at)):
+    if len(at) < len(clause.terms) or (not clause.deed and at != sorted(at)):
         return None
     denials = [number for number, word in enumerate(words) if _DENIAL.search(word)]
     if not denials:
         return "Yes"
     is_denied = len(denials) == 1 and any(0 < place - denials[0] <= _MAX_BEHIND for place in at)
     return "No" if is_denied else None
+
+
+def _grants(clause: PolarClause, sentence: str, by_word: Sequence[Sequence[str]]) -> bool:
+    """Return whether a sentence speaks of what users can do: it says so, or begins with the deed."""
+    is_said = _GRANTS.search(sentence) is not None or (bool(by_word) and clause.deed in by_word[0][:1])
+    return is_said and not _BY_ANOTHER.search(sentence)
+
+
+def _tells_deeds(clause: PolarClause, sentence: str) -> bool:
+    """Return whether a sentence says what is done, not what can be."""
+    return not _ABILITY.search(sentence) or _ABILITY.search(clause.text) is not None
 
 
 def _extent(text: str) -> set[str]:

@@ -28,7 +28,7 @@ _BY_DEFAULT = re.compile(
 )
 _USER = re.compile(r"(?:i|we|you|one|users?|it\s+(?:possible|able|allowed)|there)", re.IGNORECASE)
 # What can be done to a thing is done by the user.
-_PASSIVE = re.compile(r"\W*+(?:\w++\W++){0,3}?(?:can|could|may)\s[^?]{1,120}?\sbe\s\w", re.IGNORECASE)
+_PASSIVE = re.compile(r"\W*+(?:\w++\W++){0,3}?(?:can|could|may)\s[^?]{1,120}?\sbe\s(?P<done>\w++)", re.IGNORECASE)
 # What is not said of a thing plainly: alternatives, and what points to another sentence.
 _UNDECIDED = re.compile(
     r"\b(?:or|not|never|no|none|nothing|nobody|without|unless|if|when|while|whether|how|what|which|who|where|why|it|its"
@@ -40,13 +40,13 @@ _UNDECIDED = re.compile(
 class PolarClause(msgspec.Struct, frozen=True):
     """Holds what a question asks to be confirmed: its informative terms in order, without those that ask.
 
-    `is_free`: somebody asks what can be done, so that the terms may stand in any order. `default`: whether it asks that
-    something is on, or off, by default.
+    `deed`: the term for what the user would do, where it asks whether that can be done; terms may stand in any order
+    then. `default`: whether it asks that something is on, or off, by default.
     """
 
     text: str
     terms: tuple[str, ...]
-    is_free: bool
+    deed: str = ""
     default: Literal["on", "off"] | None = None
 
 
@@ -63,5 +63,7 @@ def polar_clause(part: str) -> PolarClause | None:
     elif _UNDECIDED.search(f"{asked['subject'] if not _USER.fullmatch(asked['subject']) else ''} {asked['rest']}"):
         return None
     terms = tuple(term for term in query_terms(text).counts if term not in GENERIC)
-    is_free = _USER.fullmatch(asked["subject"]) is not None or _PASSIVE.match(text) is not None
-    return PolarClause(text, terms, is_free, default)
+    passive = _PASSIVE.match(text)
+    done = query_terms(passive["done"]).counts if passive is not None else terms
+    is_of_user = passive is not None or _USER.fullmatch(asked["subject"]) is not None
+    return PolarClause(text, terms, next(iter(done), "") if is_of_user else "", default)
