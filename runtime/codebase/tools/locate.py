@@ -107,7 +107,7 @@ def locate(
     rows = search.with_excerpts([row for row, _ in found])
     is_of_all = search.is_open and scope in (None, "", ".")
     passages = cited_passages(codebase, query, wait=wait) if is_of_all else []
-    absence, asides = absent_words(codebase, query) if is_of_all else ({}, [])
+    absence, asides = absent_words(codebase, query, wait=wait) if is_of_all else ({}, [])
     data = {
         "query": query,
         "scope": place,
