@@ -47,7 +47,7 @@ Duty = Literal[
     "merge",
 ]
 # What a flag does to a session besides skipping phases.
-Trait = Literal["", "no_branch", "resume"]
+Trait = Literal["", "no_branch", "resume", "clean", "rebuild"]
 
 _PHASE = r"^[A-Z][A-Z0-9_]{0,39}$"
 _TOOL = r"^[a-z][a-z0-9_]{0,63}$"

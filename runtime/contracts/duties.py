@@ -207,7 +207,7 @@ def _plan(contract: Contract, state: SessionState, payload: Mapping[str, Any], o
     if isinstance(tasks, list):
         return Outcome(state, tasks)
     has_branch = state.place is not None and bool(state.place.branch)
-    wants_branch = not has_branch and not has_trait(contract, state, "no_branch")
+    wants_branch = not has_branch and not has_trait(contract, state.flags, "no_branch")
     effects = (Effect("branch"),) if wants_branch else ()
     return Outcome(state.with_(tasks=tasks, revert_reason=""), effects=effects)
 
@@ -272,7 +272,10 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     unseen = [file for file in observed.changed if file not in payload["reviewed_files"]]
     problems = [f"reviewed_files: {file} was changed and not reviewed" for file in unseen[:MAX_NAMED]]
     if not observed.changed:
-        problems.append("files: nothing was changed, so there is nothing to commit")
+        problems.append(
+            "files: nothing was changed, so there is nothing to commit; if the request needs no change, say so to the "
+            f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
+        )
     problems += _unpermitted(observed)
     return Outcome(state, problems, effects=(Effect("commit", message=payload["commit_message"]),))
 

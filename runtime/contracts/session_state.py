@@ -165,6 +165,12 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the state with some of its fields changed."""
         return msgspec.structs.replace(self, **changes)
 
+    def ended(self, outcome: str) -> SessionState:
+        """Return the closing record of a session that ends so: what an outcome can still be given to."""
+        return self.with_(
+            phase=END, outcome=outcome, escalation=None, shown={}, uses=(), permitted=(), must_verify=(), own_edits={}
+        )
+
     def with_use(self, use: ToolUse, shown: dict[str, tuple[tuple[int, int], ...]] | None = None) -> SessionState:
         """Return the state with a tool's use recorded and the lines that it showed."""
         merged = dict(self.shown)

@@ -216,5 +216,5 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
             try:
                 read_below(root, path, limit)
             except OSError:
-                continue
+                continue  # most of them are refused, and whether they are is tested above
     assert len(list(held.iterdir())) == before

@@ -14,7 +14,8 @@ import msgspec
 
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.search.sentences import Sentence, best_quote, comment_lines
+from runtime.codebase.search.prose_paragraphs import comment_lines
+from runtime.codebase.search.sentences import Sentence, best_quote
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20

@@ -32,7 +32,8 @@ def init(
         say_line(f"kept   {path}")
     say_line("git leaves these files out of this clone" if done.is_ignored else "this folder is no git repository")
     say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
-    say_line(CODEX_HINT)
+    for line in CODEX_HINT.splitlines():
+        say_line(line)
     if contract:
         say_line("the contract in .code-intel/phase_contract.yml is in force after `jeeves allow`")
 
@@ -96,9 +97,11 @@ def clean(
     if not yes and not typer.confirm("Delete them?"):
         raise InputError("nothing was deleted")
     with open_change_records(settings) as records:
-        cleaned = records.clean(root, found)
-    for aside in cleaned:
+        done = records.clean(root, found)
+    for aside in done.deleted:
         say_line(f"deleted {aside.branch}; this brings it back: {aside.restoring}")
+    for branch, reason in done.kept.items():
+        say_line(f"kept    {branch}: {reason}")
 
 
 def outcome(

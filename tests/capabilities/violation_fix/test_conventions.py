@@ -86,6 +86,11 @@ def test_the_oldest_python_and_the_marker_of_typed_packages_are_read(tmp_path: P
         (".flake8", "[flake8]\nmax-line-length = off\n", 79),
         (".editorconfig", "root = true\n[*.py]\nmax_line_length = 99\n", 99),
         ("pyproject.toml", "[tool.ruff\n", 79),
+        ("ruff.toml", "line-length = 1000\n", 1000),
+        ("ruff.toml", "line-length = 1001\n", 79),
+        ("pyproject.toml", "tool = 3\n", 79),
+        ("pyproject.toml", "[tool]\nruff = 3\nblack = []\n", 79),
+        ("pyproject.toml", "a = " + "[" * 20_000, 79),
     ],
 )
 def test_the_length_of_lines_is_read_from_the_settings(tmp_path: Path, name: str, text: str, length: int) -> None:

@@ -15,7 +15,8 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.sentences import Sentence, comment_lines
+from runtime.codebase.search.prose_paragraphs import comment_lines
+from runtime.codebase.search.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_POINTS = 3

@@ -15,7 +15,13 @@ OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
 _AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
 OUR_FILES = frozenset(
-    {".mcp.json", ".claude/commands/code.md", ".claude/commands/outcome.md", ".codex/prompts/code.md"}
+    {
+        ".mcp.json",
+        ".claude/commands/code.md",
+        ".claude/commands/outcome.md",
+        ".codex/prompts/code.md",
+        ".codex/prompts/outcome.md",
+    }
 )
 
 
@@ -43,12 +49,19 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     known = set(state.explored) | (set(state.shown) if reads_count else set())
     if file in known:
         return None
+    if file in state.shown:
+        return f"'{file}' was shown and is not among your explored files; call add_explored_files with it first"
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
     parents = {str(PurePosixPath(each).parent) for each in known}
     if str(PurePosixPath(file).parent) in parents or _is_new_folder_below(file, folder, parents):
         return None
-    return f"'{file}' would be a new file in a folder of which nothing was explored"
+    first = _first_folder(file, folder)
+    beside = "the top folder" if first == "." else f"'{first}'"
+    return (
+        f"'{file}' would be a new file in a folder of which nothing was explored; read a file that lies in {beside} "
+        "with this server's tools and call add_explored_files first"
+    )
 
 
 def namesake(state: SessionState, file: str, folder: Path) -> str | None:
@@ -79,10 +92,12 @@ def _plain(name: str) -> str:
 
 def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:
     """Return whether a file lies in a new folder whose first existing parent was explored."""
-    for parent in PurePosixPath(file).parents:
-        if (folder / parent).is_dir():
-            return str(parent) in parents
-    return False
+    return _first_folder(file, folder) in parents
+
+
+def _first_folder(file: str, folder: Path) -> str:
+    """Return the nearest folder above a file that is there, `.` for the top."""
+    return next((str(parent) for parent in PurePosixPath(file).parents if (folder / parent).is_dir()), ".")
 
 
 def unpermitted(state: SessionState, changed: Iterable[str], folder: Path) -> dict[str, str]:

@@ -16,6 +16,8 @@ from runtime.database.store_part import Counted, Dropped, StorePart, SweepTask
 from runtime.errors import FencedError
 from runtime.primitives.clock import Clock
 
+# Owns the sessions that were ended from outside.
+NOBODY = "nobody"
 CHANGES = Counted("code_changes", "session of changes", "sessions of changes")
 
 
@@ -115,6 +117,12 @@ class SessionStore:
                 (owner, self._clock.now_ms(), session_id),
             )
         return self.get(session_id)
+
+    def end(self, session_id: str, kind: str, outcome: str, data: dict[str, Any]) -> None:
+        """End a session, whoever owns it; its owner can write it no more. Does nothing where it is over or unknown."""
+        row = self.take_over(session_id, NOBODY)
+        if row is not None and not row.state.is_over:
+            self.keep(row.state.ended(outcome), NOBODY, kind, data)
 
     def amend(self, state: SessionState, kind: str, data: dict[str, Any]) -> None:
         """Store what a person decided of a session, whoever owns it; its owner reads it before it goes on."""

@@ -42,7 +42,7 @@ def analysed(task: FixTask, source: str, step: int) -> Analysed:
     text = SourceText(source)
     try:
         place = find_function(text.tree, task.symbol) if task.symbol else None
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         place = None
     if place is None:
         return Analysed(Analysis(), _facts_of_safe_fix(task, step))
