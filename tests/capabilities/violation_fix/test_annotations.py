@@ -115,6 +115,7 @@ def test_an_unknown_type_is_refused_under_strict_typing_and_never_invented() -> 
 def test_a_file_whose_functions_are_all_annotated_counts_as_strict() -> None:
     annotated = UNKNOWN + "\n    def other(x: int) -> None: ...\n"
     assert "unknown_type" in refusal(annotated)
+    assert "unknown_type" in refusal(UNKNOWN)
 
 
 def test_callees_of_the_package_tell_what_they_return() -> None:
@@ -209,6 +210,24 @@ def test_what_tests_have_excluded_is_not_in_the_annotation() -> None:
             print(name)
     """
     assert signature(source, STRICT) == "def _do_part(name: str, size: int, both: Optional[int]) -> None"
+
+
+def test_what_is_read_from_something_that_may_be_none_has_its_type() -> None:
+    source = """
+        class Parent:
+            names: list[str]
+
+        def show(parent: Parent | None, names: list[str] | None) -> str:
+            # begin
+            if names is None:
+                if parent is not None:
+                    names = parent.names
+                else:
+                    names = ["help"]
+            # end
+            return names[0]
+    """
+    assert signature(source, STRICT) == "def _do_part(parent: Parent | None, names: list[str] | None) -> list[str]"
 
 
 def test_a_narrowed_parameter_that_is_bound_anew_keeps_its_declared_type() -> None:

@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
-from actors.capabilities.violation_fix.refactoring.annotations.signatures import Annotator, Signature
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import (
+    UNTYPED,
+    Annotator,
+    Signature,
+    is_annotated,
+)
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
@@ -233,6 +238,7 @@ def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, nee
     score = 4.0 * name.quality - _FORM_COST[candidate.extraction.form]
     score -= 0.3 * len(candidate.inputs) + 0.7 * max(0, len(candidate.outputs) - 1)
     score -= 0.5 * candidate.extraction.crossings.yields
+    score -= 1.0 if candidate.signature == UNTYPED and is_annotated(candidate.block.place) else 0.0
     # A module or function handed over as an argument reads badly.
     score -= 0.6 * len(set(candidate.inputs) & context.defined_names)
     score += 0.35 * min(candidate.complexity_removed, needed)

@@ -58,6 +58,11 @@ class ExpressionTypes:
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else None
 
+    def _present(self, node: ast.expr) -> Type | None:
+        """Return the type of what something is read from: None was excluded before."""
+        found = self.of(node)
+        return without_none(found) if found is not None else None
+
     def _is_shadowed(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):
             node = node.value
@@ -81,7 +86,7 @@ class ExpressionTypes:
         full = self._full_name(node)
         if full is not None and (found := self.members.constant(full)) is not None:
             return found
-        value = self.of(node.value)
+        value = self._present(node.value)
         return self.members.attribute(value, node.attr) if value is not None else None
 
     def constant(self, node: ast.Constant) -> Type | None:
@@ -133,7 +138,7 @@ class ExpressionTypes:
         return None
 
     def subscript(self, node: ast.Subscript) -> Type | None:
-        value = self.of(node.value)
+        value = self._present(node.value)
         if value is None:
             return None
         if isinstance(node.slice, ast.Slice):
@@ -199,7 +204,7 @@ class ExpressionTypes:
             return found
         if not isinstance(node.func, ast.Attribute):
             return None
-        receiver = self.of(node.func.value)
+        receiver = self._present(node.func.value)
         return self._method(receiver, node.func.attr, node, is_awaited) if receiver is not None else None
 
     def _call_by_name(self, full: str, node: ast.Call, *, is_awaited: bool) -> Type | None:

@@ -71,12 +71,12 @@ class Annotator:
     @cached_property
     def _is_module_annotated(self) -> bool:
         """True where every function of the file has all of its annotations, as under strict typing."""
-        return len(self._places) > 1 and all(_is_complete(place) for place in self._places)
+        return bool(self._places) and all(_is_complete(place) for place in self._places)
 
     def signature(self, place: FunctionPlace, extraction: Extraction) -> Signature:
         """Return the annotations. Raises RefusedRefactoring where strict typing asks for one that is not known."""
         is_demanded = self._rules.is_strict or self._is_module_annotated
-        if not is_demanded and not _is_annotated(place):
+        if not is_demanded and not is_annotated(place):
             return UNTYPED
         typed = _TypedExtraction(self._source, self.package, self._types_of(place), place, extraction)
         found = typed.signature()
@@ -93,7 +93,8 @@ class Annotator:
         return self._locals[place.function]
 
 
-def _is_annotated(place: FunctionPlace) -> bool:
+def is_annotated(place: FunctionPlace) -> bool:
+    """Return whether a function has any annotation."""
     function = place.function
     return function.returns is not None or any(argument.annotation for argument in place.parameters)
 

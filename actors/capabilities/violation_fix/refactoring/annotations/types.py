@@ -136,9 +136,10 @@ def joined(types: Iterable[Type | None]) -> Type | None:
 
 
 def element_of(type_: Type | None) -> Type | None:
-    """Return what iteration over a type yields."""
+    """Return what iteration over a type yields; None in a union was excluded before."""
     if type_ is None:
         return None
+    type_ = without_none(type_)
     if type_.name in _ELEMENTS and not type_.arguments:
         return Type(_ELEMENTS[type_.name])
     if type_.name == "tuple" and type_.arguments:
