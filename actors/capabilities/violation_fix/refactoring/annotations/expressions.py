@@ -29,6 +29,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
     Type,
     element_of,
     joined,
+    members_of,
     union,
     without_none,
 )
@@ -183,11 +184,20 @@ class ExpressionTypes:
             if isinstance(node, ast.DictComp):
                 pair = self.all_of([node.key, node.value])
                 return Type("dict", pair) if pair is not None else None
-            inner = self.of(node.elt)
+            inner = self._kept(node)
         finally:
             self._bound = before
         names = {ast.ListComp: "list", ast.SetComp: "set"}
         return Type(names.get(type(node), "typing.Iterator"), (inner,)) if inner is not None else None
+
+    def _kept(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Type | None:
+        """Return the type of the elements that the conditions of a comprehension let pass."""
+        inner = self.of(node.elt)
+        tests = [test for generator in node.generators for test in generator.ifs]
+        if inner is None or not tests or len(members_of(inner)) == 1:
+            return inner
+        name = node.elt.id if isinstance(node.elt, ast.Name) else None
+        return without_none(inner) if any(_is_presence(test, name) for test in tests) else None
 
     def awaited(self, node: ast.Await) -> Type | None:
         return self._call(node.value, is_awaited=True) if isinstance(node.value, ast.Call) else None
@@ -278,6 +288,14 @@ class ExpressionTypes:
         if not isinstance(mode, ast.Constant) or not isinstance(mode.value, str):
             return None
         return Type("typing.BinaryIO" if "b" in mode.value else "typing.TextIO")
+
+
+def _is_presence(test: ast.expr, name: str | None) -> bool:
+    """Check for `name` and `name is not None` as conditions."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        test = test.left if is_none else test
+    return isinstance(test, ast.Name) and test.id == name
 
 
 def targets_bound(target: ast.expr, value: Type | None) -> Mapping[str, Type | None]:
