@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
-from actors.capabilities.code_change.records.changes import FIX_TREES
 from actors.capabilities.code_change.session.owners import Owner
 from actors.capabilities.code_change.session.service import OWNERS
-from runtime.codebase.git.linked_trees import FIX_PREFIX
+from runtime.codebase.git.linked_trees import FIX_PREFIX, FIX_TREES
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
 from runtime.errors import FencedError
@@ -181,7 +180,9 @@ def test_a_fix_that_was_cut_off_is_listed_and_deleted_once_nobody_touched_it_for
     folder = jeeves.state_dir / FIX_TREES / "7-1"
     tree = open_side_tree(project, f"{FIX_PREFIX}7-1", folder, git(project, "rev-parse", "HEAD"))
     admin = project / ".git" / "worktrees" / tree.branch
-    assert "nothing was left here" in jeeves.run("clean", "--repo", str(project)).out
+    young = jeeves.run("clean", "--repo", str(project)).out
+    assert "nothing was left here" in young
+    assert f"kept     {tree.branch}: touched less than" in young
     for name in ("HEAD", "index", "gitdir"):
         os.utime(admin / name, (1, 1))
     done = jeeves.run("clean", "--repo", str(project), "--yes")

@@ -76,6 +76,7 @@ def clean(
     config: Config = None,
 ) -> None:
     """Delete what sessions of changes and fixes left: branches (each head is kept for 30 days) and checkpoints."""
+    from actors.capabilities.code_change.records.changes import FIX_IDLE_S
     from serve.cli.change_store import open_change_records
 
     settings = load_command_settings(config)
@@ -88,8 +89,10 @@ def clean(
         say_line(f"session  {session_id}")
     for branch in found.fixes:
         say_line(f"fix      {branch}")
+    for branch in found.young_fixes:
+        say_line(f"kept     {branch}: touched less than {FIX_IDLE_S / 60:.0f} minutes ago, so a fix may be under way")
     if not found.branches and not found.sessions and not found.fixes:
-        say_line("nothing was left here")
+        say_line("nothing was left here beside that" if found.young_fixes else "nothing was left here")
         return
     if not yes and not typer.confirm("Delete them?"):
         raise InputError("nothing was deleted")

@@ -19,7 +19,7 @@ from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
 from actors.capabilities.code_change.store.session_store import OutcomeRow, SessionRow, SessionStore
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX, FIX_TREES
 from runtime.codebase.git.side_branches import idle_trees
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
@@ -29,7 +29,6 @@ from runtime.contracts.session_state import SessionState
 from runtime.errors import InputError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.clock import SystemClock
 
-FIX_TREES = "fixes/trees"
 # A fix has an hour (configs/pipelines/violation_fix.yaml); a work tree that was not touched for longer has no owner.
 FIX_IDLE_S = 4_000.0
 VERDICTS = ("success", "failure", "partial")
@@ -37,11 +36,15 @@ MAX_REASON_CHARS = 4_000
 
 
 class Leftovers(NamedTuple):
-    """Lists branches of earlier sessions, sessions that no server drives, and branches of fixes that were cut off."""
+    """Lists branches of earlier sessions, sessions that no server drives, and branches of fixes that were cut off.
+
+    `young_fixes`: branches of fixes that were touched too recently to be told from those of a fix under way.
+    """
 
     branches: tuple[str, ...]
     sessions: tuple[str, ...]
     fixes: tuple[str, ...] = ()
+    young_fixes: tuple[str, ...] = ()
 
 
 class Cleaned(NamedTuple):
@@ -135,11 +138,13 @@ class ChangeRecords:
         """Return what earlier sessions left in a repository: their branches, and checkpoints that no server drives."""
         rows = self._store.open_sessions(str(root))
         driven = {row.state.session_id for row in rows if is_driven(self._state_dir / OWNERS, row.owner)}
-        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in driven}
-        branches = tuple(branch for branch in task_branches(root) if branch not in kept)
         sessions = tuple(row.state.session_id for row in rows if row.state.session_id not in driven)
+        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in self._store.open_ids().difference(sessions)}
+        branches = tuple(branch for branch in task_branches(root) if branch not in kept)
         before_s = SystemClock().now_ms() / 1000 - FIX_IDLE_S
-        return Leftovers(branches, sessions, tuple(idle_trees(root, FIX_PREFIX, before_s)))
+        idle = tuple(idle_trees(root, FIX_PREFIX, before_s))
+        young = tuple(branch for branch in sorted(task_branches(root, FIX_PREFIX)) if branch not in idle)
+        return Leftovers(branches, sessions, idle, young)
 
     def clean(self, root: Path, agreed: Leftovers) -> Cleaned:
         """End sessions that were left and lay their branches aside for 30 days. Raises GitWriteError.

@@ -115,6 +115,8 @@ def situation_of(seen: Seen) -> Situation:
         allowed=seen.context.actions.allowed,
         tried=state.tried,
         typing=typing_rules(Path(task.work_tree.folder), task.file),
+        file=task.file,
+        function_lines=seen.context.precomputed.function_lines,
     )
 
 
