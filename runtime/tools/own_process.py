@@ -41,9 +41,9 @@ class PortableSubject(Protocol):
 class ToolProcesses:
     """Runs tools of one host in worker processes, which start when the first call needs one."""
 
-    def __init__(self, *, kept: int = 1) -> None:
-        """Configure the processes; up to `kept` idle ones wait for later calls."""
-        self._pool = WorkerPool(size=MAX_PROCESSES, kept=kept)
+    def __init__(self, *, kept: int = 1, size: int = MAX_PROCESSES) -> None:
+        """Configure the processes: at most `size` at once; up to `kept` idle ones wait for later calls."""
+        self._pool = WorkerPool(size=size, kept=kept)
         self._warming: asyncio.Task[None] | None = None
 
     def warm_up(self, tools: Iterable[Tool]) -> None:

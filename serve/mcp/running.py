@@ -24,8 +24,8 @@ START_AFTER_S = 0.2
 INSTRUCTIONS = (
     "Jeeves reads one repository for you; its tools see every edit that is on disk. Paths are relative to its root, "
     "lines are counted from 1. To find something, start with locate; to change something, look at its uses with "
-    "explore_symbol_usage and at its tests with find_related first. Answers are short: `cut` or `hint` says what was "
-    "left out and how to get it."
+    "explore_symbol_usage and at its tests with find_related first. Answers take at most `max_tokens`; `cut` or `hint` "
+    "says what was left out and how to get it."
 )
 
 CONTRACT_INSTRUCTIONS = (

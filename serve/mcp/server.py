@@ -137,7 +137,7 @@ def _listed(tool: McpTool) -> Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema(),
+        input_schema=tool.listed_schema(),
         annotations=ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.is_read_only,

@@ -19,6 +19,11 @@ Kind = Literal["search", "contract"]
 _TARGETS = ("path", "symbol", "name", "entry", "scope", "pattern", "patterns", "query", "question")
 
 
+# What the schemas in the tool list leave out.
+MAX_TOLD_BOUND = 10_000
+_UNTOLD = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "pattern"})
+
+
 class ShownLines(NamedTuple):
     """Names lines of a file that an answer showed, both ends included."""
 
@@ -76,6 +81,16 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
         told = {key: value for key, value in found.items() if key not in {"title", "description"}}
         return {**told, "properties": properties}
 
+    def listed_schema(self) -> dict[str, Any]:
+        """Return the schema for the tool list, without what a model need not read.
+
+        Every agent pays for the list in each of its sessions. A call that breaks a bound is told which; low upper
+        bounds of numbers stay, since calls aim at them.
+        """
+        schema = self.input_schema()
+        told = {"type": "object", "properties": {name: _brief(each) for name, each in schema["properties"].items()}}
+        return {**told, "required": schema["required"]} if schema.get("required") else told
+
     def read(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
         """Convert arguments to parameters, ignoring null. Raises ToolArgumentsError that names the fault."""
         return read_arguments(self.name, self.parameters, arguments)
@@ -91,6 +106,18 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     rest = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
     return {**rest, **choices[0]}
+
+
+def _brief(schema: Any) -> Any:
+    """Return a schema without bounds that calls meet unknowingly, and without defaults that are empty."""
+    if isinstance(schema, list):
+        return [_brief(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    told = {key: _brief(value) for key, value in schema.items() if key not in _UNTOLD}
+    if told.get("maximum", 0) > MAX_TOLD_BOUND:
+        del told["maximum"]
+    return {key: value for key, value in told.items() if key != "default" or value}
 
 
 class ToolGate(Protocol):

@@ -9,7 +9,8 @@ import pytest
 
 from runtime.tools.result import Attempt, ToolResult
 from serve.mcp.ask.tool import answer_of_document
-from serve.mcp.search.answers import JOINED_TOKENS, MAX_ERROR_CHARS, answer_of, joined, refusal
+from serve.mcp.changes.impact import within
+from serve.mcp.search.answers import JOINED_TOKENS, MAX_ERROR_CHARS, answer_of, joined, refusal, room_of
 from serve.mcp.search.fitting import compact, fitted, size_tokens
 from serve.mcp.search.plain_text import as_text, place_of
 from serve.mcp.toolset import ShownLines, ToolAnswer
@@ -219,6 +220,45 @@ def test_eight_searches_of_long_patterns_stay_within_the_budget() -> None:
     assert whole_size(joined({pattern: refusal("no regular expression: " + pattern) for pattern in patterns})) <= 4_000
     bad = refusal("no regular expression")
     assert joined({"(": bad, ")": bad}).is_error
+
+
+@pytest.mark.parametrize(
+    ("count", "budget", "shown"), [(8, 4_000, 8), (8, 2_240, 8), (8, 2_239, 7), (8, 500, 1), (1, 500, 1)]
+)
+def test_of_many_searches_as_many_are_made_as_leave_each_a_few_rows(count: int, budget: int, shown: int) -> None:
+    fitting, room = room_of(count, budget)
+    assert fitting == shown
+    searched = {
+        str(n): answer_of("grep_search", ToolResult("ok", {"hits": rows(50)}), {}, room) for n in range(fitting)
+    }
+    whole = joined(searched, count - fitting)
+    assert whole_size(whole) <= budget
+    assert ("cut" in whole.data) is (fitting < count or count == 1)
+
+
+def test_of_a_line_that_does_not_fit_the_beginning_is_shown() -> None:
+    data = {"file": "a.py", "start_line": 1, "end_line": 1, "total_lines": 2, "text": "x" * 20_000}
+    answer = answer_of("read_code", ToolResult("ok", data), {}, 600)
+    assert whole_size(answer) <= 600
+    assert answer.data["text"].startswith("xxx")
+    assert answer.data["text"].endswith("…")
+
+
+@pytest.mark.parametrize("files", [1, 39, 40])
+@pytest.mark.parametrize("budget", [300, 1_000, 4_000])
+def test_an_impact_keeps_files_rather_than_reasons_and_says_what_is_missing(files: int, budget: int) -> None:
+    made = [
+        {"file": f"pkg/module_{n}.py", "reasons": [f"calls it: f{k} (line {n})" for k in range(5)]}
+        for n in range(files)
+    ]
+    whole = {"must_verify": made, "should_verify": made[:12], "cut": "40 of 51 files that must be verified"}
+    told = within(whole if files == 40 else {key: whole[key] for key in ("must_verify", "should_verify")}, budget)
+    assert 2 * size_tokens(json.dumps(told, ensure_ascii=False, indent=1)) <= budget
+    kept = len(told["must_verify"])
+    assert told["must_verify"][0]["file"] == "pkg/module_0.py"
+    if kept < files:
+        assert told["cut"].startswith(f"{kept} of {51 if files == 40 else files} files")
+        assert all(len(row["reasons"]) == 1 for row in told["must_verify"])
 
 
 def text_search(asked: str | None, searched: str | None, *tries: str) -> ToolAnswer:

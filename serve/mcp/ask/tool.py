@@ -14,10 +14,9 @@ from serve.mcp.search.fitting import fitted
 from serve.mcp.toolset import McpTool, Report, ToolAnswer
 
 DESCRIPTION = (
-    "Ask how something works, where it is done, who uses it, or what a change would touch, and get a short answer in "
-    "sentences; each names the lines that prove it, which a machine has checked. Agents search for it, so it takes "
-    "seconds, the first one longest. Use it for questions that need several places; for one look-up use locate or "
-    "find_definitions. `status` not_found and a low `confidence` mean that the places are likely, not proven."
+    "Ask how something works, where it is done, or what a change would touch, when that needs several places; for one "
+    "look-up use locate. Returns sentences with the lines that prove them; `status` not_found or a low `confidence` "
+    "means likely, not proven. Takes seconds, the first time longest."
 )
 
 # What a document says beside its answer, where it says it.

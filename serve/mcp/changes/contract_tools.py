@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -11,9 +10,10 @@ import msgspec
 from actors.capabilities.code_change.session.sessions import REBUILDS
 from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError, RunStateError
+from serve.mcp.changes.answer_size import MAX_TOKENS, shortened, written
 from serve.mcp.changes.contract_host import ContractHost
 from serve.mcp.changes.door_session import DoorSession
-from serve.mcp.changes.impact import impact_of
+from serve.mcp.changes.impact import impact_of, within
 from serve.mcp.changes.workspaces import WorkspaceHost
 from serve.mcp.elicitation import advice
 from serve.mcp.toolset import McpTool, Report, ToolAnswer
@@ -21,6 +21,8 @@ from serve.wiring import CHANGE_CONTRACT
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 Paths = Annotated[list[Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]], msgspec.Meta(max_length=500)]
+
+MAX_IMPACT_TOKENS = 4_000
 
 # Tools that enter their own calls in the session's log.
 SELF_RECORDED = frozenset(
@@ -42,28 +44,23 @@ class StartSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             min_length=1,
             max_length=40,
-            description="IMPLEMENT something new or MODIFY what is there (both lead through the same phases), "
-            "INVESTIGATE a cause or answer a QUESTION (both end before anything is written).",
+            description="IMPLEMENT or MODIFY (the same phases); INVESTIGATE or QUESTION (nothing is written).",
         ),
     ]
-    query: Annotated[
-        str, msgspec.Meta(min_length=1, max_length=20_000, description="The request in the person's own words.")
-    ]
+    query: Annotated[str, msgspec.Meta(min_length=1, max_length=20_000, description="The person's own words.")]
     flags: Annotated[
         list[str],
         msgspec.Meta(
             max_length=20,
-            description="Leave out unless the person asks: fast (no exploration), quick (fast, without branch and "
-            "commit), no_verify, no_quality, no_doc_research, no_intervention, only_explore, only_verify, rebuild "
-            "(make the index anew), clean (delete what earlier sessions left; the person is asked).",
+            description="Only if the person asks: fast (no exploration), quick (fast; no branch, no commit), "
+            "no_verify, no_quality, no_doc_research, no_intervention, only_explore, only_verify, rebuild (the index), "
+            "clean (delete what sessions left).",
         ),
     ] = []
-    gate_level: Annotated[
-        Literal["auto", "full"], msgspec.Meta(description="full: every phase, whatever you answer to its questions.")
-    ] = "auto"
+    gate_level: Annotated[Literal["auto", "full"], msgspec.Meta(description="full: all phases.")] = "auto"
     recovery: Annotated[
         Literal["", "resume", "discard"],
-        msgspec.Meta(description="What the person wants of a session that was left; only when an answer asks for it."),
+        msgspec.Meta(description="The person's choice, when asked for."),
     ] = ""
 
 
@@ -81,12 +78,18 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Takes no arguments."""
 
 
+class Status(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Holds the arguments of get_session_status."""
+
+    max_tokens: Annotated[
+        int, msgspec.Meta(ge=500, le=50_000, description="Upper limit of the answer; raise it to see what was cut.")
+    ] = MAX_TOKENS
+
+
 class Wait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Says how long the embedding of chunks is waited for."""
 
-    wait_s: Annotated[
-        float, msgspec.Meta(ge=0, le=600, description="Seconds to wait for vectors that are still to be made.")
-    ] = 0.0
+    wait_s: Annotated[float, msgspec.Meta(ge=0, le=600, description="Seconds to wait for vectors.")] = 0.0
 
 
 class OneFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,7 +161,7 @@ async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase,
     return await host.session().answer(said.text, goes_on=said.goes_on)
 
 
-async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+async def _status(host: ContractHost, search: WorkspaceHost, given: Status, report: Report) -> Mapping[str, Any]:
     if host.live is not None:
         return _with_rules(await host.live.status(), host.live)
     return await host.left_over()
@@ -180,7 +183,7 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
     if not given.symbols and not given.files:
         problem = "symbols, files: both are empty; name what will change"
         return {"error": {"code": "payload_mismatch", "problems": [problem]}}
-    found = await impact_of(search, given.symbols, given.files, report)
+    found = within(await impact_of(search, given.symbols, given.files, report), MAX_IMPACT_TOKENS)
     session = host.live
     if session is not None:
         must = [row["file"] for row in found["must_verify"]]
@@ -208,9 +211,8 @@ CONTRACT_TOOLS = (
         "Start a change",
         StartSession,
         _start,
-        "Begin a change under contract (or an investigation), or go on with one that was left (`recovery`: resume). "
-        "The answer says the phase, what to do and what to submit; from then on follow `instruction` and call only "
-        "submit_phase to get on; steps that are not needed are passed over: their numbers leave gaps. Takes a second.",
+        "Begin a change under contract or an investigation, or resume one (`recovery`). The answer says what to do and "
+        "what to submit: follow `instruction`; submit_phase alone leads on. Takes a second.",
         is_read_only=False,
     ),
     ContractTool(
@@ -218,27 +220,25 @@ CONTRACT_TOOLS = (
         "Submit a phase",
         SubmitPhase,
         _submit,
-        "Hand in what the current phase expects (`expected_payload` of the last answer, in `data`). It is checked: "
-        "tools you name must have been called, evidence must be real. The answer is the next phase, or `error` with "
-        "every problem and the same phase again. Send compaction_count + 1 when your context was compacted: the "
-        "summaries of all phases come back.",
+        "Hand in what the phase expects (`expected_payload`) as `data`. It is checked against the calls you made and "
+        "the files. The answer is the next phase, or `error` with every problem. Send compaction_count + 1 after your "
+        "context was compacted: all summaries come back.",
         is_read_only=False,
     ),
     ContractTool(
         "get_session_status",
         "Show where the change stands",
-        Nothing,
+        Status,
         _status,
-        "Ask where the change stands: phase, instruction, what to submit, tasks, rules, summaries. Use it "
-        "whenever you have lost track. Free.",
+        "When you have lost track: phase, instruction, what to submit, tasks, rules, summaries. Free.",
     ),
     ContractTool(
         "check_write_target",
         "Ask whether a file may be written",
         OneFile,
         _check,
-        "Ask before you write or delete a file in a change. Yes for files that you explored and for new ones beside "
-        "them; anything else is refused at the commit.",
+        "Ask before you write or delete a file. Yes for files you explored and new ones beside them; anything else "
+        "is refused at the commit.",
         is_read_only=False,
     ),
     ContractTool(
@@ -246,7 +246,7 @@ CONTRACT_TOOLS = (
         "Add explored files",
         Files,
         _explored,
-        "Add files to those that you explored, after this server's tools have shown them to you in this session.",
+        "Add files that this server's tools have shown you to those you explored.",
         is_read_only=False,
     ),
     ContractTool(
@@ -254,25 +254,23 @@ CONTRACT_TOOLS = (
         "Review the change",
         Nothing,
         _review,
-        "List every file that differs from where the change began, and which of them may not be in it. Read the lines "
-        "with git or read_code. Required before the commit.",
+        "Required before the commit: list the files that differ from where the change began, and those that may not.",
     ),
     ContractTool(
         "analyze_impact",
         "Analyse the impact of a change",
         Impact,
         _impact,
-        "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests), with what "
-        "proves it, and `should_verify` (likeliest mentions by name and documents, a dozen at most; `more` counts the "
-        "rest). A second or so for each symbol.",
+        "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests) and "
+        "`should_verify` (likeliest mentions; `more` counts the rest). Up to a second for each symbol.",
     ),
     ContractTool(
         "cleanup_stale_branches",
         "Delete branches that were left",
         Nothing,
         _clean,
-        "Delete the branches of earlier sessions that nothing can resume, if the person at the client agrees: they are "
-        "asked, not you. Each head is kept for 30 days, and the command that brings it back is told.",
+        "Delete branches of sessions that nothing can resume; the person at the client is asked, not you. The answer "
+        "tells the commands that bring them back, for 30 days.",
         is_read_only=False,
     ),
     ContractTool(
@@ -280,17 +278,16 @@ CONTRACT_TOOLS = (
         "Bring the index up to date",
         Wait,
         _sync,
-        "Compare every file with the index by its content, and count: files added, changed and removed; chunks whose "
-        "vectors were embedded by this call, reused, or are left to be made. Seldom needed: every search brings the "
-        "index up to date by itself, and vectors are made in the background.",
+        "Compare all files with the index by content; counts files added, changed, removed and vectors made, reused, "
+        "left. Seldom needed: every search refreshes the index.",
     ),
     ContractTool(
         "update_context",
         "Refresh the summary of documents",
         Nothing,
         _context,
-        "Read the documents that .code-intel/context.yml names once more and renew the summary in it: what each is "
-        "about. Counts those added, changed and removed. Use it after documents were written or moved.",
+        "After documents were written or moved: renew the summary of those that .code-intel/context.yml names. Counts "
+        "those added, changed, removed.",
         is_read_only=False,
     ),
 )
@@ -316,7 +313,8 @@ def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Ca
     async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
         try:
             answer = await with_documents(search, with_guide(await tool.run(host, search, given, report)))
-            return told(await with_agreed(host, search, answer, report))
+            most = given.max_tokens if isinstance(given, Status) else MAX_TOKENS
+            return told(await with_agreed(host, search, answer, report), most)
         except FencedError as error:
             return told({"error": {"code": "taken_over", "problems": [error.message]}})
 
@@ -350,6 +348,7 @@ def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**data, "guide": (CHANGE_CONTRACT.parent / "guides" / name).read_text("utf-8")}
 
 
-def told(data: Mapping[str, Any]) -> ToolAnswer:
+def told(data: Mapping[str, Any], max_tokens: int = MAX_TOKENS) -> ToolAnswer:
     """Return an answer whose text is its data as JSON, as models read it; an `error` in it makes it one."""
-    return ToolAnswer(json.dumps(data, ensure_ascii=False, indent=1), dict(data), is_error="error" in data)
+    shown = shortened(data, max_tokens)
+    return ToolAnswer(written(shown), shown, is_error="error" in data)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from runtime.tools.result import ToolResult
+from serve.mcp.search.fitting import size_tokens
 from serve.mcp.toolset import Report
 
 MAX_FILES = 40
 MAX_LIKELY = 12
+MAX_REASONS = 5
+# Shares of the files that are tried where not all fit.
+_SHARES = (0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.0)
 DOCUMENTS_FOLDER = "docs"
 MAX_DOCUMENT_HITS = 50
 # Rows of a usage that are proven; the others are mentions by name.
@@ -77,6 +82,25 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
     }
 
 
+def within(found: Mapping[str, Any], max_tokens: int) -> Mapping[str, Any]:
+    """Return an impact that takes at most so many tokens, as text and as data: with fewer reasons, then fewer files."""
+    told, files = dict(found), len(found["must_verify"])
+    for reasons, kept in ((MAX_REASONS, 1.0), *((most, 1.0) for most in (3, 2, 1)), *((1, share) for share in _SHARES)):
+        told["must_verify"] = _shortened(found["must_verify"], reasons, kept)
+        told["should_verify"] = _shortened(found["should_verify"], reasons, kept)
+        left = len(told["must_verify"])
+        if left < files:
+            of = str(found.get("cut", f"of {files}")).partition("of ")[2].partition(" ")[0]
+            told["cut"] = f"{left} of {of} files that must be verified; ask for fewer symbols at once"
+        if 2 * size_tokens(json.dumps(told, ensure_ascii=False, indent=1)) <= max_tokens:
+            break
+    return told
+
+
+def _shortened(rows: Sequence[Mapping[str, Any]], reasons: int, share: float) -> list[dict[str, Any]]:
+    return [{**row, "reasons": row["reasons"][:reasons]} for row in rows[: max(1, int(len(rows) * share))]]
+
+
 def document_pattern(symbol: str) -> str:
     """Return the regular expression by which documents name a symbol; a plain word must stand there as code does."""
     name = re.escape(symbol)
@@ -96,7 +120,7 @@ def _note(found: dict[str, list[str]], rows: Iterable[Mapping[str, Any]], reason
             line = row.get("line") or row.get("start_line")
             said = f"{reason} (line {line})" if line else reason
             reasons = found.setdefault(file, [])
-            if said not in reasons and len(reasons) < 5:
+            if said not in reasons and len(reasons) < MAX_REASONS:
                 reasons.append(said)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtime.tools.result import ToolResult
-from serve.mcp.search.fitting import compact, fitted, size_tokens
+from serve.mcp.search.fitting import MIN_CELL_CHARS, compact, fitted, size_tokens
 from serve.mcp.search.plain_text import lines_of, numbered
 from serve.mcp.toolset import ShownLines, ToolAnswer
 
@@ -15,11 +15,13 @@ MAX_ERROR_CHARS = 1_000
 # Of an answer among several: its name in the text and in the data, and what that takes.
 MAX_NAME_CHARS = 60
 JOINED_TOKENS = 80
+MIN_JOINED_TOKENS = 200
 MAX_JOINED_ERROR_CHARS = 300
 
 # Statuses of a call that could not be served; one that found nothing is an answer.
 _ERRORS = frozenset({"error", "denied", "timeout", "unsupported"})
 
+_ELLIPSIS = "…"
 _CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
 
 # What to do when a tool has found nothing, or has no more to say.
@@ -61,9 +63,10 @@ def answer_of(tool: str, result: ToolResult, arguments: Mapping[str, Any], max_t
         return _lines_read(result, max_tokens)
     note = _note(tool, result, arguments)
     data = compact(result.data) | ({"note": note} if note else {})
-    text, shown = fitted(data, max_tokens - size_tokens(_CUT) - 2 * size_tokens(note))
+    hint = f"{_CUT}{_narrower(tool)}"
+    # The hint stands in the text and in the data, under its name.
+    text, shown = fitted(data, max_tokens - 2 * size_tokens(f"{hint}hint: ") - 2 * size_tokens(note))
     if "cut" in shown:
-        hint = f"{_CUT}{_narrower(tool)}"
         return ToolAnswer(f"{text}\n\n{hint}", {**shown, "hint": hint}, shown=tuple(shown_lines(shown)))
     return ToolAnswer(text, shown, shown=tuple(shown_lines(shown)))
 
@@ -101,8 +104,12 @@ def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
         named = f" {shown['symbol']}" if shown.get("symbol") else ""
         text = f"{shown['file']}:{first}-{last} of {total} lines{named}\n{numbered(shown['text'], first)}"
         text += f"\n{shown['cut']}" if "cut" in shown else ""
-        if kept == 1 or size_tokens(text) + size_tokens(json.dumps(shown, ensure_ascii=False)) <= max_tokens:
+        if size_tokens(text) + size_tokens(json.dumps(shown, ensure_ascii=False)) <= max_tokens:
             break
+        if kept == 1 and len(lines[0]) <= MIN_CELL_CHARS:
+            break
+        # Of a single line that does not fit, as much as does.
+        lines[0] = lines[0] if kept > 1 else f"{lines[0][: len(lines[0]) * 4 // 5].rstrip(_ELLIPSIS)}{_ELLIPSIS}"
         kept = max(1, kept * 4 // 5)
     return ToolAnswer(text, shown, shown=(ShownLines(str(shown["file"]), first, last),))
 
@@ -136,14 +143,28 @@ def _advice(tool: str) -> str:
     return f"; {_NEXT[tool]}" if tool in _NEXT else ""
 
 
-def joined(answers: Mapping[str, ToolAnswer]) -> ToolAnswer:
-    """Return the answers of several calls as one, each under its name; an error only if all are errors."""
-    if len(answers) == 1:
+def room_of(count: int, max_tokens: int) -> tuple[int, int]:
+    """Return how many of so many answers fit into `max_tokens` together, and the tokens that each may take."""
+    fitting = max(1, min(count, max_tokens // (MIN_JOINED_TOKENS + JOINED_TOKENS)))
+    return fitting, max_tokens // fitting - (JOINED_TOKENS if count > 1 else 0)
+
+
+def joined(answers: Mapping[str, ToolAnswer], left_out: int = 0) -> ToolAnswer:
+    """Return the answers of several calls as one, each under its name; an error only if all are errors.
+
+    `left_out`: how many more were asked for, and are not shown.
+    """
+    if len(answers) == 1 and not left_out:
         return next(iter(answers.values()))
     answers = {
         name: refusal(each.text[:MAX_JOINED_ERROR_CHARS]) if each.is_error else each for name, each in answers.items()
     }
     text = "\n\n".join(f"# {name[:MAX_NAME_CHARS]}\n{answer.text}" for name, answer in answers.items())
-    data = {"searches": [{**answer.data, "pattern": name[:MAX_NAME_CHARS]} for name, answer in answers.items()]}
+    data: dict[str, Any] = {
+        "searches": [{**answer.data, "pattern": name[:MAX_NAME_CHARS]} for name, answer in answers.items()]
+    }
+    if left_out:
+        data["cut"] = f"{len(answers)} of {len(answers) + left_out} patterns: ask with a higher max_tokens"
+        text += f"\n\n{data['cut']}"
     shown = tuple(lines for answer in answers.values() for lines in answer.shown)
     return ToolAnswer(text, data, all(answer.is_error for answer in answers.values()), shown)

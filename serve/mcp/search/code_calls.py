@@ -1,7 +1,7 @@
 """Calls the tools of the code index, each in a worker process, on an index that is up to date.
 
-No call can delay another: a tool has at most three calls under way, further ones of that tool wait, and a call that is
-cancelled or takes too long is killed with its process. Ray is not used.
+Slow calls do not hold up others: each tool and session has places of its own, and a call that has run for two seconds
+gives its place away. A call that is cancelled or takes too long is killed with its process. Ray is not used.
 """
 
 from __future__ import annotations
@@ -26,13 +26,20 @@ from runtime.tools.own_process import ToolProcesses
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
 from runtime.tools.tool_host import ToolHost
+from serve.mcp.connections import current_connection
 from serve.mcp.search.code_subject import PortableRepository
+from serve.mcp.search.lanes import Lanes
 from serve.mcp.search.repository_index import RepositoryIndex
 from serve.mcp.toolset import Report
 from serve.wiring import agent_settings, index_service
 
 KEPT_PROCESSES = 2
+# Of one tool and session, and in all: of those that have not run for long.
 CALLS_PER_TOOL = 3
+CALLS_AT_ONCE = 8
+SLOW_AFTER_S = 2.0
+# With those that have.
+MAX_PROCESSES = 24
 EMBEDDING_POLL_S = 0.3
 
 
@@ -46,9 +53,9 @@ class CodeCalls:
         self._root = Path(root)
         self._service = index_service(settings)
         self._index = RepositoryIndex(self._service, root)
-        self._host = ToolHost(processes=ToolProcesses(kept=KEPT_PROCESSES))
+        self._host = ToolHost(processes=ToolProcesses(kept=KEPT_PROCESSES, size=MAX_PROCESSES))
         self._tools = ToolRegistry(msgspec.structs.replace(tool, isolation="own_process") for tool in code_tools())
-        self._lanes = {name: asyncio.Semaphore(CALLS_PER_TOOL) for name in self._tools.names()}
+        self._lanes = Lanes(CALLS_PER_TOOL, CALLS_AT_ONCE, SLOW_AFTER_S)
 
     def prepare(self) -> None:
         """Start the processes of the first refresh and the first call."""
@@ -103,7 +110,7 @@ class CodeCalls:
             await asyncio.to_thread(want_windows, Path(vectors), repository["root"], repository["index_path"])
         subject = PortableRepository(repository["root"], repository["index_path"], self._allow_secrets, vectors)
         executor = ToolExecutor(self._tools, frozenset({tool}), StageBudget(Grant(tool_calls=1)), host=self._host)
-        async with self._lanes[tool]:
+        async with self._lanes.turn((current_connection(), tool)):
             return await executor.call(tool, subject, dict(arguments))
 
     async def close(self) -> None:

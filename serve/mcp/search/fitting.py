@@ -79,6 +79,8 @@ def _without(field: str, value: Any) -> Any:
 def _emptied(value: Any) -> Any:
     if isinstance(value, str):
         return value[:MIN_CELL_CHARS]
+    if isinstance(value, Mapping):
+        return {key: _emptied(each) for key, each in value.items()}
     return [] if isinstance(value, list) else value
 
 

@@ -14,17 +14,15 @@ Line = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT_CHARS)]
 _Tokens = Annotated[
     int,
-    msgspec.Meta(ge=500, le=50_000, description="Upper limit of the answer in tokens; raise it to see what was cut."),
+    msgspec.Meta(ge=500, le=50_000, description="Of the answer."),
 ]
-_Scope = Annotated[Path, msgspec.Meta(description="Only below this folder, or in this file; relative to the root.")]
-_File = Annotated[Path, msgspec.Meta(description="A file, relative to the root of the repository.")]
-_Symbol = Annotated[
-    _Text, msgspec.Meta(description="Name of a definition: `name`, `Class.method` or `package.module.name`.")
-]
+_Scope = Annotated[Path, msgspec.Meta(description="Only in this folder or file.")]
+_File = Annotated[Path, msgspec.Meta(description="A file.")]
+_Symbol = Annotated[_Text, msgspec.Meta(description="`Class.method` and `module.name` work too.")]
 
 
 def _count(most: int) -> msgspec.Meta:
-    return msgspec.Meta(ge=1, le=most, description="How many rows of each list to return at most.")
+    return msgspec.Meta(ge=1, le=most, description="Rows of each list.")
 
 
 class _Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -32,7 +30,7 @@ class _Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Locate(_Parameters, frozen=True):
-    query: Annotated[_Text, msgspec.Meta(description="A name, or a description in plain words.")]
+    query: Annotated[_Text, msgspec.Meta(description="A name, or plain words.")]
     scope: _Scope | None = None
     max_results: Annotated[int, _count(50)] = 10
 
@@ -40,19 +38,15 @@ class Locate(_Parameters, frozen=True):
 class SearchText(_Parameters, frozen=True):
     patterns: Annotated[
         list[Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]],
-        msgspec.Meta(
-            min_length=1, max_length=MAX_PATTERNS, description="What to look for; each is searched by itself."
-        ),
+        msgspec.Meta(min_length=1, max_length=MAX_PATTERNS, description="Each is searched by itself."),
     ]
-    regex: Annotated[bool, msgspec.Meta(description="Treat the patterns as regular expressions.")] = False
+    regex: Annotated[bool, msgspec.Meta(description="Patterns are regular expressions.")] = False
     scope: _Scope | None = None
     max_results: Annotated[int, _count(50)] = 20
 
 
 class SearchFiles(_Parameters, frozen=True):
-    pattern: Annotated[
-        _Text, msgspec.Meta(description="Glob over paths, such as `src/**/*_test.go`; without a slash, over names.")
-    ]
+    pattern: Annotated[_Text, msgspec.Meta(description="`src/**/*_test.go`; names without a slash.")]
     max_results: Annotated[int, _count(500)] = 100
 
 
@@ -71,16 +65,14 @@ class GetSymbols(_Parameters, frozen=True):
 
 
 class MapModule(_Parameters, frozen=True):
-    path: Annotated[Path, msgspec.Meta(description="A folder or file, relative to the root.")] = "."
-    max_depth: Annotated[int, msgspec.Meta(ge=1, le=15, description="Levels of folders shown below it.")] = 3
-    symbol: Annotated[_Text, msgspec.Meta(description="A type defined there: only it and its members.")] | None = None
+    path: Annotated[Path, msgspec.Meta(description="A folder or file.")] = "."
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=15, description="Levels of folders.")] = 3
+    symbol: Annotated[_Text, msgspec.Meta(description="Only this type.")] | None = None
 
 
 class TraceEntryPoint(_Parameters, frozen=True):
-    entry: (
-        Annotated[_Text, msgspec.Meta(description="A function, a file, or nothing to list the entry points.")] | None
-    ) = None
-    max_depth: Annotated[int, msgspec.Meta(ge=1, le=10, description="How many calls deep.")] = 3
+    entry: Annotated[_Text, msgspec.Meta(description="A function or file.")] | None = None
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=10, description="Calls deep.")] = 3
 
 
 class FindRelated(_Parameters, frozen=True):
@@ -94,18 +86,16 @@ class ExplainCodeHistory(_Parameters, frozen=True):
     symbol: _Symbol | None = None
     start_line: Line | None = None
     end_line: Line | None = None
-    max_commits: Annotated[int, msgspec.Meta(ge=1, le=100, description="How many commits at most.")] = 10
-    origin: Annotated[bool, msgspec.Meta(description="Also find the commit in which the symbol's name was new.")] = (
-        False
-    )
+    max_commits: Annotated[int, msgspec.Meta(ge=1, le=100, description="At most.")] = 10
+    origin: Annotated[bool, msgspec.Meta(description="Also the commit that introduced the name.")] = False
 
 
 class ReadCode(_Parameters, frozen=True):
     path: _File | None = None
     symbol: _Symbol | None = None
-    start_line: Annotated[Line, msgspec.Meta(description="First line, counted from 1.")] | None = None
+    start_line: Annotated[Line, msgspec.Meta(description="First line.")] | None = None
     end_line: Annotated[Line, msgspec.Meta(description="Last line, included.")] | None = None
-    max_lines: Annotated[int, msgspec.Meta(ge=1, le=2_000, description="How many lines at most.")] = 200
+    max_lines: Annotated[int, msgspec.Meta(ge=1, le=2_000, description="At most.")] = 200
 
 
 class GitStatus(_Parameters, frozen=True):
@@ -113,13 +103,13 @@ class GitStatus(_Parameters, frozen=True):
 
 
 class Ask(_Parameters, frozen=True):
-    question: Annotated[_Text, msgspec.Meta(description="A question about the repository, in English.")]
+    question: Annotated[_Text, msgspec.Meta(description="In English.")]
     session: (
         Annotated[
             str,
             msgspec.Meta(
                 pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-                description="Any id; later questions with the same id may refer back to earlier ones.",
+                description="Any id; its questions may refer back.",
             ),
         ]
         | None

@@ -18,7 +18,7 @@ from runtime.errors import JeevesError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp.search import parameters
-from serve.mcp.search.answers import JOINED_TOKENS, answer_of, joined
+from serve.mcp.search.answers import answer_of, joined, room_of
 from serve.mcp.toolset import Kind, McpTool, Report, Run, ToolAnswer
 
 
@@ -45,9 +45,8 @@ SEARCH_TOOLS = (
         "Find where something is",
         parameters.Locate,
         "query",
-        "Find where something is, from its name or from a description in plain words. Start here when you do not know "
-        "the file. Returns ranked places (file:lines, symbol, signature, first line of its documentation), definitions "
-        "first. Fast. For an exact string use search_text, for the uses of a symbol explore_symbol_usage.",
+        "Find where something is, by name or in plain words; start here when you do not know the file. Returns ranked "
+        "places (file:lines, symbol, signature), definitions first. Fast. For exact text use search_text.",
     ),
     SearchTool(
         "find_definitions",
@@ -55,8 +54,8 @@ SEARCH_TOOLS = (
         "Find definitions of a name",
         parameters.FindDefinitions,
         "find_definitions",
-        "Find every definition of a name you know (function, class, method, constant). Returns file:lines, kind, "
-        "signature and the first line of its documentation; names that contain it if none is exact. Cheapest of all.",
+        "Find all definitions of a name you know. Returns file:lines, kind, signature; if none is exact, names that "
+        "contain it. Cheapest of all.",
     ),
     SearchTool(
         "explore_symbol_usage",
@@ -64,9 +63,8 @@ SEARCH_TOOLS = (
         "Find uses of a symbol",
         parameters.ExploreSymbolUsage,
         "find_references",
-        "Find who uses a symbol before you change it: callers, other references, importers, tests, and what it calls. "
-        "Callers are proven through imports and types (`proof` shows how), not matched by name; `unproven` counts "
-        "calls of that name whose receiver is not known. Fast.",
+        "Find who uses a symbol, before you change it: callers, references, importers, tests, and what it calls. "
+        "Callers are proven by imports and types (`proof`); `unproven` counts calls whose receiver is unknown. Fast.",
     ),
     SearchTool(
         "search_text",
@@ -74,9 +72,8 @@ SEARCH_TOOLS = (
         "Search text",
         parameters.SearchText,
         "search_text",
-        "Search all files for strings or regular expressions, up to 8 at once. Use it for messages, keys, literals and "
-        "anything that is no definition. Returns file:line and the line; source files first. Where nothing is found it "
-        "tries any case of letters, then the folder above `scope`; `note` says so.",
+        "Search all files for up to 8 strings or regular expressions: messages, keys, literals. Returns file:line and "
+        "the line, source first; if nothing matches, any case, then beyond `scope` (`note`). Fast.",
     ),
     SearchTool(
         "search_files",
@@ -84,8 +81,7 @@ SEARCH_TOOLS = (
         "Find files by name",
         parameters.SearchFiles,
         "search_files",
-        "Find files by a glob over their paths. Returns path, language and number of lines. Files that git ignores, "
-        "binaries and likely secrets are not listed.",
+        "Find files by a glob over paths. Returns path, language, length; no ignored files, binaries, secrets. Fast.",
     ),
     SearchTool(
         "get_symbols",
@@ -93,8 +89,7 @@ SEARCH_TOOLS = (
         "List the symbols of a file",
         parameters.GetSymbols,
         "get_symbols",
-        "List all definitions of one file in order, with lines and signatures. Use it to see what a long file holds "
-        "before you read parts of it.",
+        "Outline a file before reading parts: definitions in order, with lines and signatures. Fast.",
     ),
     SearchTool(
         "map_module",
@@ -102,8 +97,7 @@ SEARCH_TOOLS = (
         "Map a folder or file",
         parameters.MapModule,
         "analyze_structure",
-        "See how a folder or file is built: tree, main definitions, what it imports, and who imports it. Use it to get "
-        "your bearings in a repository or package that you do not know.",
+        "Get your bearings in a folder, package or file: its tree, main definitions, imports and importers. Fast.",
     ),
     SearchTool(
         "read_code",
@@ -111,8 +105,8 @@ SEARCH_TOOLS = (
         "Read code",
         parameters.ReadCode,
         "read_code",
-        "Read a file, some lines of it, or one definition by its name (`symbol`), with line numbers. Prefer a symbol "
-        "or a range over a whole file. About 160 lines fit an answer; `cut` at its end says at which line to go on.",
+        "Read a definition (`symbol`), a range of lines, or a file, with line numbers. About 160 lines fit an answer; "
+        "`cut` says where to go on. Fast.",
     ),
     SearchTool(
         "trace_entry_point",
@@ -120,8 +114,8 @@ SEARCH_TOOLS = (
         "Trace what a function calls",
         parameters.TraceEntryPoint,
         "trace_entry_point",
-        "Follow the calls of a function, script or route downwards, breadth first, along proven calls. Use it to learn "
-        "how a request or command flows. Without `entry`, lists the entry points of the repository.",
+        "Learn how a request or command flows: the proven calls below a function, script or route, breadth first. "
+        "Without `entry`: the entry points. Fast.",
     ),
     SearchTool(
         "find_related",
@@ -129,8 +123,8 @@ SEARCH_TOOLS = (
         "Find related files",
         parameters.FindRelated,
         "find_related",
-        "Find what else belongs to a file or symbol: its tests, documents, importers, similar files, and files that "
-        "change together with it in git. Use it before a change, to miss none. Takes a second or so.",
+        "Before a change, find what else belongs to a file or symbol: tests, documents, importers, similar files, and "
+        "files that change with it in git. Up to a second.",
     ),
     SearchTool(
         "explain_code_history",
@@ -138,8 +132,8 @@ SEARCH_TOOLS = (
         "Explain the history of code",
         parameters.ExplainCodeHistory,
         "explain_code_history",
-        "Learn when and why code became as it is: commits of a file, of lines, or of a symbol, who wrote which lines "
-        "last, and changes not committed yet. Needs git; a second or more on long histories.",
+        "Learn when and why code became as it is: commits of a file, lines or symbol, who wrote which lines last, and "
+        "uncommitted changes. Needs git; a second on long histories.",
     ),
     SearchTool(
         "git_status",
@@ -147,7 +141,7 @@ SEARCH_TOOLS = (
         "Show the state of the work tree",
         parameters.GitStatus,
         "",
-        "See the branch, the commit, and which files are changed, added or untracked.",
+        "See branch, commit and changed files. Fast.",
     ),
     SearchTool(
         "find_references",
@@ -155,7 +149,7 @@ SEARCH_TOOLS = (
         "Find uses of a symbol",
         parameters.ExploreSymbolUsage,
         "find_references",
-        "explore_symbol_usage under the name that phases of a change use: same arguments, answer, kind. Call either.",
+        "The same as explore_symbol_usage.",
         kind="contract",
     ),
     SearchTool(
@@ -164,7 +158,7 @@ SEARCH_TOOLS = (
         "Map a folder or file",
         parameters.MapModule,
         "analyze_structure",
-        "map_module under the name that phases of a change use: same arguments, answer, kind. Call either.",
+        "The same as map_module.",
         kind="contract",
     ),
     SearchTool(
@@ -173,8 +167,8 @@ SEARCH_TOOLS = (
         "Search by meaning",
         parameters.Locate,
         "semantic_search",
-        "Find pieces of code that fit a description, by words and by meaning, best first. Returns file:lines and the "
-        "symbol of each piece.",
+        "Find pieces of code that fit a description, by words and meaning. Returns file:lines and symbol, best first. "
+        "Fast.",
         kind="contract",
     ),
     SearchTool(
@@ -183,7 +177,7 @@ SEARCH_TOOLS = (
         "Search in plain words",
         parameters.Locate,
         "query",
-        "locate under the name that phases of a change use: same arguments, answer, kind. Call either.",
+        "The same as locate.",
         kind="contract",
     ),
 )
@@ -212,12 +206,13 @@ class SearchHost:
             result = await calls.call(tool.code_tool, arguments, report)
             # In a thread, as fitting hundreds of rows takes a while.
             return await asyncio.to_thread(answer_of, tool.code_tool, result, arguments, max_tokens)
-        patterns = list(dict.fromkeys(given["patterns"]))
+        asked = list(dict.fromkeys(given["patterns"]))
+        fitting, room = room_of(len(asked), max_tokens)
+        patterns = asked[:fitting]
         each = [{**arguments, "pattern": pattern} for pattern in patterns]
         results = await asyncio.gather(*(calls.call(tool.code_tool, one, report) for one in each))
-        room = max_tokens // len(patterns) - JOINED_TOKENS
         answers = [answer_of(tool.code_tool, result, arguments, room) for result in results]
-        return joined(dict(zip(patterns, answers, strict=True)))
+        return joined(dict(zip(patterns, answers, strict=True)), len(asked) - fitting)
 
     async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
         """Return the whole result of a code tool. Raises RepositoryError and StateStorageError."""

@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
-from actors.capabilities.violation_fix.refactoring.annotations.signatures import Annotator, Signature
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import (
+    UNTYPED,
+    Annotator,
+    Signature,
+    is_annotated,
+)
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
@@ -234,6 +239,8 @@ def _fitness(candidate: Candidate, context: BlockContext) -> float:
     factor *= _INPUT_FACTORS[len(inputs)] if len(inputs) < len(_INPUT_FACTORS) else 0.6
     factor *= 0.85 if len(outputs) == 2 else 1.0
     factor *= 0.93 ** len(set(inputs) & set(outputs))
+    factor *= 0.9 if extraction.crossings.yields else 1.0
+    factor *= 0.75 if candidate.signature == UNTYPED and is_annotated(candidate.block.place) else 1.0
     # A module or function handed over as an argument reads badly.
     factor *= 0.8 ** len(set(inputs) & context.defined_names)
     lines = candidate.end_line - candidate.start_line + 1
