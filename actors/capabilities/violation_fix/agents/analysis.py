@@ -76,7 +76,7 @@ def _is_simplified(conditional: Conditional) -> bool:
             if SIMPLIFICATIONS[kind](conditional) is not None:
                 return True
         except RefusedRefactoring:
-            continue
+            continue  # another kind may simplify it
     return False
 
 
