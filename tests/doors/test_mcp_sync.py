@@ -173,9 +173,11 @@ def test_rules_of_the_project_are_told_again_and_an_index_is_made_anew_where_the
     assert jeeves.run("allow", "--repo", str(project), "--yes").status == 0
     assert called(site, "sync_index")["files"]["total"] == 5
     (index,) = jeeves.state_dir.glob("index/project-*/index.sqlite")
-    before = index.stat().st_ino
+    # A second name keeps the old file, so that its number is not given to the new one.
+    before = project.parent / "before.sqlite"
+    os.link(index, before)
     told = called(site, "start_session", intent="QUESTION", query="How often is it retried?", flags=["--rebuild"])
     assert (told["phase"], "rebuilds_index" in told) == ("DOCUMENT_RESEARCH", False)
-    assert index.stat().st_ino != before
+    assert not index.samefile(before)
     assert called(site, "get_session_status")["project_rules"] == told["project_rules"]
     assert told["project_rules"]["CLAUDE.md"].startswith("Never retry")
