@@ -25,7 +25,7 @@ test: $(DEV) programs
 	$(PYTEST)
 
 test-all: $(DEV) $(PEERS) programs
-	HYPOTHESIS_PROFILE=ci $(PYTEST) -m "not slow"
+	HYPOTHESIS_PROFILE=ci $(PYTEST) --durations=40 -m "not slow"
 
 test-slow: $(DEV) programs
 	$(BIN)/python -m pytest -m "slow"

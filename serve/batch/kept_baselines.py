@@ -1,4 +1,4 @@
-"""Keeps baselines in the state folder by what they depend on, so that the same tests do not run twice on one commit.
+"""Keeps baselines by what they depend on, so that tests do not run twice on one commit.
 
     fixes/baselines/KEY.json     a baseline that came to its end
 

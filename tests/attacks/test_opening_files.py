@@ -37,6 +37,7 @@ MAY_OPEN = {
     "runtime/codebase/semantics/model_file.py": "the sentence model of an installed package",
     "runtime/codebase/search/ranker.py": "the weights of our own package",
     "runtime/codebase/search/lexicon.py": "the words of our own package",
+    "runtime/codebase/search/familiarity.py": "the usual words, a file of the package",
     "actors/capabilities/code_analysis/answers/confidence.py": "the weights of our own package",
     "actors/capabilities/code_analysis/ranking/leading_place.py": "the weights of our own package",
     "actors/capabilities/code_analysis/ranking/worth_telling.py": "the weights of our own package",

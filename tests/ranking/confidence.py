@@ -1,10 +1,11 @@
-"""Fits the confidence of answers in words, and judges it on repositories held out.
+"""Fits how far answers in words are trusted, and judges it on repositories held out.
 
     python -m tests.ranking.confidence --clones FOLDER --state FOLDER [--judge]
 
-Questions are those of cases.jsonl and, about what a repository does not have, of absent.jsonl; answers are made by the
-rules, by words alone and with the vectors that are kept in `--state`. Without `--judge` the weights are written into
-the package; with it, each repository is judged by weights that never saw it.
+What is there: the questions of cases.jsonl and their sentences. What is not: those of absent.jsonl, and questions about
+other repositories (absent_pairs.jsonl) with their sentences. Answers are made by the rules, by words alone and with the
+vectors that are kept in `--state`, which may lack repositories. Without `--judge` the weights are written into the
+package; with it, each repository is judged by weights that never saw it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,118 +28,169 @@ from actors.capabilities.code_analysis.answers.composition import Finding, compo
 from actors.capabilities.code_analysis.answers.evidence import evidence_of
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.words import query_terms
+from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.familiarity import familiarity
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
-from tests.ranking.asked import GOAL, Asked, ask
+from runtime.codebase.tool_parts.absent_words import absent_words
+from tests.ranking.absent_pairs import read_pairs
+from tests.ranking.asked import GOAL, ask
 from tests.ranking.cases import Case, read_cases
 from tests.ranking.examples import open_clone
 from tests.ranking.logistic import Numbers, logistic
 from tests.ranking.told import Told, told_by
+from tests.ranking.usual_words import Shares, shares_in, usual
 
 CASES, ABSENT = Path(__file__).parent / "cases.jsonl", Path(__file__).parent / "absent.jsonl"
 # The share of questions that are taken to be about what is not there, without and with vectors: as many as leave at
 # least 85 % of the questions with an answer at `ENOUGH` or above.
-ABSENT_SHARE = {"": 0.1, confidence.WITH_VECTORS: 0.18}
-# The form of a question about what another of the repositories has.
-OF_ANOTHER = "other"
+ABSENT_SHARE = {"": 0.38, confidence.WITH_VECTORS: 0.42}
+# What a question written by hand about what is not there counts, of one that is put to another repository.
+BY_HAND = 12.0
 # How strongly weights are drawn to nothing: more where little tells, as of what an answer is worth.
-SHRINKAGE = {"there": 1.0, "helps": 4.0}
-BINS = (0.0, 0.3, 0.5, 0.6, 0.7, 1.01)
+SHRINKAGE = {"there": 1.0, "good": 4.0}
+LEAST_TERMS = 4
+# With vectors, repositories with fewer of them are left out.
+LEAST_WITH_VECTORS = 0.95
+BINS = 10
+LEAST_SURE = 0.5
 
 Weights = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """Holds an answer by the rules: its features, and what it tells."""
+class Asked:
+    """Holds the features of a question; what its answer tells, unless only its subject was looked up.
 
-    case: Case
+    `form`: how it was come by; `whole`, or `sentence` for one of its sentences; for what is not there as in the files.
+    """
+
+    repo: str
+    is_there: bool
+    form: str
     features: Mapping[str, float]
-    told: Told
+    told: Told | None = None
+
+    @property
+    def is_sentence(self) -> bool:
+        """True for a sentence of a question."""
+        return self.form.startswith("sentence")
 
 
-def answered(case: Case, codebase: Codebase) -> Answered:
+def fit(asked: Sequence[Asked], by: str) -> Weights:
+    """Return the weights of both models, with vectors (`by` is `WITH_VECTORS`) or without."""
+    names = (*confidence.THERE, confidence.NEAR) if by else confidence.THERE
+    there = np.array([one.is_there for one in asked], float)
+    rates = np.array(
+        [1.0 if one.is_there or one.form in {"near", "far"} or one.is_sentence else BY_HAND for one in asked]
+    )
+    share = ABSENT_SHARE[by]
+    rates *= np.where(there, 1.0, share / (1 - share) * (rates * there).sum() / max(1.0, (rates * (1 - there)).sum()))
+    answers = [one for one in asked if one.told is not None]
+    good = np.array([one.told is not None and one.told.is_good for one in answers], float)
+    return {
+        f"there{by}": logistic(_rows(asked, names), there, rates, SHRINKAGE["there"]),
+        f"good{by}": logistic(_rows(answers, confidence.GOOD), good, np.ones(len(answers)), SHRINKAGE["good"]),
+    }
+
+
+def _rows(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, Numbers]:
+    return {name: np.array([one.features.get(name, 0.0) for one in asked], float) for name in names}
+
+
+def held_out(asked: Sequence[Asked], by: str) -> list[confidence.Trust]:
+    """Return the trust in each answer by weights that were fitted without its repository."""
+    repositories = {one.repo for one in asked}
+    fitted = {repo: fit([one for one in asked if one.repo != repo], by) for repo in repositories}
+    return [confidence.trust_in(one.features, fitted[one.repo]) for one in asked]
+
+
+def judge(asked: Sequence[Asked], by: str) -> None:
+    """Print how well what is there is told from what is not, and how often answers of each confidence are good."""
+    trust = held_out(asked, by)
+    presence, told = (np.array([getattr(one, name) for one in trust]) for name in ("presence", "confidence"))
+    there = np.array([one.is_there for one in asked])
+    answers = np.array([one.told is not None for one in asked])
+    print(f"\nheld out{by.replace('_', ' ')}: {len({one.repo for one in asked})} repositories, {answers.sum()} answers")
+    print("| about what is not there | questions | below 0.5 | area under the curve |\n|---|---|---|---|")
+    for form in sorted({one.form for one in asked if not one.is_there}):
+        own = np.array([not one.is_there and one.form == form for one in asked])
+        sentences = np.array([one.is_sentence for one in asked])
+        against = there & (sentences if form.startswith("sentence") else answers)
+        low = 100 * (presence[own] < confidence.ENOUGH).mean()
+        print(f"| {form} | {own.sum()} | {low:.0f} % | {_auc(presence[against], presence[own])} |")
+    print(f"answerable below 0.5: {100 * (presence[answers] < confidence.ENOUGH).mean():.1f} %")
+    own = answers | ~np.array([one.is_sentence for one in asked])
+    _print_bins("presence", presence, {"there": there}, own, np.where(there, 1.0, _rate(there[own], by)))
+    of = {name: np.array([getattr(one.told, f"is_{name}", False) for one in asked]) for name in ("good", "half")}
+    _print_bins("confidence", told, of, answers, np.ones(len(asked)))
+    print("good, area under the curve:", _auc(told[answers & of["good"]], told[answers & ~of["good"]]))
+    sure = answers & (told >= LEAST_SURE)
+    print(f"confidence at least {LEAST_SURE}: {sure.sum()} of {answers.sum()}, {of['good'][sure].sum()} of them good")
+
+
+def _rate(there: NDArray[np.bool_], by: str) -> float:
+    """Return what a question about what is not there counts, so that all have the share that they are taken to have."""
+    return float(ABSENT_SHARE[by] / (1 - ABSENT_SHARE[by]) * there.sum() / max(1, (~there).sum()))
+
+
+def _print_bins(
+    name: str, told: Numbers, of: Mapping[str, NDArray[np.bool_]], own: NDArray[np.bool_], rates: Numbers
+) -> None:
+    print(f"| {name} | questions | mean | {' | '.join(of)} |\n|---|---|---|{'---|' * len(of)}")
+    for low, high in itertools.pairwise(np.linspace(0, 1, BINS + 1)):
+        within = own & (told >= low) & ((told < high) | (high == 1))
+        if within.any():
+            shares = " | ".join(
+                f"{100 * np.average(each[within], weights=rates[within]):.0f} %" for each in of.values()
+            )
+            print(f"| {low:.1f} to {high:.1f} | {within.sum()} | {told[within].mean():.2f} | {shares} |")
+
+
+def _auc(ours: Numbers, others: Numbers) -> str:
+    if not ours.size or not others.size:
+        return "none"
+    return f"{(ours[:, None] > others).mean() + (ours[:, None] == others).mean() / 2:.2f}"
+
+
+def asked_of(codebase: Codebase, cases: Sequence[Case], shares: Shares) -> Iterator[Asked]:
+    """Ask one repository all questions; the usual shares of words are those without it."""
+    usual_elsewhere = usual(shares, cases[0].folder)
+    for case in cases:
+        there = bool(case.lead)
+        form = "whole" if there else case.form or "by others"
+        if there:
+            features, told = _answered(case, codebase, usual_elsewhere)
+            yield Asked(case.repo, there, form, features, told)
+        else:
+            yield Asked(case.repo, there, form, _of_subject(case.question, codebase, usual_elsewhere))
+        if there or form in {"near", "far"}:
+            for sentence in sentences_of(case.question):
+                features = _of_subject(sentence, codebase, usual_elsewhere)
+                yield Asked(case.repo, there, f"sentence {form}", features)
+
+
+def sentences_of(question: str) -> list[str]:
+    """Return the sentences of a longer question that have enough informative words to stand alone."""
+    sentences = re.split(r"(?<=[.!?])\s+", question.strip())
+    return [one for one in sentences if len(sentences) > 1 and len(query_terms(one).counts) >= LEAST_TERMS]
+
+
+def _answered(case: Case, codebase: Codebase, shares: Mapping[str, float]) -> tuple[dict[str, float], Told]:
     """Answer a question in words from the places that the searches of the first round find."""
-    return answer_of(ask(case, codebase))
-
-
-def answer_of(asked: Asked) -> Answered:
-    """Write the answer from what was found; `near` counts wherever pieces were compared by meaning."""
+    asked = ask(case, codebase)
     claims = write_claims(evidence_of(asked.question, asked.facts), [GOAL.id])[GOAL.id]
     text = compose(asked.question, [Finding(GOAL, tuple(claims))], {}, None)
-    features = confidence.features_of(in_answer_order(asked.facts), asked.absence)
-    if any(features.values()):
-        features |= confidence.features_of_meaning(asked.facts, 1.0)
-    return Answered(asked.case, features, told_by(asked.case, text))
+    absence = msgspec.structs.replace(asked.absence, familiar=familiarity(codebase.index, case.question, shares))
+    features = confidence.all_features(in_answer_order(asked.facts), asked.facts, absence, codebase.meaning)
+    return features, told_by(case, text)
 
 
-def fit(answers: Sequence[Answered], by: str) -> Weights:
-    """Return the weights of both models, with vectors (`by` is `WITH_VECTORS`) or without."""
-    own = _with_features(answers, by)
-    more = confidence.BY_MEANING if by else ()
-    there = np.array([bool(one.case.lead) for one in own], float)
-    share = ABSENT_SHARE[by]
-    rate = share / (1 - share) * there.sum() / max(1.0, (1 - there).sum())
-    known = [one for one in own if one.case.lead]
-    helps = np.array([one.told.is_helpful for one in known], float)
-    rates = np.where(there, 1.0, rate)
-    return {
-        f"there{by}": logistic(_rows(own, (*confidence.THERE, *more)), there, rates, SHRINKAGE["there"]),
-        f"helps{by}": logistic(
-            _rows(known, (*confidence.HELPS, *more)), helps, np.ones(len(known)), SHRINKAGE["helps"]
-        ),
-    }
-
-
-def _with_features(answers: Sequence[Answered], by: str) -> list[Answered]:
-    """Return the answers that a model can be fitted on: with vectors, those of places that were compared by meaning.
-
-    Words alone cannot tell what another repository has from what this one has: such questions are left to the vectors.
-    """
-    if by:
-        return [one for one in answers if confidence.BY_MEANING[0] in one.features]
-    return [one for one in answers if one.case.form != OF_ANOTHER]
-
-
-def _rows(answers: Sequence[Answered], names: Sequence[str]) -> dict[str, Numbers]:
-    return {name: np.array([one.features[name] for one in answers], float) for name in names}
-
-
-def held_out(answers: Sequence[Answered], by: str) -> list[float]:
-    """Return the confidence of each answer by weights that were fitted without its repository."""
-    repositories = {one.case.repo for one in answers}
-    fitted = {repo: fit([one for one in answers if one.case.repo != repo], by) for repo in repositories}
-    return [confidence.confidence_in(one.features, fitted[one.case.repo]) for one in answers]
-
-
-def judge(answers: Sequence[Answered], by: str) -> None:
-    """Print how well the confidence tells answers apart, and how often answers of each height help."""
-    told = np.array(held_out(answers, by))
-    there = np.array([bool(one.case.lead) for one in answers])
-    judged = {
-        name: np.array([getattr(one.told, f"is_{name}") for one in answers]) for name in ("helpful", "half", "good")
-    }
-    print(
-        f"AUC, held out{by.replace('_', ' ')}: there",
-        _auc(there, told),
-        *(f"{name} {_auc(judged[name][there], told[there])}" for name in judged),
-    )
-    print("| confidence | answers | not there | helpful | half or good | good |\n|---|---|---|---|---|---|")
-    for low, high in itertools.pairwise(BINS):
-        own = (told >= low) & (told < high)
-        shares = [f"{100 * judged[name][own].mean():.0f} %" if own.any() else "" for name in judged]
-        print(f"| {low:g} to {min(high, 1.0):g} | {own.sum()} | {(own & ~there).sum()} | {' | '.join(shares)} |")
-    forms = sorted({one.case.form or "by others" for one in answers if not one.case.lead})
-    for form in forms:
-        own = np.array([not one.case.lead and (one.case.form or "by others") == form for one in answers])
-        print(f"not there, {form}: {(told[own] < confidence.ENOUGH).sum()} of {own.sum()} below {confidence.ENOUGH}")
-    sure = there & (told >= confidence.ENOUGH)
-    of_these = ", ".join(f"{name} {100 * judged[name][sure].mean():.1f} %" for name in judged)
-    print(f"answerable: {100 * sure.sum() / there.sum():.1f} % at {confidence.ENOUGH} or above; of these {of_these}")
-
-
-def _auc(is_positive: NDArray[np.bool_], scores: Numbers) -> str:
-    ours, others = scores[is_positive][:, None], scores[~is_positive][None]
-    return f"{(ours > others).mean() + (ours == others).mean() / 2:.2f}" if ours.size and others.size else "none"
+def _of_subject(question: str, codebase: Codebase, shares: Mapping[str, float]) -> dict[str, float]:
+    absence = msgspec.convert(absent_words(codebase, question)[0], Absence)
+    absence = msgspec.structs.replace(absence, familiar=familiarity(codebase.index, question, shares))
+    features = confidence.features_of_subject(absence)
+    return features | confidence.features_of_meaning(absence, codebase.meaning)
 
 
 def main() -> None:
@@ -146,34 +200,36 @@ def main() -> None:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--judge", action="store_true")
     given = parser.parse_args()
+    vectors = open_semantics(given.state / "vectors.sqlite", here=True)
     made: Weights = {}
     repositories: dict[str, list[str]] = {}
-    vectors = open_semantics(given.state / "vectors.sqlite", here=True)
     for by, semantics in (("", None), (confidence.WITH_VECTORS, vectors)):
-        answers = _answers(given.clones, given.state, semantics)
-        answers = _with_features(answers, by)
+        asked = _asked(given.clones, given.state, semantics)
         if given.judge:
-            judge(answers, by)
+            judge(asked, by)
             continue
-        made |= fit(answers, by)
-        repositories[by.strip("_") or "words"] = sorted({one.case.repo for one in answers})
+        made |= fit(asked, by)
+        repositories[by.strip("_") or "words"] = sorted({one.repo for one in asked})
     if made:
         written = {"weights": made, "repositories": repositories}
         confidence.FILE.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
         print(f"{confidence.FILE}: {made}")
 
 
-def _answers(clones: Path, state: Path, semantics: Semantics | None) -> list[Answered]:
-    """Answer the questions about all clones that are there."""
-    cases = [*read_cases(CASES, unanswerable=True), *read_cases(ABSENT, unanswerable=True)]
-    found: list[Answered] = []
+def _asked(clones: Path, state: Path, semantics: Semantics | None) -> list[Asked]:
+    """Ask about all clones that are there; with vectors, about those that have enough of them."""
+    answerable = {case.id: case for case in read_cases(CASES)}
+    cases = [*read_cases(CASES, unanswerable=True), *read_cases(ABSENT, unanswerable=True), *read_pairs(answerable)]
+    shares = shares_in(clones, state, {term for case in cases for term in query_terms(case.question).counts})
+    found: list[Asked] = []
     for name in sorted({case.folder for case in cases}):
         if not (clones / name).is_dir():
             print(f"no clone {name}: left out")
             continue
         codebase = open_clone(clones, state, name)
         codebase.semantics = semantics
-        found += [answered(case, codebase) for case in cases if case.folder == name]
+        if semantics is None or (codebase.meaning or 0.0) >= LEAST_WITH_VECTORS:
+            found += asked_of(codebase, [case for case in cases if case.folder == name], shares)
         codebase.close()
     return found
 

@@ -102,9 +102,13 @@ def kind_of_path(path: str) -> PathKind:
 
 
 def kind_of_place(path: str, symbol: str | None) -> PathKind:
-    """Return the kind of a file, or `test` for a symbol in a test module within a source file (`tests.it_parses`)."""
-    owners = (symbol or "").split(".")[:-1]
-    return "test" if not _TEST_MODULES.isdisjoint(owners) else kind_of_path(path)
+    """Return the kind of a file, or `test` for a test within a source file.
+
+    That is a symbol in a test module (`tests.it_parses`), and in Rust a function that is called like a test.
+    """
+    *owners, name = (symbol or "").split(".")
+    is_test = not _TEST_MODULES.isdisjoint(owners) or (path.endswith(".rs") and name.startswith("test_"))
+    return "test" if is_test else kind_of_path(path)
 
 
 def is_listed_only(path: str) -> bool:

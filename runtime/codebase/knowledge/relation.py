@@ -27,6 +27,6 @@ class Relation(msgspec.Struct, frozen=True):
     content_sha256: str
 
 
-def last_part(name: str) -> str:
+def bare_name(name: str) -> str:
     """Return the last part of a dotted name: `accept` of `Depot.accept`; a path with a folder stays as it is."""
     return name if "/" in name else name.rpartition(".")[2] or name

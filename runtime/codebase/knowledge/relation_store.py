@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.codebase.knowledge.relation import Relation, last_part
+from runtime.codebase.knowledge.relation import Relation, bare_name
 from runtime.database.database import Database, Schema
 from runtime.database.store_part import Counted, StorePart, sweep_unused
 from runtime.primitives.clock import Clock
@@ -58,7 +58,7 @@ class RelationStore:
         with self._database.transaction("take relations of a repository") as changes:
             (newest,) = changes.rows("SELECT coalesce(max(shown), 0) FROM relations WHERE repo = ?", (key,))[0]
             rows = [
-                (name, key, last_part(r.source), last_part(r.target), msgspec.msgpack.encode(r), shown, now_ms)
+                (name, key, bare_name(r.source), bare_name(r.target), msgspec.msgpack.encode(r), shown, now_ms)
                 for shown, (name, r) in enumerate(kept, int(newest) + 1)
             ]
             changes.execute_all(_PUT, rows)
@@ -73,7 +73,7 @@ class RelationStore:
         `limit` applies to each of the first MAX_NAMES_AT_ONCE names, whose relations follow one after the other.
         """
         key = _repo_key(repo)
-        wanted = list(dict.fromkeys(last_part(name) for name in names))[:MAX_NAMES_AT_ONCE]
+        wanted = list(dict.fromkeys(bare_name(name) for name in names))[:MAX_NAMES_AT_ONCE]
         with self._database.read() as queries:
             rows = [row for name in wanted for row in queries.rows(_ABOUT, (key, name, name, limit))]
         found = [_read(bytes(row[0])) for row in rows]

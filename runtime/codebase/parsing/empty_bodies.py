@@ -65,6 +65,15 @@ _LOGS = re.compile(
         | error_log\((.*)\) | (?:trace|debug|info|warn|error)!\((.*)\)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+# Statements that only print literal texts; one that prints what it was given may be all that a function is for.
+_PRINTS = re.compile(
+    r"""(?:(?:print|println|puts|echo|console\.log)|(?:System\.(?:out|err)|fmt|process\.stdout|sys\.stdout)
+        \.(?:print(?:ln|f)?|Print(?:ln|f)?|write)|e?print(?:ln)?!)\s*\(?\s*
+        (?:(?:"[^"{}%$]*"|'[^'{}%$]*'|`[^`$]*`)\s*,?\s*)*\)?""",
+    re.VERBOSE,
+)
+# Parameters that a body need not use.
+_UNUSED = re.compile(r"\b(?:self|cls|this|mut|_\w*)\b")
 _CALL = re.compile(r"\w\s*\(")
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
@@ -170,7 +179,8 @@ def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, in
             continue
         while body.named_child_count == 1 and _BLOCK.search(body.named_children[0].type):
             body = body.named_children[0]
-        logged = [each for each in body.named_children if _is_logging(each)]
+        ignores = _takes_something(node)
+        logged = [each for each in body.named_children if _is_logging(each) or (ignores and _is_printing(each))]
         rest = [each for each in body.named_children if each not in logged]
         texts = (shown[each.start_byte : each.end_byte].decode("utf-8", "replace") for each in rest)
         if logged and all(map(_says_nothing, texts)):
@@ -181,6 +191,18 @@ def _is_logging(node: tree_sitter.Node) -> bool:
     text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
     found = _LOGS.fullmatch(text)
     return found is not None and not any(_CALL.search(told) for told in found.groups() if told)
+
+
+def _takes_something(node: tree_sitter.Node) -> bool:
+    """Return whether a definition has parameters that its body ought to use."""
+    taken = node.child_by_field_name("parameters")
+    text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
+    return re.search(r"\w", _UNUSED.sub("", text)) is not None
+
+
+def _is_printing(node: tree_sitter.Node) -> bool:
+    text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
+    return _PRINTS.fullmatch(text) is not None
 
 
 def _body_of(node: tree_sitter.Node) -> tree_sitter.Node | None:

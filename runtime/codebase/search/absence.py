@@ -20,6 +20,7 @@ from runtime.codebase.index.rows import MAX_CHUNK_CHARS
 from runtime.codebase.language_parts.language import PathKind
 from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES
+from runtime.codebase.search.familiarity import AS_USUAL, familiarity
 from runtime.codebase.search.lexicon import is_ordinary
 from runtime.codebase.search.spellings import abbreviations, spellings
 
@@ -63,6 +64,8 @@ class Absence(msgspec.Struct, frozen=True):
 
     Words are as written. `unknown`: of the question's informative words the share that occurs nowhere, distinctive or
     not; `together`: of those that stand together in it the share that stand near each other in some piece; both 0 to 1.
+    `familiar`: how often the repository has its words, against other software (`familiarity`); `near`: the mean of the
+    greatest cosines of its pieces and the question, None where they cannot be compared by meaning.
     `files`: how many were searched whole; `in_part`: how many others that can be read were not; `pieces`: how many
     pieces the index has.
     """
@@ -71,6 +74,8 @@ class Absence(msgspec.Struct, frozen=True):
     aside: tuple[Mention, ...] = ()
     unknown: float = 0.0
     together: float = 1.0
+    familiar: float = AS_USUAL
+    near: float | None = None
     files: int = 0
     in_part: int = 0
     pieces: int = 0
@@ -93,8 +98,16 @@ def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence
         elif (mention := _only_aside(index, word, asked_for)) is not None:
             aside.append(mention)
     files, in_part = _searched(index) if nowhere else (0, 0)
-    unknown, together = unknown_share(index, question), together_share(index, question)
-    return Absence(tuple(nowhere), tuple(aside), unknown, together, files, in_part, index.chunk_count())
+    return Absence(
+        nowhere=tuple(nowhere),
+        aside=tuple(aside),
+        unknown=unknown_share(index, question),
+        together=together_share(index, question),
+        familiar=familiarity(index, question[:MAX_QUESTION_CHARS]),
+        files=files,
+        in_part=in_part,
+        pieces=index.chunk_count(),
+    )
 
 
 def unknown_share(index: IndexReader, question: str) -> float:

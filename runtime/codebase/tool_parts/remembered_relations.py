@@ -6,7 +6,7 @@ import re
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import SymbolRecord
-from runtime.codebase.knowledge.relation import Relation, RelationKind, last_part
+from runtime.codebase.knowledge.relation import Relation, RelationKind, bare_name
 
 # These are shown by lines that name their target; tests of a file and files that change together need not.
 _NAMED_IN_LINES: frozenset[RelationKind] = frozenset({"calls", "uses"})
@@ -35,7 +35,7 @@ def holds(codebase: Codebase, relation: Relation) -> bool:
     if relation.kind not in _NAMED_IN_LINES:
         return True
     lines = "\n".join(source.lines[relation.start_line - 1 : relation.end_line])
-    return re.search(rf"(?<!\w){re.escape(last_part(relation.target))}(?!\w)", lines) is not None
+    return re.search(rf"(?<!\w){re.escape(bare_name(relation.target))}(?!\w)", lines) is not None
 
 
 def _is_of(relation: Relation, symbol: SymbolRecord) -> bool:

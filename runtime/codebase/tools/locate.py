@@ -107,8 +107,9 @@ def locate(
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
     rows = search.with_excerpts([row for row, _ in found])
     is_of_all = search.is_open and scope in (None, "", ".")
-    passages = cited_passages(codebase, without_frame(query), wait=wait) if is_of_all else []
-    absence, asides = absent_words(codebase, without_frame(query)) if is_of_all else ({}, [])
+    asked = without_frame(query)
+    passages = cited_passages(codebase, asked, wait=wait) if is_of_all else []
+    absence, asides = absent_words(codebase, asked, wait=wait) if is_of_all else ({}, [])
     data = {
         "query": query,
         "scope": place,

@@ -76,7 +76,7 @@ class ChosenCalls:
         self._own = own
         self._warm = warm
         self._chosen: ChangeCalls | None = None
-        self._is_warm = False
+        self._warm_calls: ChangeCalls | None = None
         self._lock = asyncio.Lock()
 
     async def call(self, call: Call) -> Answer:
@@ -84,7 +84,8 @@ class ChosenCalls:
         try:
             return await chosen.call(call)
         except ClusterError as error:
-            if not self._is_warm:
+            # Calls that were under way together all lose the warm system, and only the first of them leaves it.
+            if chosen is not self._warm_calls:
                 raise
             log.warning("change.warm_system_lost", extra={"reason": error.message})
         return await (await self._own_instead(chosen)).call(call)
@@ -98,7 +99,7 @@ class ChosenCalls:
             if self._chosen is not None:
                 return self._chosen
             warm = await asyncio.to_thread(self._warm)
-            self._is_warm = warm is not None
+            self._warm_calls = warm
             chosen: ChangeCalls = await asyncio.to_thread(self._own) if warm is None else warm
             self._chosen = chosen
             return chosen
@@ -108,6 +109,5 @@ class ChosenCalls:
             if self._chosen is not None and self._chosen is not lost:
                 return self._chosen
             await lost.close()
-            self._is_warm = False
             self._chosen = own = await asyncio.to_thread(self._own)
             return own

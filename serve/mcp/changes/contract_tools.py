@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -11,6 +10,7 @@ import msgspec
 from actors.capabilities.code_change.session.sessions import REBUILDS
 from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError, RunStateError
+from serve.mcp.changes.answer_size import MAX_TOKENS, shortened, written
 from serve.mcp.changes.contract_host import ContractHost
 from serve.mcp.changes.door_session import DoorSession
 from serve.mcp.changes.impact import impact_of, within
@@ -76,6 +76,14 @@ class SubmitPhase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Takes no arguments."""
+
+
+class Status(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Holds the arguments of get_session_status."""
+
+    max_tokens: Annotated[
+        int, msgspec.Meta(ge=500, le=50_000, description="Upper limit of the answer; raise it to see what was cut.")
+    ] = MAX_TOKENS
 
 
 class Wait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,7 +161,7 @@ async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase,
     return await host.session().answer(said.text, goes_on=said.goes_on)
 
 
-async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+async def _status(host: ContractHost, search: WorkspaceHost, given: Status, report: Report) -> Mapping[str, Any]:
     if host.live is not None:
         return _with_rules(await host.live.status(), host.live)
     return await host.left_over()
@@ -220,7 +228,7 @@ CONTRACT_TOOLS = (
     ContractTool(
         "get_session_status",
         "Show where the change stands",
-        Nothing,
+        Status,
         _status,
         "When you have lost track: phase, instruction, what to submit, tasks, rules, summaries. Free.",
     ),
@@ -305,7 +313,8 @@ def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Ca
     async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
         try:
             answer = await with_documents(search, with_guide(await tool.run(host, search, given, report)))
-            return told(await with_agreed(host, search, answer, report))
+            most = given.max_tokens if isinstance(given, Status) else MAX_TOKENS
+            return told(await with_agreed(host, search, answer, report), most)
         except FencedError as error:
             return told({"error": {"code": "taken_over", "problems": [error.message]}})
 
@@ -339,6 +348,7 @@ def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**data, "guide": (CHANGE_CONTRACT.parent / "guides" / name).read_text("utf-8")}
 
 
-def told(data: Mapping[str, Any]) -> ToolAnswer:
+def told(data: Mapping[str, Any], max_tokens: int = MAX_TOKENS) -> ToolAnswer:
     """Return an answer whose text is its data as JSON, as models read it; an `error` in it makes it one."""
-    return ToolAnswer(json.dumps(data, ensure_ascii=False, indent=1), dict(data), is_error="error" in data)
+    shown = shortened(data, max_tokens)
+    return ToolAnswer(written(shown), shown, is_error="error" in data)

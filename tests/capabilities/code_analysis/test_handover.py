@@ -37,7 +37,13 @@ OUTPUTS: dict[str, type[msgspec.Struct]] = {
     "integration": AnswerOutput,
 }
 # Fields that older logs do not have, with what is read in their place.
-ADDED_SINCE: dict[str, Any] = {"confidence": None, "confidence_features": {}, "status": None, "meaning": None}
+ADDED_SINCE: dict[str, Any] = {
+    "confidence": None,
+    "presence": None,
+    "confidence_features": {},
+    "status": None,
+    "meaning": None,
+}
 ADDED_SINCE |= {"absence": None, "part_absences": {}, "parts": []}
 READERS: dict[str, Callable[[StageView], msgspec.Struct | None]] = {
     "perception": perception_of,

@@ -92,13 +92,6 @@ def test_a_test_leads_where_tests_are_asked_for_and_no_earlier() -> None:
     assert in_leading_order("Which tests cover a client that goes away?", found)[0].fact.name == "f0"
 
 
-def test_a_function_called_like_a_test_is_one_wherever_it_stands() -> None:
-    found = places(fact(0, DECIDES, 1.0, name="outliers.test_detects_outliers"), fact(1, DECIDES, 0.9))
-    assert in_leading_order(ASKED, found)[0].fact.name == "f1"
-    found = places(fact(0, DECIDES, 1.0, name="Connection.test"), fact(1, DECIDES, 0.9))
-    assert in_leading_order(ASKED, found)[0].fact.name == "Connection.test"
-
-
 def test_of_places_near_in_meaning_the_nearer_one_gains() -> None:
     near, far = (features_of(ASKED, places(fact(0, DECIDES, 1.0, cosine)))[0]["near"] for cosine in (0.7, 0.2))
     assert fitted_weights()["vectors"]["near"] * (near - far) > 0

@@ -11,17 +11,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.composition import MAX_LIKELY, NOT_FOUND
+from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, MAX_LIKELY, NOT_FOUND
 from actors.capabilities.code_analysis.answers.confidence import (
     ENOUGH,
     FEATURES,
     HIGH,
     LEAST_COMPARED,
+    MEDIUM,
+    MOST_UNKNOWN,
+    NOTHING,
     PIECES_OF_HALF,
-    confidence_in,
     features_of,
     features_of_meaning,
     level,
+    trust_in,
 )
 from actors.capabilities.code_analysis.answers.further_places import (
     MAX_PER_POINT,
@@ -32,6 +35,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
 from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
+from actors.capabilities.code_analysis.kinds.who_calls import KIND as WHO_CALLS
 from actors.capabilities.code_analysis.ranking.answer_order import (
     MAX_PER_FILE,
     Place,
@@ -157,27 +161,28 @@ features = st.fixed_dictionaries({name: st.floats(0, 1) for name in FEATURES})
 
 
 @given(features, st.sampled_from(FEATURES), st.floats(0, 1))
-def test_confidence_does_not_fall_with_any_feature(values: dict[str, float], name: str, more: float) -> None:
-    raised = {**values, name: min(1.0, values[name] + more)}
-    assert 0.0 <= confidence_in(values) <= confidence_in(raised) <= 1.0
+def test_trust_does_not_fall_with_any_feature(values: dict[str, float], name: str, more: float) -> None:
+    less, raised = trust_in(values), trust_in({**values, name: min(1.0, values[name] + more)})
+    assert 0.0 <= less.presence <= raised.presence <= 1.0
+    assert 0.0 <= less.confidence <= raised.confidence <= raised.presence
 
 
-def test_nothing_found_has_no_confidence_and_the_best_has_nearly_all() -> None:
+def test_nothing_found_has_no_trust_and_the_best_is_taken_to_be_there() -> None:
     assert features_of([], None) == dict.fromkeys(FEATURES, 0.0)
-    assert confidence_in(features_of([], Absence(("kafka",)))) == 0.0
+    assert trust_in(features_of([], Absence(("kafka",)))) == NOTHING
     best = dict.fromkeys(FEATURES, 1.0)
-    assert ENOUGH < confidence_in(best) <= HIGH < confidence_in({**best, "near": 1.0, "apart": 1.0}) <= 1.0
+    assert 0.9 < trust_in(best).presence <= trust_in({**best, "near": 1.0}).presence <= 1.0
 
 
 @given(features)
 @example(dict.fromkeys(FEATURES, 1.0))
 def test_what_is_about_something_that_occurs_nowhere_is_not_trusted(values: dict[str, float]) -> None:
-    assert confidence_in({**values, "present": 0.0}) < ENOUGH
+    assert not trust_in({**values, "present": 0.0}).is_found
 
 
 @pytest.mark.parametrize(
     ("confidence", "expected"),
-    [(0.0, "low"), (0.49, "low"), (ENOUGH, "medium"), (0.74, "medium"), (HIGH, "high"), (1.0, "high")],
+    [(0.0, "low"), (0.34, "low"), (MEDIUM, "medium"), (0.64, "medium"), (HIGH, "high"), (1.0, "high")],
 )
 def test_confidence_in_a_word(confidence: float, expected: str) -> None:
     assert level(confidence) == expected
@@ -192,19 +197,18 @@ def test_what_counts_is_the_best_of_the_first_three_places() -> None:
 @pytest.mark.parametrize(
     ("absence", "expected"),
     [
-        (None, {"present": 1.0, "known": 1.0, "together": 1.0}),
-        (Absence(unknown=0.25, together=0.5), {"present": 1.0, "known": 1.0, "together": 1.0}),
-        (
-            Absence(unknown=0.25, together=0.5, pieces=PIECES_OF_HALF),
-            {"present": 1.0, "known": 0.875, "together": 0.75},
-        ),
-        (Absence(("kafka",)), {"present": 0.0, "known": 1.0, "together": 1.0}),
-        (Absence(aside=(Mention("kafka", "CHANGELOG.md", 1, 2),)), {"present": 0.0, "known": 1.0, "together": 1.0}),
+        (None, {"present": 1.0, "together": 1.0, "familiar": 0.5}),
+        (Absence(together=0.5, familiar=0.7), {"present": 1.0, "together": 1.0, "familiar": 0.7}),
+        (Absence(together=0.5, pieces=PIECES_OF_HALF), {"present": 1.0, "together": 0.75, "familiar": 0.5}),
+        (Absence(unknown=MOST_UNKNOWN), {"present": 1.0, "together": 1.0, "familiar": 0.5}),
+        (Absence(unknown=MOST_UNKNOWN + 0.01), {"present": 0.0, "together": 1.0, "familiar": 0.5}),
+        (Absence(("kafka",)), {"present": 0.0, "together": 1.0, "familiar": 0.5}),
+        (Absence(aside=(Mention("kafka", "CHANGELOG.md", 1, 2),)), {"present": 0.0, "together": 1.0, "familiar": 0.5}),
     ],
 )
 def test_what_occurs_nowhere_counts(absence: Absence | None, expected: dict[str, float]) -> None:
     told = features_of(in_answer_order([found("a.py", 1, 1.0, excerpt=excerpt(1, 5, 0.4))]), absence)
-    assert told == {"top_share": 0.4, **expected}
+    assert told == {"top_share": 0.4, "ahead": 1.0, "proven_value": 0.0, **expected}
 
 
 QUESTIONS = (
@@ -218,7 +222,7 @@ async def test_each_quote_of_an_answer_stands_in_the_lines_behind_it(relay: Anal
     document = await relay.ask(question)
     assert mark_faults(document["answer"], document["citations"]) == []
     assert (document["status"], exit_status(document)) == ("answered", EXIT_ANSWERED)
-    assert ENOUGH <= document["confidence"] <= 1
+    assert 0 < document["confidence"] <= 1
     for quote, file, start, end in QUOTED.findall(document["answer"]):
         lines = (relay.root / file).read_text(encoding="utf-8").split("\n")
         assert holds(lines[int(start) - 1 : int(end or start)], quote), quote
@@ -309,10 +313,20 @@ async def test_any_question_is_answered(relay: AnalysisHarness, question: str) -
     assert mark_faults(document["answer"], document["citations"]) == []
 
 
-async def test_an_answer_that_is_not_certain_tells_its_confidence(relay: AnalysisHarness) -> None:
-    document = await relay.ask("How does a depot accept a parcel?")
-    said = f"Confidence: {level(document['confidence'])} ({document['confidence']:.2f})."
-    assert (said in document["answer"]) is (document["confidence"] < HIGH)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How does a depot accept a parcel?",
+        "How does the depot encrypt the zebra manifest before a parcel leaves?",
+        "Who calls `accept`?",
+        "What is `Depot`?",
+        "List all functions",
+        "What does this repository do?",
+    ],
+)
+async def test_every_answer_tells_its_confidence(relay: AnalysisHarness, question: str) -> None:
+    document = await relay.ask(question)
+    assert f"Confidence: {level(document['confidence'])} ({document['confidence']:.2f})." in document["answer"]
 
 
 async def test_an_answer_that_was_not_found_is_not_remembered(relay: AnalysisHarness) -> None:
@@ -323,35 +337,56 @@ async def test_an_answer_that_was_not_found_is_not_remembered(relay: AnalysisHar
     assert question not in [answer["question"] for answer in earlier]
 
 
-async def test_the_relations_of_a_name_have_no_confidence(relay: AnalysisHarness) -> None:
+async def test_the_relations_of_a_name_have_the_confidence_of_their_kind(relay: AnalysisHarness) -> None:
     document = await relay.ask("Who calls `accept`?")
-    assert (document["status"], "confidence" in document) == ("answered", False)
+    assert (document["status"], document["confidence"]) == ("answered", WHO_CALLS.usual_confidence)
+    assert {part["status"] for part in document["parts"]} == {"answered"}
 
 
-@given(
-    st.lists(st.none() | st.floats(-1, 1), max_size=12),
-    st.none() | st.floats(0, 1),
-)
-def test_nearness_is_a_share_and_needs_enough_vectors(cosines: list[float | None], compared: float | None) -> None:
-    facts = [found(f"{number}.py", 1, 1.0, cosine=cosine) for number, cosine in enumerate(cosines)]
-    features = features_of_meaning(facts, compared)
-    is_enough = compared is not None and compared >= LEAST_COMPARED and any(one is not None for one in cosines)
-    assert bool(features) is is_enough
+@given(st.none() | st.floats(-1, 1), st.none() | st.floats(0, 1))
+@example(0.4, LEAST_COMPARED)
+@example(0.4, LEAST_COMPARED - 0.01)
+def test_nearness_is_a_share_and_needs_enough_vectors(near: float | None, compared: float | None) -> None:
+    features = features_of_meaning(Absence(near=near), compared)
+    assert bool(features) is (near is not None and compared is not None and compared >= LEAST_COMPARED)
     assert all(0 <= value <= 1 for value in features.values())
 
 
-@given(features, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_with_vectors_confidence_does_not_fall_with_nearness(
-    values: dict[str, float], near: float, more: float, apart: float
-) -> None:
-    known = {**values, "present": 1.0, "near": near, "apart": apart}
-    assert confidence_in(known) <= confidence_in({**known, "near": min(1.0, near + more)})
+@given(features, st.floats(0, 1), st.floats(0, 1))
+def test_with_vectors_presence_does_not_fall_with_nearness(values: dict[str, float], near: float, more: float) -> None:
+    known = {**values, "present": 1.0, "near": near}
+    assert trust_in(known).presence <= trust_in({**known, "near": min(1.0, near + more)}).presence
 
 
 def test_what_nothing_is_near_to_in_meaning_is_not_found_though_its_words_occur() -> None:
-    words = {"top_share": 0.6, "present": 1.0, "known": 1.0, "together": 0.5}
-    assert (
-        confidence_in({**words, "near": 0.2, "apart": 0.03})
-        < ENOUGH
-        < confidence_in({**words, "near": 0.55, "apart": 0.1})
-    )
+    words = {"top_share": 0.6, "present": 1.0, "together": 0.5, "familiar": 0.6}
+    assert not trust_in({**words, "near": 0.2}).is_found
+    assert trust_in({**words, "near": 0.55}).is_found
+
+
+def test_what_other_software_speaks_of_and_this_repository_hardly_does_is_not_found() -> None:
+    words = {"top_share": 0.6, "ahead": 0.2, "present": 1.0, "together": 0.5}
+    assert not trust_in({**words, "familiar": 0.1}).is_found
+    assert trust_in({**words, "familiar": 0.7}).is_found
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who calls `weigh_parcel_again`?",
+        "Where is weigh_parcel_again called?",
+        "What is the default of max_parallel_vans?",
+        "What happens if max_parallel_vans is exceeded?",
+        "How do I use ParcelScanner?",
+        "Which tests cover weigh_parcel_again?",
+        "Where is `ParcelScanner` configured?",
+        "What does ParcelScanner do?",
+    ],
+)
+async def test_what_is_asked_of_a_name_that_nothing_bears_is_not_found(relay: AnalysisHarness, question: str) -> None:
+    document = await relay.ask(question)
+    assert (document["status"], exit_status(document)) == ("not_found", EXIT_NOTHING_FOUND)
+    assert document["confidence"] < ENOUGH
+    first = document["answer"].split("\n")[0]
+    assert first.startswith((DID_NOT_FIND, "Nothing in this repository"))
+    assert re.search(r"weigh_parcel_again|max_parallel_vans|ParcelScanner", first)

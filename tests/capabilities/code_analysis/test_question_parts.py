@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.confidence import ENOUGH
+from actors.capabilities.code_analysis.answers.confidence import ENOUGH, Trust
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
 from actors.capabilities.code_analysis.answers.part_answers import (
     numbers_of_places,
@@ -167,12 +167,13 @@ def test_a_question_of_one_part_is_answered_by_all_claims() -> None:
 def test_each_part_has_the_confidence_of_its_own_places_and_words() -> None:
     facts = [found("a.py", 1, 0.9, also_by=("part0",)), found("b.py", 1, 0.8, "part", "part1")]
     absences = {"part0": Absence(pieces=100), "part1": Absence(nowhere=("Kafka",), pieces=100)}
-    (_, first), (_, second) = trust_in_parts(TWO, in_answer_order(facts), absences, 0.7)
+    whole = Trust(0.7, 0.3)
+    (_, first), (_, second) = trust_in_parts(TWO, in_answer_order(facts), absences, None, whole)
     assert first is not None
     assert second is not None
-    assert first > second
-    assert second < ENOUGH
-    assert trust_in_parts("Why?", in_answer_order(facts), absences, 0.7) == [("Why?", 0.7)]
+    assert first.presence > second.presence
+    assert first.is_found and not second.is_found
+    assert trust_in_parts("Why?", in_answer_order(facts), absences, None, whole) == [("Why?", whole)]
 
 
 QUESTION = "Where are the parcels of a depot delivered? And how is the depot told what a parcel is?"
@@ -182,7 +183,7 @@ def unsure_of_the_second(base: Reasoner) -> Reasoner:
     async def reason(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
         output = await base(context, view, given)
         first, second = output["parts"]
-        return {**output, "parts": [first, {**second, "confidence": ENOUGH - 0.01}]}
+        return {**output, "parts": [first, {**second, "presence": ENOUGH - 0.01}]}
 
     return reason
 

@@ -115,6 +115,7 @@ def test_an_unknown_type_is_refused_under_strict_typing_and_never_invented() -> 
 def test_a_file_whose_functions_are_all_annotated_counts_as_strict() -> None:
     annotated = UNKNOWN + "\n    def other(x: int) -> None: ...\n"
     assert "unknown_type" in refusal(annotated)
+    assert "unknown_type" in refusal(UNKNOWN)
 
 
 def test_callees_of_the_package_tell_what_they_return() -> None:
@@ -209,6 +210,80 @@ def test_what_tests_have_excluded_is_not_in_the_annotation() -> None:
             print(name)
     """
     assert signature(source, STRICT) == "def _do_part(name: str, size: int, both: Optional[int]) -> None"
+
+
+def test_what_is_read_from_something_that_may_be_none_has_its_type() -> None:
+    source = """
+        class Parent:
+            names: list[str]
+
+        def show(parent: Parent | None, names: list[str] | None) -> str:
+            # begin
+            if names is None:
+                if parent is not None:
+                    names = parent.names
+                else:
+                    names = ["help"]
+            # end
+            return names[0]
+    """
+    assert signature(source, STRICT) == "def _do_part(parent: Parent | None, names: list[str] | None) -> list[str]"
+
+
+def test_a_test_that_later_statements_rely_on_stays_with_them() -> None:
+    source = """
+        def show(name: str | int) -> str:
+            # begin
+            if not isinstance(name, str):
+                if name > 3:
+                    print(name)
+                raise TypeError(name)
+            # end
+            return name.strip()
+    """
+    assert "the type of name is not known" in refusal(source, STRICT)
+
+
+@pytest.mark.parametrize(
+    ("assigned", "annotation"), [("Path(path)", "Path"), ("anything(path)", None), ("'x'", "str"), ("None", None)]
+)
+def test_a_name_of_several_types_has_that_of_what_was_assigned_last(assigned: str, annotation: str | None) -> None:
+    source = f"""
+        from os import PathLike
+        from pathlib import Path
+
+        def show(path: str | PathLike[str] | None) -> None:
+            path = {assigned}
+            # begin
+            for each in [1, 2]:
+                if each:
+                    print(path)
+            # end
+            print(1)
+    """
+    if annotation is None:
+        assert "the type of path is not known" in refusal(source, STRICT)
+    else:
+        assert signature(source, STRICT) == f"def _do_part(path: {annotation}) -> None"
+
+
+def test_an_attribute_of_a_function_names_no_class() -> None:
+    source = """
+        def leave() -> None: ...
+        leave.Error = ValueError
+
+        def show() -> None:
+            try:
+                print(1)
+            except leave.Error as error:
+                # begin
+                for each in [1, 2]:
+                    if each:
+                        print(error)
+                # end
+                print(1)
+    """
+    assert "the type of error is not known" in refusal(source, STRICT)
 
 
 def test_a_narrowed_parameter_that_is_bound_anew_keeps_its_declared_type() -> None:
@@ -393,6 +468,8 @@ def test_a_generic_class_is_written_as_the_builtin_one_where_only_typing_is_impo
         ("{**{}}", None),
         ("lambda: 1", None),
         ("(1, 'a')", "tuple[int, str]"),
+        ("[one for one in [names[0], None] if one]", "list[str]"),
+        ("[one for one in [names[0], None] if len(names)]", None),
         ("names.index(names[0])", "int"),
     ],
 )

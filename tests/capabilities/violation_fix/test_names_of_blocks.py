@@ -196,3 +196,66 @@ def test_a_comment_names_a_block_only_as_a_command_about_what_is_in_it(comment: 
             return settings
     """
     assert names(source).get((3, 9)) == name
+
+
+def test_an_item_that_a_loop_stops_at_is_found() -> None:
+    source = """
+        def work(sequences, text):
+            print(text)
+            for sequence in sequences:
+                if sequence.match(text):
+                    break
+            else:
+                raise ValueError(text)
+            print(text)
+            return sequence
+    """
+    assert names(source)[3, 7] == "_find_sequence"
+
+
+def test_a_comment_does_not_name_what_stands_behind_a_blank_line() -> None:
+    source = """
+        def work(tokens, rows):
+            if tokens:
+                # Ensure tokens
+                for token in tokens:
+                    token.ensure(1)
+
+                for row in rows:
+                    row.finish(tokens)
+                rows.sort()
+            print(rows)
+            return tokens
+    """
+    assert names(source).get((3, 9)) != "_ensure_tokens"
+    assert names(source).get((4, 5)) in (None, "_ensure_tokens")
+
+
+def test_a_name_that_promises_a_result_is_not_given_to_a_block_without_one() -> None:
+    source = """
+        def work(pipe, converters):
+            print(converters)
+            # Get parameter type
+            if converters:
+                parameter = converters[0]
+                if parameter:
+                    pipe.annotations["type"] = parameter.kind
+            print(pipe)
+    """
+    assert "_get_parameter_type" not in names(source).values()
+
+
+def test_a_function_defined_in_a_block_is_no_result_that_was_got() -> None:
+    source = """
+        def work(types, strict):
+            if types is None:
+                types = {}
+
+            def convert(value):
+                if strict:
+                    return types[value]
+                return value
+
+            return convert
+    """
+    assert not any("convert" in name for name in names(source).values())

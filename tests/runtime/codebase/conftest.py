@@ -9,6 +9,7 @@ import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
+from runtime.codebase.semantics.vector_cache import VectorCache
 from tests.runtime.codebase.sample_repository import FILES, write_files
 
 
@@ -22,6 +23,11 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def index_path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "index.sqlite"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> VectorCache:
+    return VectorCache(tmp_path / "vectors.sqlite")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from runtime.codebase.search.absence import (
     absence_of,
     subjects,
 )
+from runtime.codebase.search.familiarity import AS_USUAL, LEAST_USUAL, familiarity, usual_words
 from runtime.codebase.search.lexicon import is_ordinary
 from tests.runtime.codebase.sample_repository import write_files
 
@@ -159,6 +160,37 @@ def test_what_was_searched_is_counted(root: Path, opened: Open) -> None:
 def test_the_share_of_words_that_occur_nowhere(built: Codebase) -> None:
     assert absence_of(built.index, "depot retry kafka zoology").unknown == 0.5
     assert absence_of(built.index, "").unknown == 0.0
+
+
+USUAL = {"depot": 0.001, "retri": 0.001, "zoolog": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("question", "usual", "low", "high"),
+    [
+        ("", USUAL, 0.5, 0.5),
+        ("depot", USUAL, 0.5, 1.0),
+        ("depot retry", USUAL, 0.5, 1.0),
+        ("zoology", USUAL, 0.0, 0.5),
+        ("zoology", {"zoolog": LEAST_USUAL / 2}, 0.0, 0.5),
+        ("depot " * 300, USUAL, 0.5, 1.0),
+    ],
+)
+def test_a_repository_is_familiar_with_what_it_says_more_often_than_others(
+    built: Codebase, question: str, usual: dict[str, float], low: float, high: float
+) -> None:
+    assert low <= familiarity(built.index, question, usual) <= high
+
+
+def test_a_small_repository_without_a_word_is_nearly_as_usual(root: Path, opened: Open) -> None:
+    write_files(root, {"one.txt": "Parcels.\n"})
+    assert 0.4 < familiarity(opened(root).index, "zoology", USUAL) <= AS_USUAL
+
+
+def test_the_usual_words_are_stems_with_their_share() -> None:
+    usual = usual_words()
+    assert all(0 < share <= 1 for share in usual.values())
+    assert usual["error"] > usual["compress"] > 0
 
 
 @pytest.mark.parametrize(

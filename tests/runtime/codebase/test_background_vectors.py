@@ -46,11 +46,6 @@ def embedder() -> Embedder:
     return Embedder()
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> VectorCache:
-    return VectorCache(tmp_path / "vectors.sqlite")
-
-
 def indexed(root: Path, index_path: Path, **files: str) -> WantedIndex:
     for name, text in files.items():
         path = root / name.replace("__", "/").replace("_py", ".py")

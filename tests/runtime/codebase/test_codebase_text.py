@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.files.path_kinds import kind_of_path, kinds_asked_for
+from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place, kinds_asked_for
 from runtime.codebase.files.source_text import from_bytes, is_binary, read_source, split_lines
 from runtime.codebase.files.words import index_terms, query_terms, split_identifier, stem
 from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES, cut
@@ -187,6 +187,21 @@ def test_of_data_only_the_beginning_is_cut() -> None:
 )
 def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
     assert kind_of_path(path) == kind
+
+
+@pytest.mark.parametrize(
+    ("path", "symbol", "kind"),
+    [
+        ("src/outliers.rs", "test_finds_outliers", "test"),
+        ("src/outliers.rs", "tests.finds_outliers", "test"),
+        ("src/outliers.rs", "Connection.test", "source"),
+        ("src/outliers.rs", "testing.find", "source"),
+        ("pool/health.py", "test_connection", "source"),
+        ("src/outliers.rs", None, "source"),
+    ],
+)
+def test_a_test_in_a_source_file_is_a_test(path: str, symbol: str | None, kind: str) -> None:
+    assert kind_of_place(path, symbol) == kind
 
 
 def test_a_question_about_tests_asks_for_tests() -> None:

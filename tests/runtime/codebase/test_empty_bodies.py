@@ -104,6 +104,25 @@ LOGGING_ONLY = {
     "a.php": ["<?php\nfunction load($url) { error_log($url); }\n"],
     "a.kt": ['fun load(url: String) {\n    logger.info("x")\n}\n'],
 }
+PRINTING_ONLY = {
+    "a.py": ["def load(url):\n    print('loading')\n", "def load(self, url):\n    print('later')\n    return None\n"],
+    "a.js": ["function load(url) {\n  process.stdout.write('loading');\n}\n"],
+    "a.ts": ["function load(url: string): void {\n  process.stdout.write('loading');\n}\n"],
+    "a.go": ['package a\n\nfunc Load(url string) error {\n\tfmt.Println("loading")\n\treturn nil\n}\n'],
+    "a.rs": ['fn load(url: &str) {\n    println!("loading");\n}\n'],
+    "A.java": ['class A {\n  void load(String url) {\n    System.out.println("loading");\n  }\n}\n'],
+}
+PRINTING = {
+    "a.py": [
+        "def usage():\n    print('Usage: load URL')\n",
+        "def usage(self):\n    print('Usage: load URL')\n",
+        "def greet(name):\n    print(f'Hello {name}')\n",
+        "def load(url):\n    print('loading')\n    return fetch(url)\n",
+    ],
+    "a.go": ['package a\n\nfunc Usage() {\n\tfmt.Println("Usage: load URL")\n}\n'],
+    "a.rs": ['fn greet(name: &str) {\n    println!("Hello {name}");\n}\n'],
+    "A.java": ['class A {\n  void greet(String name) {\n    System.out.println("Hello " + name);\n  }\n}\n'],
+}
 FULL = {
     "a.py": [
         "def show(row):\n    print(row)\n",
@@ -138,12 +157,14 @@ def cases(by_path: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(path, text) for path, texts in by_path.items() for text in texts]
 
 
-@pytest.mark.parametrize(("path", "text"), [*cases(EMPTY), *cases(MORE_EMPTY), *cases(LOGGING_ONLY)])
+@pytest.mark.parametrize(
+    ("path", "text"), [*cases(EMPTY), *cases(MORE_EMPTY), *cases(LOGGING_ONLY), *cases(PRINTING_ONLY)]
+)
 def test_what_does_nothing_is_empty(path: str, text: str) -> None:
     assert is_empty(text, path, 1, text.count("\n"))
 
 
-@pytest.mark.parametrize(("path", "text"), cases(FULL))
+@pytest.mark.parametrize(("path", "text"), [*cases(FULL), *cases(PRINTING)])
 def test_what_does_something_is_not(path: str, text: str) -> None:
     assert not is_empty(text, path, 1, text.count("\n"))
 

@@ -13,7 +13,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.gathering import gather
-from runtime.codebase.semantics.embedding import DIMENSIONS, MAX_WINDOWS, Vectors, shared_embedder
+from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors, shared_embedder
 from runtime.codebase.semantics.further_windows import CHUNKS_AT_ONCE, WindowMaker, want_windows
 from runtime.codebase.semantics.piece_vectors import Near
 from runtime.codebase.semantics.similarity import is_installed
@@ -21,26 +21,20 @@ from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import VectorMaker
 from runtime.codebase.semantics.vector_semantics import VectorSemantics, best_of
 from runtime.codebase.tools.semantic_search import BY_WORDS_UNTIL_COMPLETE, semantic_search
+from tests.runtime.codebase.test_background_vectors import Embedder as WordEmbedder
 
-WORDS = ("bank", "money", "zebra")
 WINDOW_CHARS = 60
 
 
-class Embedder:
+class Embedder(WordEmbedder):
     """One dimension for each of a few words; a window has 60 characters."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.windowed: list[str] = []
 
-    def within(self, texts: Sequence[str], _patience_s: float) -> Vectors:
-        return self.embed(texts)
-
     def embed(self, texts: Sequence[str]) -> Vectors:
-        rows = np.full((len(texts), DIMENSIONS), 0.001, np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            row[: len(WORDS)] = [text[:WINDOW_CHARS].count(word) for word in WORDS]
-        scaled: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return scaled
+        return super().embed([text[:WINDOW_CHARS] for text in texts])
 
     def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
         self.windowed += texts
@@ -54,11 +48,6 @@ class Embedder:
 @pytest.fixture
 def embedder() -> Embedder:
     return Embedder()
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> VectorCache:
-    return VectorCache(tmp_path / "vectors.sqlite")
 
 
 def put(root: Path, index_path: Path, **files: str) -> WantedIndex:

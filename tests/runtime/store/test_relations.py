@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from runtime.codebase.knowledge import relation_store as limits
-from runtime.codebase.knowledge.relation import Relation, last_part
+from runtime.codebase.knowledge.relation import Relation, bare_name
 from runtime.codebase.knowledge.relation_store import RelationStore, relation_queries
 from runtime.primitives.clock import FakeClock
 from tests.runtime.store.conftest import Place
@@ -28,7 +28,7 @@ def store_at(place: Place) -> RelationStore:
     ("name", "part"), [("Depot.accept", "accept"), ("accept", "accept"), ("a/b.py", "a/b.py"), ("x.", "x.")]
 )
 def test_the_last_part_of_a_name(name: str, part: str) -> None:
-    assert last_part(name) == part
+    assert bare_name(name) == part
 
 
 def test_what_one_process_keeps_another_finds_by_either_end(place: Place) -> None:

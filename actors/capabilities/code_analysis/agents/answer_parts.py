@@ -21,6 +21,9 @@ from actors.capabilities.code_analysis.question.kinds import kind_named, kind_of
 from actors.capabilities.code_analysis.question.parts import parts_of
 from runtime.run.stage_view import StageView
 
+# What the relations of a name tell is there.
+PROVEN = 1.0
+
 
 class _Asked(msgspec.Struct, frozen=True):
     """Joins the words of a part with what is known to answer it."""
@@ -28,15 +31,16 @@ class _Asked(msgspec.Struct, frozen=True):
     text: str
     claims: list[Claim]
     confidence: float | None = None
+    presence: float | None = None
 
 
 def part_notes_of(view: StageView) -> list[PartNote]:
     """Return the parts of a question in words as the round that trusted its answer most left them; empty for others."""
-    rounds = [(done.confidence, done.parts) for done in passes_of(view)]
+    rounds = [(done.presence, done.parts) for done in passes_of(view)]
     synthesis = synthesis_if_any(view)
     if not rounds and synthesis is not None:
-        rounds = [(synthesis.confidence, synthesis.parts)]
-    told = [(confidence or 0.0, parts) for confidence, parts in rounds if parts]
+        rounds = [(synthesis.presence, synthesis.parts)]
+    told = [(presence or 0.0, parts) for presence, parts in rounds if parts]
     return max(told, key=lambda one: one[0], default=(0.0, []))[1]
 
 
@@ -61,12 +65,13 @@ def answer_parts(
 
 def unanswered(parts: Sequence[AnswerPart]) -> list[str]:
     """Return the parts that are not trusted, where others are: of other answers, what is missing is told by itself."""
-    left = [part.text for part in parts if part.confidence is not None and part.confidence < ENOUGH]
+    left = [part.text for part in parts if part.confidence is not None and part.status == "not_found"]
     return left if len(left) < len(parts) else []
 
 
 def _part(asked: _Asked, *, is_found: bool) -> AnswerPart:
-    is_trusted = asked.confidence is None or asked.confidence >= ENOUGH
+    presence = asked.confidence if asked.presence is None else asked.presence
+    is_trusted = presence is None or presence >= ENOUGH
     is_answered = is_found and is_trusted and bool(asked.claims)
     documents = list(map(citation_document, citations_in_order(asked.claims)))
     cited = read("integration", documents, list[AnswerCitation])
@@ -84,27 +89,27 @@ def _of_words(notes: Sequence[PartNote], findings: Sequence[Finding], confidence
     """Return the parts of a question in words; what it asks besides, such as tests, answers the part that asks it."""
     claims = [claim for found in findings for claim in found.claims]
     if len(notes) == 1:
-        return [_Asked(notes[0].text, claims, confidence)]
+        return [_Asked(notes[0].text, claims, confidence, notes[0].presence)]
     asked = []
     for number, note in enumerate(notes, 1):
         besides = {aspect for kind in kinds_worded(note.text) for aspect in kind.besides}
         own = [claim for found in findings if aspect_of(found.goal) in besides for claim in found.claims]
         own += [claim for claim in claims if number in claim.parts and claim not in own]
-        asked.append(_Asked(note.text, own, note.confidence))
+        asked.append(_Asked(note.text, own, note.confidence, note.presence))
     return asked
 
 
 def _of_kinds(question: Question, findings: Sequence[Finding], confidence: float | None) -> list[_Asked]:
     """Return the parts of a question about a name or a file, each with what its kind asks for."""
-    texts = parts_of(question.text)
+    texts, claims = parts_of(question.text), [claim for found in findings for claim in found.claims]
     if len(texts) != 1 + len(question.further):
-        return [_Asked(question.text, [claim for found in findings for claim in found.claims], confidence)]
+        return [_Asked(question.text, claims, confidence, PROVEN)]
     asks = [kind_of(question).aspects, *(kind_named(name).added or () for name in question.further)]
     told: set[str] = set()
     parts = []
     for text, aspects in zip(texts, asks, strict=True):
         own = [claim for found in findings if aspect_of(found.goal) in aspects for claim in found.claims]
-        parts.append(_Asked(text, own, confidence))
+        parts.append(_Asked(text, own, confidence, PROVEN))
         told.update(aspects)
     rest = [claim for found in findings if aspect_of(found.goal) not in told for claim in found.claims]
-    return [_Asked(parts[0].text, [*parts[0].claims, *rest], confidence), *parts[1:]]
+    return [_Asked(parts[0].text, [*parts[0].claims, *rest], confidence, PROVEN), *parts[1:]]

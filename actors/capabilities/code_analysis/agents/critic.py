@@ -66,7 +66,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "question": intent_of(view).question,
             "hints_for_goals": synthesis.hints_for_goals,
             "coverage": synthesis.coverage,
-            "confidence": synthesis.confidence,
+            "presence": synthesis.confidence if synthesis.presence is None else synthesis.presence,
             "contradictions": synthesis.contradictions,
             "target_goals": plan_of(view).target_goals,
             "remaining": view.goals.remaining,
@@ -80,13 +80,13 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     """Rate the goals that the plan aimed at by their claims and the coverage of the question.
 
     With claims a goal is satisfied, or partial at low coverage; without, an optional goal is blocked and another
-    pending. An answer in words below the confidence that one needs is blocked: another round would find the same.
+    pending. An answer in words about what is probably not there is blocked: another round would find the same.
     """
     remaining = msgspec.convert(given.facts["remaining"], list[Goal])
     claims: dict[str, list[Any]] = given.facts["hints_for_goals"]
     aimed_at = set(given.facts["target_goals"])
     status: dict[str, GoalStatus] = {
-        goal.id: _status(goal, claims, given.facts["coverage"], given.facts["confidence"])
+        goal.id: _status(goal, claims, given.facts["coverage"], given.facts["presence"])
         if goal.id in aimed_at
         else goal.status
         for goal in remaining
@@ -111,10 +111,10 @@ def _blocking(given: Mapping[str, Any]) -> list[str]:
     return blocking_issues(question, msgspec.convert(given["facts"], list[CodeFact]), _texts(given["contradictions"]))
 
 
-def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float, confidence: float | None) -> GoalStatus:
+def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float, presence: float | None) -> GoalStatus:
     if claims.get(goal.id):
-        if aspect_of(goal) == "answer" and confidence is not None:
-            return "satisfied" if confidence >= ENOUGH else "blocked"
+        if aspect_of(goal) == "answer" and presence is not None:
+            return "satisfied" if presence >= ENOUGH else "blocked"
         return "satisfied" if coverage >= _SATISFIED_COVERAGE or aspect_of(goal) in OPTIONAL_ASPECTS else "partial"
     return "blocked" if aspect_of(goal) in OPTIONAL_ASPECTS else "pending"
 
@@ -227,6 +227,7 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         code_read=execution.code_read,
         context=execution.context,
         confidence=synthesis.confidence,
+        presence=synthesis.presence,
         confidence_features=synthesis.confidence_features,
         parts=synthesis.parts,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},

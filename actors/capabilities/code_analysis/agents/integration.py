@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.agents.answer_parts import answer_parts, unanswered
+from actors.capabilities.code_analysis.agents.answer_trust import NAMES_NOT_TOLD, trust_of, undefined_names
 from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, shows_its_lines, tells_true_commits
 from actors.capabilities.code_analysis.agents.collected_claims import (
     Collected,
@@ -39,9 +40,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     compose,
     history_reason,
     ranked_citations,
-    tells_none_of_the_names,
 )
-from actors.capabilities.code_analysis.answers.confidence import ENOUGH
 from actors.capabilities.code_analysis.answers.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
@@ -66,8 +65,8 @@ from actors.capabilities.code_analysis.handover.intent import intent_if_any
 from actors.capabilities.code_analysis.handover.passes import last_pass, passes_of
 from actors.capabilities.code_analysis.handover.perception import perception_if_any, perception_of
 from actors.capabilities.code_analysis.handover.reading import read, written
-from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session import entity_graph, recall
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
@@ -76,7 +75,6 @@ from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
 
@@ -84,8 +82,6 @@ log = logging.getLogger(__name__)
 
 TURN_ANSWER_CHARS = 600
 MAX_LEFT_OUT = 20
-# Of an answer about names that the repository does not have: as low as one about words that occur nowhere.
-NAMES_NOT_TOLD = 0.2
 
 Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
@@ -193,20 +189,24 @@ async def assemble(
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     is_empty = not citations and not cited_commits(findings)
-    confidence = _confidence(view, collected, ended_by, is_empty=is_empty)
-    may_miss_the_names = collected.draft is None and confidence is None and ended_by is None and not is_empty
-    if may_miss_the_names and tells_none_of_the_names(question, findings):
-        # What was found instead may be near to the names; it is no answer about them.
-        is_unknown = await context.run_blocking(_defines_none_of, codebase, question.identifiers)
-        confidence = NAMES_NOT_TOLD if is_unknown else None
+    trust = trust_of(view, collected, ended_by, is_empty=is_empty)
+    undefined: tuple[str, ...] = ()
+    if collected.draft is None and trust is None and ended_by is None and not is_empty:
+        undefined = await context.run_blocking(undefined_names, codebase, question, findings)
+        trust = NAMES_NOT_TOLD if undefined else None
     # Claims that a judge left standing are an answer, however unsure of the whole it is.
-    is_found = confidence is None or confidence >= ENOUGH or (collected.draft is not None and not is_empty)
+    is_found = trust is None or trust.is_found or (collected.draft is not None and not is_empty)
+    confidence = None if trust is None else trust.confidence
+    if trust is None and collected.draft is None and ended_by is None:
+        confidence = kind_of(question).usual_confidence
     if citations and not is_found:
         findings = as_likely(findings)
         citations = ranked_citations(findings)
     skipped = perceived.stats.skipped
     parts = answer_parts(view, question, findings, collected, confidence, is_found=is_found)
-    answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, parts, is_found=is_found)
+    answer = _composed(
+        view, question, findings, skipped, ended_by, collected, confidence, parts, undefined, is_found=is_found
+    )
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text, [c.file for c in citations])
@@ -236,25 +236,6 @@ async def assemble(
     return output, _turn(context, view, question, findings)
 
 
-def _defines_none_of(codebase: Codebase, names: Sequence[str]) -> bool:
-    return not any(codebase.symbols_named(normal_name(name).rpartition(".")[2], limit=1) for name in names)
-
-
-def _confidence(view: StageView, collected: Collected, ended_by: str | None, *, is_empty: bool) -> float | None:
-    """Return that of a model's judge, or of the rules' best round of a question in words; 0 if nothing was found."""
-    if is_empty:
-        # What a model wrote and its judge struck was looked for, even if rounds or tool calls were used up.
-        is_cut_short = (ended_by if collected.draft is None else view.ended_by) is not None
-        return None if is_cut_short else 0.0
-    if collected.draft is not None:
-        return collected.draft.confidence
-    said = [done.confidence for done in passes_of(view)]
-    synthesis = synthesis_if_any(view)
-    if not said and synthesis is not None:
-        said = [synthesis.confidence]
-    return max((value for value in said if value is not None), default=None)
-
-
 def _composed(
     view: StageView,
     question: Question,
@@ -264,6 +245,7 @@ def _composed(
     collected: Collected,
     confidence: float | None,
     parts: Sequence[AnswerPart],
+    undefined: Sequence[str],
     *,
     is_found: bool,
 ) -> str:
@@ -280,6 +262,7 @@ def _composed(
             unanswered=unanswered(parts) if is_found else (),
             absence=None if execution is None else execution.absence,
             unused=no_uses(question.identifiers, facts, reports_of(view)),
+            undefined=undefined,
         )
     claims = in_order(findings)
     ended = [f"This answer is partial: {failure}."] if failure is not None else []

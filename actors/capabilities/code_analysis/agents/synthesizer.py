@@ -11,12 +11,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.absent_subject import is_nowhere
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
-from actors.capabilities.code_analysis.answers.confidence import (
-    confidence_in,
-    features_of,
-    features_of_meaning,
-    features_of_values,
-)
+from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, trust_in
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
@@ -68,14 +63,12 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
     absence = msgspec.convert(given.facts.get("absence"), Absence | None)
     is_told = "answer" in question.aspects or is_nowhere(question.identifiers, absence)
-    features = features_of(in_answer_order(evidence.facts), absence) if is_told else {}
-    if any(features.values()):
-        features |= features_of_meaning(evidence.facts, given.facts.get("meaning"))
-        features |= features_of_values(evidence.facts)
-    confidence = confidence_in(features) if features else None
+    ranked, compared = in_answer_order(evidence.facts), given.facts.get("meaning")
+    features = all_features(ranked, evidence.facts, absence, compared) if is_told else {}
+    trust = trust_in(features) if features else None
     absences = msgspec.convert(given.facts.get("part_absences", {}), dict[str, Absence])
     is_in_words = "answer" in question.aspects
-    parts = trust_in_parts(question.text, in_answer_order(evidence.facts), absences, confidence) if is_in_words else []
+    parts = trust_in_parts(question.text, ranked, absences, compared, trust) if is_in_words else []
     output = SynthesisOutput(
         entities=msgspec.convert(best, list[PlaceNote]),
         key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
@@ -84,11 +77,16 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         accumulated_evidence=len(places | seen),
         new_evidence=len(places - seen),
         coverage=coverage(evidence.question, evidence.entities, evidence.facts),
-        confidence=confidence,
-        parts=[PartNote(*part) for part in parts],
+        confidence=None if trust is None else trust.confidence,
+        presence=None if trust is None else trust.presence,
+        parts=[_part_note(text, own) for text, own in parts],
         confidence_features=features,
     )
     return written(output)
+
+
+def _part_note(text: str, trust: Trust | None) -> PartNote:
+    return PartNote(text) if trust is None else PartNote(text, trust.confidence, trust.presence)
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:

@@ -33,6 +33,12 @@ def nowhere_sentence(absence: Absence | None) -> str:
     return plain(f"{listed} {occur} nowhere in this repository ({searched}).")
 
 
+def undefined_sentence(names: Iterable[str]) -> str:
+    """Return the sentence that says of names that nothing bears any of them; empty without names."""
+    listed = " or ".join(map(code_span, names))
+    return plain(f"Nothing in this repository is named {listed}.") if listed else ""
+
+
 def aside_claims(facts: Iterable[CodeFact]) -> list[Claim]:
     """Return a claim for each line that mentions a word of the question which nothing but asides mention."""
     asides = [fact for fact in facts if fact.kind == "only_aside" and fact.citation.quote]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.absent_subject import nowhere_sentence
+from actors.capabilities.code_analysis.answers.absent_subject import nowhere_sentence, undefined_sentence
 from actors.capabilities.code_analysis.answers.confidence import level
 from actors.capabilities.code_analysis.answers.diagram import call_diagram, part_diagram
 from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
@@ -162,14 +162,15 @@ def compose(
     unanswered: Sequence[str] = (),
     absence: Absence | None = None,
     unused: Mapping[str, str] | None = None,
+    undefined: Sequence[str] = (),
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it; `unused`: aspect → what a search proved of uses and tests.
     `failure`: the stage that failed for good and why, in words. Unless it `is_found`, the claims are listed as likely
-    places (`as_likely`). `absence`: what of the question occurs nowhere. A `confidence` that is not high is told, and
-    so are the `unanswered` parts of a question.
+    places (`as_likely`). `absence`: what of the question occurs nowhere; `undefined`: the names of the question, if
+    nothing bears any of them. The `confidence` is told, and so are the `unanswered` parts of a question.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -184,7 +185,7 @@ def compose(
         parts.append(_NOTHING_YET if was_cut else _nothing_found(question, absence))
     told = _told_confidence(confidence) if claims and not was_cut else []
     if claims and not is_found:
-        return "\n\n".join((_likely(claims, absence), *told, *_endings(skipped, remarks, failure, ended_by)))
+        return "\n\n".join((_likely(claims, absence, undefined), *told, *_endings(skipped, remarks, failure, ended_by)))
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -232,8 +233,9 @@ def as_likely(findings: Sequence[Finding]) -> list[Finding]:
     return reduced
 
 
-def _likely(claims: Sequence[Claim], absence: Absence | None) -> str:
-    told = [nowhere_sentence(absence), *(render(claim) for claim in claims if claim.role == "only_aside")]
+def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequence[str]) -> str:
+    reason = nowhere_sentence(absence) or undefined_sentence(undefined)
+    told = [reason, *(render(claim) for claim in claims if claim.role == "only_aside")]
     places = [f"- {render(claim)}" for claim in claims if claim.role != "only_aside"]
     if not places:
         return " ".join(filter(None, (DID_NOT_FIND, *told)))
@@ -241,9 +243,7 @@ def _likely(claims: Sequence[Claim], absence: Absence | None) -> str:
 
 
 def _told_confidence(confidence: float | None) -> list[str]:
-    if confidence is None or level(confidence) == "high":
-        return []
-    return [f"Confidence: {level(confidence)} ({confidence:.2f})."]
+    return [] if confidence is None else [f"Confidence: {level(confidence)} ({confidence:.2f})."]
 
 
 def _endings(

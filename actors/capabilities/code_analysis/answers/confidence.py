@@ -1,9 +1,9 @@
-"""Estimates how far an answer in words can be trusted, 0 to 1, from its places and from what occurs nowhere.
+"""Estimates how far an answer in words can be trusted, from its places and from what occurs nowhere.
 
-The estimate is a product: the probability that the repository has what is asked about, and the probability that the
-answer then tells some of it or leads to it. Both are logistic models over features, all of which raise the confidence;
-with vectors, how near the places are in meaning counts as well, by weights of their own. tests/ranking/confidence.py
-fits them, and docs/answers.md says on what and how well.
+Two probabilities, 0 to 1: that the repository has what is asked about, which decides whether the answer begins with «I
+did not find this», and the confidence that is told, that the answer is good: it tells most of what is needed and leads
+to the deciding place. Both are logistic models over features, all of which raise them; with vectors, by weights of
+their own. tests/ranking/confidence.py fits them, and docs/answers.md says on what and how well.
 """
 
 from __future__ import annotations
@@ -15,74 +15,103 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.search.absence import Absence
 
-# Below this an answer begins with «I did not find this».
+# Below this presence an answer begins with «I did not find this».
 ENOUGH = 0.5
-# From this on an answer does not speak of its confidence.
-HIGH = 0.75
+# From these on a confidence is called medium, and high.
+MEDIUM, HIGH = 0.35, 0.65
 TOP_PLACES = 3
-# The most that is given where a distinctive word of the question occurs nowhere.
+# The place behind the first whose score shows how far that one stands out.
+COMPARED_PLACE = 4
+# The most presence where a distinctive word of the question, or more of its words occur nowhere.
 MOST_IF_ABSENT = 0.45
+# Of the questions that it was fitted on, those with an answer have fewer words that occur nowhere.
+MOST_UNKNOWN = 0.5
 # A word that is missing tells half as much in a repository of so many pieces as in one without end.
 PIECES_OF_HALF = 10
 FILE = Path(__file__).parent / "confidence.json"
-# The features of each model, and those that both have with vectors.
-THERE = ("present", "known", "together")
-HELPS = ("top_share",)
-FEATURES = (*HELPS, *THERE)
-BY_MEANING = ("near", "apart")
+# The features of each model, and that which presence has with vectors.
+THERE = ("present", "together", "familiar")
+GOOD = ("top_share", "ahead", "proven_value")
+FEATURES = (*GOOD, *THERE)
+NEAR = "near"
 WITH_VECTORS = "_with_vectors"
-MAX_NEAREST = 5
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
 LEAST_COMPARED = 0.5
 
-# The least confidence of an answer that proves the value of a name which covers what the question asks for.
+# The least presence where the value of a name is proven which covers what the question asks for.
 WITH_PROVEN_VALUE = 0.8
 PROVEN_VALUE = "proven_value"
 
 Weights = Mapping[str, Mapping[str, float]]
 
 
+class Trust(msgspec.Struct, frozen=True):
+    """Holds how far an answer can be trusted, each 0 to 1.
+
+    `presence`: the probability that the repository has what is asked about; `confidence`: that it has, and that the
+    answer is good.
+    """
+
+    presence: float
+    confidence: float
+
+    @property
+    def is_found(self) -> bool:
+        """True for an answer; False for a list of likely places."""
+        return self.presence >= ENOUGH
+
+
+NOTHING = Trust(0.0, 0.0)
+
+
 def features_of(places: Sequence[Place], absence: Absence | None) -> dict[str, float]:
     """Return the features of an answer, each 0 to 1; all 0 without places.
 
-    `top_share`: the most of the question's weight that one of the first three places covers; `present`: 0 if a
-    distinctive word of the question occurs nowhere, or only aside; `known`: the share of its informative words that
-    occur; `together`: the share of its neighbouring words that occur near each other. The last two count less in a
-    small repository, which lacks many words of English.
+    `top_share`: the most of the question's weight that one of the first three places covers; `ahead`: how far the score
+    of the first place is above that of the fifth. The others are those of `features_of_subject`.
     """
     if not places:
         return dict.fromkeys(FEATURES, 0.0)
-    size = absence.pieces / (absence.pieces + PIECES_OF_HALF) if absence is not None else 0.0
     excerpts = [place.fact.excerpt for place in places[:TOP_PLACES] if place.fact.excerpt is not None]
-    absence = absence or Absence()
+    last = places[COMPARED_PLACE].score if len(places) > COMPARED_PLACE else 0.0
     return {
         "top_share": max((excerpt.share for excerpt in excerpts), default=0.0),
-        "present": float(not absence.nowhere and not absence.aside),
-        "known": 1 - size * absence.unknown,
-        "together": 1 - size * (1 - absence.together),
+        "ahead": max(0.0, min(1.0, places[0].score - last)),
+        PROVEN_VALUE: 0.0,
+        **features_of_subject(absence),
     }
 
 
-def features_of_meaning(facts: Sequence[CodeFact], compared: float | None) -> dict[str, float]:
-    """Return the features by meaning; none without enough vectors.
+def features_of_subject(absence: Absence | None) -> dict[str, float]:
+    """Return the features of what is asked about, each 0 to 1.
 
-    `near`: the mean of the five greatest cosines of what was found; `apart`: how far that is above the mean of all
-    places, since a vague question is somewhat near to everything. `compared`: the share of the repository's pieces that
-    could be compared.
+    `present`: 0 if a distinctive word of the question occurs nowhere, or only aside, or most of its words occur
+    nowhere; `together`: the share of its neighbouring words that occur near each other, which counts less in a small
+    repository; `familiar`: how often its words occur, against other software.
     """
-    if compared is None or compared < LEAST_COMPARED:
+    size = absence.pieces / (absence.pieces + PIECES_OF_HALF) if absence is not None else 0.0
+    absence = absence or Absence()
+    return {
+        "present": float(not absence.nowhere and not absence.aside and absence.unknown <= MOST_UNKNOWN),
+        "together": 1 - size * (1 - absence.together),
+        "familiar": absence.familiar,
+    }
+
+
+def features_of_meaning(absence: Absence | None, compared: float | None) -> dict[str, float]:
+    """Return the feature by meaning, how near the nearest pieces are; none without enough vectors.
+
+    `compared`: the share of the repository's pieces that could be compared.
+    """
+    if absence is None or absence.near is None or compared is None or compared < LEAST_COMPARED:
         return {}
-    cosines = {fact.place: fact.cosine for fact in facts if fact.cosine is not None}
-    of_places = [fact.cosine for fact in facts if fact.cosine is not None and fact.kind != "passage"]
-    if not of_places:
-        return {}
-    nearest = sorted(cosines.values(), reverse=True)[:MAX_NEAREST]
-    near, usual = sum(nearest) / len(nearest), sum(of_places) / len(of_places)
-    return {"near": max(0.0, near), "apart": max(0.0, near - usual)}
+    return {NEAR: max(0.0, absence.near)}
 
 
 def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
@@ -90,31 +119,44 @@ def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
 
 
-def confidence_in(features: Mapping[str, float], weights: Weights | None = None) -> float:
-    """Return the confidence that features give, 0 to 1, on two digits; 0 without places.
+def all_features(
+    places: Sequence[Place], facts: Sequence[CodeFact], absence: Absence | None, compared: float | None
+) -> dict[str, float]:
+    """Return all features of an answer, also those that only some have."""
+    features = features_of(places, absence)
+    if any(features.values()):
+        features |= features_of_meaning(absence, compared) | features_of_values(facts)
+    return features
+
+
+def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> Trust:
+    """Return the trust that features give, on two digits; none at all without places.
 
     `weights`: those of the models; by default the fitted ones.
     """
     if not any(features.values()):
-        return 0.0
+        return NOTHING
     weights = weights or weights_of_models()
-    by = WITH_VECTORS if BY_MEANING[0] in features else ""
-    value = _probability(weights[f"there{by}"], features) * _probability(weights[f"helps{by}"], features)
+    by = WITH_VECTORS if NEAR in features else ""
+    presence = _probability(weights[f"there{by}"], features)
     if features.get("present", 1.0) < 1:
-        return round(min(value, MOST_IF_ABSENT), 2)
-    return round(max(value, WITH_PROVEN_VALUE) if features.get(PROVEN_VALUE) else value, 2)
+        presence = min(presence, MOST_IF_ABSENT)
+    elif features.get(PROVEN_VALUE):
+        presence = max(presence, WITH_PROVEN_VALUE)
+    confidence = presence * _probability(weights[f"good{by}"], features)
+    return Trust(round(presence, 2), round(confidence, 2))
 
 
 @functools.cache
 def weights_of_models() -> Weights:
-    """Return the weights of the models, `there` and `helps`, with and without vectors, each with an `intercept`."""
+    """Return the weights of the models, `there` and `good`, with and without vectors, each with an `intercept`."""
     found: Weights = json.loads(FILE.read_text(encoding="utf-8"))["weights"]
     return found
 
 
 def level(confidence: float) -> Literal["low", "medium", "high"]:
     """Return a confidence in a word."""
-    return "low" if confidence < ENOUGH else "medium" if confidence < HIGH else "high"
+    return "low" if confidence < MEDIUM else "medium" if confidence < HIGH else "high"
 
 
 def _probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of
+from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, trust_in
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.parts import AskedPart, asked_parts, searched_parts
@@ -90,17 +90,22 @@ def introduction(part: PartPlaces) -> str:
 
 
 def trust_in_parts(
-    question: str, places: Sequence[Place], absences: Mapping[str, Absence], confidence: float | None
-) -> list[tuple[str, float | None]]:
-    """Return the parts of a question in words, each with its confidence.
+    question: str,
+    places: Sequence[Place],
+    absences: Mapping[str, Absence],
+    compared: float | None,
+    whole: Trust | None,
+) -> list[tuple[str, Trust | None]]:
+    """Return the parts of a question in words, each with how far its answer can be trusted.
 
-    That of a part is estimated as that of the whole is, from its own places and words, the least of its searches; a
-    part without a search of its own has that of the whole.
+    That is estimated as that of the whole is, from its own places and words, the least of its searches; a part without
+    a search of its own has that of the whole. `compared`: the share of the pieces that were compared by meaning.
     """
-    trusted = []
+    trusted: list[tuple[str, Trust | None]] = []
     for part in places_of_parts(question, places):
-        own = [confidence_in(features_of(part.places, absences.get(step))) for step in part.steps]
-        trusted.append((part.part.text, min(own, default=confidence)))
+        own = [trust_in(all_features(part.places, (), absences.get(step), compared)) for step in part.steps]
+        least = min(own, key=lambda trust: (trust.presence, trust.confidence), default=whole)
+        trusted.append((part.part.text, least))
     return trusted
 
 

@@ -49,6 +49,7 @@ class ModelDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Records a pass when the critic closes it. `hints_for_goals` is read claim by claim.
 
+    `confidence` and `presence`: those of the synthesizer.
     `draft`: only of a pass whose claims a model wrote. `struck`: the claims that a model struck as their judge;
     `next_steps`: the tool calls that it planned for the next pass.
     """
@@ -64,6 +65,7 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     code_read: list[CodeRead] = []
     context: ContextSize = ContextSize()
     confidence: float | None = None
+    presence: float | None = None
     confidence_features: dict[str, float] = {}
     parts: list[PartNote] = []
     shown: dict[str, Any] = {}

@@ -23,17 +23,21 @@ class PlaceNote(msgspec.Struct, frozen=True):
 
 
 class PartNote(msgspec.Struct, frozen=True):
-    """Holds a part of a question in words and the confidence of its answer, 0 to 1; None where nothing tells."""
+    """Holds a part of a question in words and how far its answer can be trusted; None where nothing tells.
+
+    `presence`: the probability that the repository has what the part asks for, `confidence`: that its answer is good.
+    """
 
     text: str
     confidence: float | None = None
+    presence: float | None = None
 
 
 class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of the synthesizer.
 
-    `confidence`: of the answer to a question in words, 0 to 1, from its features; None for other questions. `parts`:
-    those of a question in words, in order.
+    `confidence`: of the answer to a question in words, 0 to 1, from its features; `presence`: the probability that the
+    repository has what is asked about; both None for other questions. `parts`: those of a question in words, in order.
     `hints_for_goals` maps a goal to its claims. They are read one by one (`read_claims`), so an unreadable claim is
     counted and left out without losing the others. `claims_dropped` counts, by reason, claims of a model that its facts
     do not bear; `seen` are the facts that it was shown, for later rounds. `passes_before`: the number of passes that
@@ -49,6 +53,7 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     new_evidence: int = 0
     coverage: float = 0.0
     confidence: float | None = None
+    presence: float | None = None
     confidence_features: dict[str, float] = {}
     parts: list[PartNote] = []
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET

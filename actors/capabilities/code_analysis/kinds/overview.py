@@ -52,6 +52,7 @@ KIND = QuestionKind(
     needs_no_subject=True,
     draws_parts=draws,
     imperative="Describe the repository",
+    usual_confidence=0.3,
     plan=_plan,
     writers={"structure": _structure},
 )

@@ -36,5 +36,6 @@ KIND = QuestionKind(
     imperative="Show who uses {subject}",
     writers={"definition": _definition},
     first_roles=("caller", "mention", "caveat", "importer"),
+    usual_confidence=0.75,
     plan=steps_by_aspect,
 )

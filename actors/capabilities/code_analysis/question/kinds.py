@@ -183,6 +183,9 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     of_uses: bool = False
     names_decide: Literal["never", "alone", "always"] = "never"
 
+    # How often its answers from proven relations are good, 0 to 1; those of questions in words have their own estimate.
+    usual_confidence: float = 0.5
+
     # Its steps; what writes its claims, by aspect, where that differs from other kinds; the sections behind the lead.
     plan: Planner
     writers: Mapping[str, Writer] = {}

@@ -67,7 +67,7 @@ def features_of(question: str, places: Sequence[Place]) -> list[dict[str, float]
             **_shown(place),
             "score": math.log(max(LEAST_SCORE, place.score)),
             "order": -math.log(1 + number),
-            "test": float(_is_test(place) and not asks_for_tests),
+            "test": float(place.fact.is_test and not asks_for_tests),
             "callable": float(place.fact.symbol_kind in CALLABLE_KINDS),
             "name": _share_of_name(place.fact.name, words),
             "near": usual if place.fact.cosine is None else place.fact.cosine,
@@ -81,12 +81,6 @@ def fitted_weights() -> Weights:
     """Return the weights of both models."""
     found: Weights = json.loads(FILE.read_text(encoding="utf-8"))["weights"]
     return found
-
-
-def _is_test(place: Place) -> bool:
-    """Return whether a place is a test, or a function called like one: in some languages they stand beside the code."""
-    words = split_identifier(last_part(place.fact.name)) if place.fact.symbol_kind in CALLABLE_KINDS else []
-    return place.fact.is_test or (len(words) > 1 and words[0] == "test")
 
 
 def _shown(place: Place) -> dict[str, float]:

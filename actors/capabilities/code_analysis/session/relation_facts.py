@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind, ProducedRange
-from runtime.codebase.knowledge.relation import Relation, RelationKind, last_part
+from runtime.codebase.knowledge.relation import Relation, RelationKind, bare_name
 
 _KIND_OF_USE: dict[FactKind, RelationKind] = {
     "caller": "calls",
@@ -35,7 +35,7 @@ class _Found:
         self._places: dict[str, set[tuple[str, str]]] = {}
         for fact in facts:
             if fact.kind in {"definition", "callee", "trace"} and fact.name:
-                self._places.setdefault(last_part(fact.name), set()).add((fact.name, fact.citation.file))
+                self._places.setdefault(bare_name(fact.name), set()).add((fact.name, fact.citation.file))
 
     def of(self, fact: CodeFact) -> Iterator[Relation]:
         """Yield the relations that one fact shows."""
@@ -53,7 +53,7 @@ class _Found:
         caller = self._only(fact.about)
         if caller is None or not fact.at_line or not fact.name:
             return
-        if fact.by_name or last_part(fact.name) in COMMON_METHODS:
+        if fact.by_name or bare_name(fact.name) in COMMON_METHODS:
             return
         if sha256 := self._hash_of.get(caller[1]):
             yield Relation(*caller, "calls", fact.name, fact.citation.file, fact.at_line, fact.at_line, sha256)
@@ -70,6 +70,6 @@ class _Found:
             return (name, name)
         if not name:
             return None
-        named = self._places.get(last_part(name), set())
+        named = self._places.get(bare_name(name), set())
         exact = {place for place in named if place[0] == name or place[0].endswith(f".{name}")}
         return next(iter(exact)) if len(exact) == 1 else None

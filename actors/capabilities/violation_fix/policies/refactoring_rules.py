@@ -18,12 +18,12 @@ from actors.capabilities.violation_fix.refactoring.parameter_lists import split_
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 # Below this, readers who would have to merge it turned most plans down.
-MIN_SCORE = 0.5
-# A reader takes one or two cuts; the branches of one chain may be more.
+MIN_SCORE = 0.44
+# A reader takes few cuts; the branches of one chain may be more.
 MAX_CUTS = 2
 MAX_STEPS = 5
 # How many of the best candidates are followed to their end, by the number of steps before.
-BREADTH = (6, 3, 1, 1, 1)
+BREADTH = (5, 2, 1, 1, 1)
 SIMPLIFICATION_SCORE = 0.86
 # What a further step of its own, and a further branch of the same chain, cost the reader.
 _FURTHER_STEP = 0.93

@@ -92,6 +92,11 @@ class BlockContext:
         return any(self.source.is_comment(first_line(statement) - 1) for statement in self.statements[1:])
 
     @cached_property
+    def has_blank_lines(self) -> bool:
+        """True where a blank line parts the statements of the block: a comment above it covers the first part."""
+        return any(self.source.is_blank(first_line(statement) - 1) for statement in self.statements[1:])
+
+    @cached_property
     def nodes(self) -> list[ast.AST]:
         return [part for statement in self.statements for part in own_nodes(statement)]
 
@@ -112,6 +117,11 @@ class BlockContext:
         leaves = any(isinstance(node, ast.Return | ast.AugAssign | ast.Delete) for node in self.nodes)
         raises = any(isinstance(node, ast.Raise) for node in self.nodes)
         return raises and not leaves and self.effects.is_pure and not self.outputs
+
+    @cached_property
+    def stops_early(self) -> bool:
+        """True where not all items of a loop may be gone through."""
+        return any(isinstance(node, ast.Break) for node in self.nodes)
 
     @cached_property
     def tests(self) -> list[ast.expr]:

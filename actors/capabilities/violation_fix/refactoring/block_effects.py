@@ -36,7 +36,7 @@ class EffectKind(Enum):
     """Names the ways in which a block changes what lies outside it."""
 
     ATTRIBUTE = "sets an attribute"
-    ITEM = "sets or deletes an item"
+    ITEM = "sets an item"
     MUTATION = "changes a collection"
     CALL = "calls for the effect"
 
@@ -97,7 +97,9 @@ class BlockEffects:
                 if root_of(node) not in self._fresh:
                     yield Effect(EffectKind.ATTRIBUTE, spelled(node.value), node.attr)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-                if root_of(node) not in self._fresh:
+                if root_of(node) not in self._fresh and isinstance(node.ctx, ast.Del):
+                    yield Effect(EffectKind.MUTATION, spelled(node.value), "remove")
+                elif root_of(node) not in self._fresh:
                     yield Effect(EffectKind.ITEM, spelled(node.value), _constant_key(node))
             elif isinstance(node, ast.Call):
                 yield from self._of_call(node, id(node) in called_for_effect)

@@ -58,7 +58,10 @@ class CalleeHazards:
     @cached_property
     def _reaches(self) -> dict[str, int]:
         """The distances, in frames, at which functions and methods of the file look above themselves."""
-        functions = [node for node in ast.walk(self._package.module.tree) if isinstance(node, Function)]
+        nodes = list(ast.walk(self._package.module.tree))
+        if not any(_may_look_at_frames(node) for node in nodes):
+            return {}
+        functions = [node for node in nodes if isinstance(node, Function)]
         found = {function.name: reach for function in functions if (reach := _reach(function)) > 0}
         if not found:
             return found
@@ -107,6 +110,12 @@ def _reach(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
             if last_name(node.func) in FRAME_NAMES | {"stack"}:
                 reach = max(reach, _number(node.args[0], _FAR) if node.args else _FAR)
     return reach
+
+
+def _may_look_at_frames(node: ast.AST) -> bool:
+    if isinstance(node, ast.keyword):
+        return node.arg == "stacklevel"
+    return isinstance(node, ast.Name | ast.Attribute) and last_name(node) in FRAME_NAMES | {"stack"}
 
 
 def _number(node: ast.expr, otherwise: int) -> int:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
-from actors.capabilities.violation_fix.refactoring.annotations.signatures import Annotator, Signature
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import (
+    UNTYPED,
+    Annotator,
+    Signature,
+    is_annotated,
+)
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
@@ -38,7 +43,9 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 MAX_OUTPUTS = 2
 MIN_LINES = 3
 # Below this, readers who would have to merge it found most names misleading.
-MIN_QUALITY = 0.55
+MIN_QUALITY = 0.44
+# Below this, no plan takes a cut; see MIN_SCORE of the rules.
+MIN_SCORE = 0.44
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 
@@ -132,13 +139,19 @@ class CandidateSearch:
             refusal = Refused("no_name", "no name says all that it does", (block.first_line, block.last_line))
             self.refusals.append(refusal)
             return None
+        score = name.quality * _fitness(block, extraction, context)
+        if score < MIN_SCORE:
+            self.refusals.append(Refused("poor_cut", f"{name.name} would be a poor cut", (block.first_line,)))
+            return None
         try:
             self._callees.refuse(extraction.statements, extraction.host)
             signature = self._annotator.signature(analysis.place, extraction)
         except RefusedRefactoring as refused:
             self.refusals.append(refused.refusal)
             return None
-        candidate = Candidate(
+        if signature == UNTYPED and is_annotated(analysis.place):
+            score *= UNTYPED_FACTOR
+        return Candidate(
             start_line=block.first_line,
             end_line=block.last_line,
             suggested_name=name.name,
@@ -146,13 +159,12 @@ class CandidateSearch:
             inputs=extraction.parameters,
             outputs=extraction.outputs,
             complexity_removed=removed,
-            score=0.0,
+            score=round(score, 4),
             block=block,
             extraction=extraction,
             signature=signature,
             family=_family_of(name, context),
         )
-        return replace(candidate, score=round(name.quality * _fitness(candidate, context), 4))
 
     def _free_name(self, suggestions: Sequence[SuggestedName]) -> SuggestedName | None:
         for suggestion in suggestions:
@@ -213,7 +225,7 @@ _FORM_FACTORS = {
     Form.RETURN: 1.0,
     Form.THEN_JUMP: 0.92,
     Form.IF_JUMP: 0.95,
-    Form.IF_RESULT: 0.7,
+    Form.IF_RESULT: 0.85,
     Form.IF_NONE: 0.0,
 }
 _SHAPE_FACTORS = {
@@ -224,23 +236,26 @@ _SHAPE_FACTORS = {
     Shape.SERIES: 0.95,
     Shape.REST: 0.92,
 }
+# Of a function without annotations beside annotated ones.
+UNTYPED_FACTOR = 0.75
 _INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 
 
-def _fitness(candidate: Candidate, context: BlockContext) -> float:
+def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> float:
     """Return the chance that a maintainer takes the cut, if its name is good."""
-    extraction, inputs, outputs = candidate.extraction, candidate.inputs, candidate.outputs
+    inputs, outputs = extraction.parameters, extraction.outputs
     factor = _FORM_FACTORS[extraction.form] * _SHAPE_FACTORS[context.cut.shape]
     factor *= _INPUT_FACTORS[len(inputs)] if len(inputs) < len(_INPUT_FACTORS) else 0.6
-    factor *= 0.85 if len(outputs) == 2 else 1.0
-    factor *= 0.93 ** len(set(inputs) & set(outputs))
+    factor *= 0.9 if len(outputs) == 2 else 1.0
+    factor *= 0.95 ** len(set(inputs) & set(outputs))
+    factor *= 0.9 if extraction.crossings.yields else 1.0
     # A module or function handed over as an argument reads badly.
     factor *= 0.8 ** len(set(inputs) & context.defined_names)
-    lines = candidate.end_line - candidate.start_line + 1
-    factor *= 0.7 if lines < 5 else 0.85 if lines > 45 else 1.0
+    lines = block.last_line - block.first_line + 1
+    factor *= 0.75 if lines < 4 else 0.88 if lines < 5 or lines > 45 else 1.0
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
-    share = statements_of(candidate.block.statements) / max(1, statements_of(candidate.block.place.function.body))
+    share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))
     return factor * (0.8 if share > 0.75 else 1.0)
 
 

@@ -69,7 +69,7 @@ def _words_of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -
         words = _significant(noun) if noun else []
         return ["missing", *words] if words and isinstance(operator, ast.Is) else words
     if isinstance(operator, ast.Eq | ast.Is):
-        return _words_of_value(right) or _words_of_value(left)
+        return _words_of_value(left if isinstance(left, ast.Constant) else right)
     if isinstance(operator, ast.In) and isinstance(left, ast.Constant):
         return _words_of_value(left)
     return []
@@ -78,7 +78,8 @@ def _words_of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -
 def _words_of_value(value: ast.expr) -> list[str]:
     if isinstance(value, ast.Constant):
         text = value.value
-        return words_of(text) if isinstance(text, str) and text.replace("-", "_").isidentifier() else []
+        spelled = text.replace("-", "_") if isinstance(text, str) else ""
+        return words_of(spelled) if spelled.isidentifier() else []
     if isinstance(value, ast.Attribute):
         return words_of(value.attr)
     return words_of(value.id) if isinstance(value, ast.Name) and value.id.isupper() else []

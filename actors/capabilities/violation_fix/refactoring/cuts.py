@@ -15,7 +15,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 # How many simple statements may prepare the compound statement of a block, and how many may follow it.
 _MAX_LEADING = 4
 _MAX_TRAILING = 3
-_MAX_PARAGRAPHS = 3
+_MAX_PARAGRAPHS = 5
 
 
 class Shape(Enum):

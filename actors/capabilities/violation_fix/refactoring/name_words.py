@@ -73,13 +73,13 @@ MIDDLING_NOUNS = words_in(
 # Verbs of functions that do to the whole what their parts do to its parts.
 DISTRIBUTIVE_VERBS = words_in(
     """
-    add adapt analyze append apply assert check clean collect convert copy decode decorate delete deserialize describe
-    display draw dump emit encode escape evaluate expand export extract fill filter format generate handle import index
-    insert inspect install list load log map merge migrate normalize parse paint populate prepare print process quote
-    read record register remove render repair replace report resolve sanitize save scan send serialize show split store
-    strip sync tokenize transform translate unparse update upload validate verify visit wrap write
+    analyze append check clean collect convert decode delete describe deserialize display draw dump emit encode escape
+    evaluate expand export fill filter format generate import index insert list log map migrate normalize paint parse
+    populate prepare print quote read register remove render repair sanitize scan send serialize show split store strip
+    tokenize transform translate unparse update upload validate verify visit wrap write
     """
 )
+_SHORT_WORDS = words_in("id ip os db ui io by in of on to or is no up at as")
 _ACRONYMS = words_in("html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
 
 _ARTICLES = words_in("the a an any all our this these those its their each every some current given new")
@@ -191,23 +191,27 @@ def is_word(word: str) -> bool:
     """Return whether letters can be read out: no single letter, nothing without vowels, no heap of consonants."""
     if word in _ACRONYMS:
         return True
+    if len(word) == 2:
+        return word in _SHORT_WORDS
     return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", word)
 
 
 def plural(noun: str) -> str:
-    if noun.endswith("s"):
+    if noun.endswith("s") and not noun.endswith("ss"):
         return noun
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
-    return noun + ("es" if noun.endswith(("x", "ch", "sh")) else "s")
+    return noun + ("es" if noun.endswith(("x", "ch", "sh", "ss")) else "s")
 
 
 def singular(noun: str) -> str:
+    if len(noun) <= 3:
+        return noun
     if noun.endswith("ies") and len(noun) > 4:
         return noun[:-3] + "y"
     if noun.endswith(("sses", "xes", "ches", "shes")):
         return noun[:-2]
-    return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) else noun
+    return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is", "os")) else noun
 
 
 def common_noun(names: Sequence[str]) -> str:
@@ -215,7 +219,13 @@ def common_noun(names: Sequence[str]) -> str:
     stripped = [name.strip("_") for name in names]
     if len(set(stripped)) == 1:
         return stripped[0]
-    lasts = {singular(words_of(name)[-1]) for name in stripped}
-    if len(lasts) == 1:
-        return plural(lasts.pop())
+    split = [words_of(name) for name in stripped]
+    shared: list[str] = []
+    for column in zip(*(reversed(words) for words in split), strict=False):
+        ends = {singular(word) for word in column} if not shared else set(column)
+        if len(ends) > 1:
+            break
+        shared.insert(0, ends.pop())
+    if shared:
+        return "_".join([*shared[:-1], plural(shared[-1])])
     return "_and_".join(stripped)

@@ -28,6 +28,7 @@ from actors.capabilities.violation_fix.refactoring.name_words import (
     noun_quality,
     plural,
     singular,
+    words_in,
     words_of,
     words_of_comment,
 )
@@ -68,7 +69,7 @@ def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
 
 def _is_acceptable(name: str, context: BlockContext) -> bool:
     words = name.strip("_").split("_")
-    if len(name) > MAX_NAME_LENGTH or not 2 <= len(words) <= MAX_NAME_WORDS:
+    if not name.isidentifier() or len(name) > MAX_NAME_LENGTH or not 2 <= len(words) <= MAX_NAME_WORDS:
         return False
     own = words_of(context.function_name)
     # `parse_rows` beside `parse_row` is told apart by loops alone; the same words in another order by nothing.
@@ -87,15 +88,22 @@ def _joined(*parts: str | Sequence[str]) -> str:
 
 
 def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
-    if not context.comment or context.has_inner_comments:
+    if not context.comment or context.has_inner_comments or context.has_blank_lines:
         return
     used = context.words_used
     words, is_whole = words_of_comment(context.comment)
     if words and any(word in used or singular(word) in used or plural(word) in used for word in words[1:]):
         quality = (0.8 if is_whole else 0.66) if context.cut.shape is not Shape.REST else 0.5
+        if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
+            return
         yield SuggestedName(_joined(words), quality, "the comment above the block")
     heading = noun_of_comment(context.comment)
-    if heading and context.function_verb in DISTRIBUTIVE_VERBS and context.cut.shape is not Shape.REST:
+    if (
+        heading
+        and _ends_plainly(context)
+        and context.function_verb in DISTRIBUTIVE_VERBS
+        and context.cut.shape is not Shape.REST
+    ):
         yield SuggestedName(_joined(context.function_verb or "", heading), 0.68, "the heading above the block")
 
 
@@ -143,6 +151,8 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     yield SuggestedName(_joined(verb, noun), quality, f"the output {', '.join(names)}")
 
 
+# Verbs that promise a result.
+_ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
 
 
@@ -203,10 +213,10 @@ def _from_collection(context: BlockContext) -> Iterator[SuggestedName]:
         is_same = singular(words[-1]) == singular(words_of(noun)[-1])
         quality = (0.68 if label.is_case else 0.58) * noun_quality(noun)
         yield SuggestedName(_joined(verb, words if is_same else [*words, *words_of(noun)]), quality, f"the {noun}")
-    if verb == "add" and context.iterated_noun and is_good_noun(context.iterated_noun):
-        yield SuggestedName(_joined(verb, context.iterated_noun), 0.66, f"the loop that fills {noun}")
+    if verb == "add" and context.iterated_noun and is_good_noun(context.iterated_noun) and not context.stops_early:
+        yield SuggestedName(_joined(verb, context.iterated_noun), 0.58, f"the loop that fills {noun}")
     verb = "update" if verb == "add" and not noun.endswith("s") else verb
-    quality = 0.66 if len(noun.split("_")) > 1 or len(targets) > 1 else 0.6
+    quality = 0.6 if len(noun.split("_")) > 1 or len(targets) > 1 else 0.54
     yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), f"the change of {noun}")
 
 
@@ -247,34 +257,45 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     verb, noun = context.function_verb, context.function_noun
     if verb in DISTRIBUTIVE_VERBS:
         yield SuggestedName(_joined(verb, label.noun), quality + 0.04, BRANCH_REASON)
-    elif label.is_case and verb and noun and verb != "init" and words_of(noun)[-1] != words_of(label.noun)[-1]:
+    elif (
+        label.is_case
+        and verb
+        and noun
+        and verb not in ("init", "handle")
+        and words_of(noun)[-1] != words_of(label.noun)[-1]
+    ):
         yield SuggestedName(_joined(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
     if label.is_case:
         yield SuggestedName(_joined("handle", label.noun), quality - 0.02, BRANCH_REASON)
+    elif context.cut.shape is Shape.BODY and len(words_of(label.noun)) > 1:
+        yield SuggestedName(_joined("handle", label.noun), 0.5, BRANCH_REASON)
 
 
 def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     """Name a loop, or the body of one, after what the function does to all items."""
-    verb = context.function_verb
-    if verb not in DISTRIBUTIVE_VERBS:
-        return
-    own = words_of(context.function_noun or "")
+    verb = context.function_verb if context.function_verb in DISTRIBUTIVE_VERBS else None
+    own = {singular(word) for word in words_of(context.function_noun or "")}
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
-        related = words_of(noun)[-1] in {singular(word) for word in own}
-        yield SuggestedName(
-            _joined(verb, noun), (0.8 if related else 0.66) * noun_quality(noun), "the body of the loop"
-        )
+        quality = 0.8 if words_of(noun)[-1] in own else 0.66
+        if verb is not None:
+            yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), "the loop's body")
+        if _ends_plainly(context) and not context.outputs:
+            yield SuggestedName(_joined("process", noun), 0.52 * noun_quality(noun), "the loop's body")
     elif context.iterated_noun and is_good_noun(context.iterated_noun):
         noun = context.iterated_noun
-        yield SuggestedName(_joined(verb, noun), 0.68 * noun_quality(noun), "the loop over " + noun)
+        if verb is not None:
+            yield SuggestedName(_joined(verb, noun), 0.68 * noun_quality(noun), "the loop over " + noun)
+        if _ends_plainly(context) and not context.outputs and context.cut.shape is Shape.STATEMENT:
+            yield SuggestedName(_joined("process", noun), 0.5 * noun_quality(noun), "the loop over " + noun)
 
 
 def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
     yielded = [node.value for node in context.nodes if isinstance(node, ast.Yield) and node.value is not None]
-    nouns = {noun_of(value) for value in yielded}
-    noun = nouns.pop() if len(nouns) == 1 else None
-    if noun and is_good_noun(noun) and context.effects.is_pure:
+    nouns = {value.id if isinstance(value, ast.Name) else None for value in yielded}
+    delegates = any(isinstance(node, ast.YieldFrom) for node in context.nodes)
+    noun = nouns.pop() if len(nouns) == 1 and not delegates else None
+    if noun and is_good_noun(noun) and not noun.endswith("ed") and context.effects.is_pure:
         yield SuggestedName(_joined("iterate", plural(noun)), 0.66 * noun_quality(noun), "what the block yields")
 
 
@@ -290,14 +311,21 @@ def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(_joined("create", noun), 0.68, "what the block returns")
 
 
+_TOPIC_VERBS = words_in(
+    "init parse format render write serialize validate check print display normalize convert dump show"
+)
+
+
 def _from_topic(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name a block after the function's verb and the one thing that only this block deals with."""
-    verb = context.function_verb
+    """Name a block after the one thing that only this block deals with."""
     noun = context.topic
-    if noun is None or verb not in {*DISTRIBUTIVE_VERBS, "init"} or context.outputs or not _ends_plainly(context):
+    if noun is None or context.outputs or not _ends_plainly(context):
         return
+    verb = context.function_verb or "handle"
+    is_sure = verb in _TOPIC_VERBS
+    quality = 0.62 if is_sure else 0.5
     yield SuggestedName(
-        _joined(verb or "", noun), 0.62 * noun_quality(noun), f"{noun}, which only this block deals with"
+        _joined(verb if is_sure else "handle", noun), quality * noun_quality(noun), f"{noun}, found nowhere else"
     )
 
 

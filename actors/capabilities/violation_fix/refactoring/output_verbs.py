@@ -15,7 +15,7 @@ _ADDING = words_in("append add extend appendleft insert setdefault")
 _INCIDENTAL = words_in(
     """
     get pop next append join format strip split replace encode decode copy sort index count insert cast map filter open
-    add set update setdefault group match search partition lower upper
+    add set update setdefault group match search partition lower upper list filter cast reverse print
     """
 )
 # What a name that is an answer to a question begins with.
@@ -31,6 +31,9 @@ def verb_for(
     loops = [statement for statement in statements if isinstance(statement, Loop)]
     if any(_adds_to(node, output) for node in nodes):
         return ("extend", 0.55) if is_input else ("collect", 0.8)
+    if not bindings and not any(_binds_item(node, output) for node in nodes):
+        # Bound by a definition or an import: no verb says that.
+        return "get", 0.0
     if is_input:
         return _verb_of_change(nodes, bindings, values, output)
     plain = [value for value in values if not isinstance(value, ast.Constant)]
@@ -41,10 +44,11 @@ def verb_for(
         return _verb_of_sum(bindings)
     if any(_binds_item(node, output) for node in nodes):
         return "build", 0.78
-    if loops and _ends_early(loops):
-        return "find", 0.8
+    loops = [loop for loop in loops if any(node in bindings for node in ast.walk(loop))]
+    if any(isinstance(loop, ast.For | ast.AsyncFor) for loop in loops):
+        return "find", 0.8 if _ends_early(loops) else 0.62
     if loops:
-        return "find", 0.62
+        return "determine", 0.6
     return ("determine", 0.76) if len(bindings) > 1 else ("get", 0.74)
 
 
@@ -107,6 +111,8 @@ def _binds(node: ast.AST, name: str) -> bool:
             for target in targets
         )
     if isinstance(node, ast.AnnAssign | ast.AugAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == name
+    if isinstance(node, ast.For | ast.AsyncFor):
         return isinstance(node.target, ast.Name) and node.target.id == name
     if isinstance(node, ast.With | ast.AsyncWith):
         return any(isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == name for item in node.items)

@@ -10,8 +10,8 @@ import pytest
 from actors.capabilities.code_analysis.answers.confidence import (
     ENOUGH,
     WITH_PROVEN_VALUE,
-    confidence_in,
     features_of_values,
+    trust_in,
 )
 from actors.capabilities.code_analysis.answers.default_value import MAX_STEPS, MAX_VALUES, value_claims
 from actors.capabilities.code_analysis.evidence.claims import render
@@ -53,7 +53,6 @@ def written(*notes: ValueNote) -> list[str]:
 async def test_the_value_stands_first_with_every_line_that_leads_to_it(dock: AnalysisHarness) -> None:
     document = await dock.ask("How many berths does a dock have by default?")
     assert document["status"] == "answered"
-    assert document["confidence"] >= WITH_PROVEN_VALUE
     assert mark_faults(document["answer"], document["citations"]) == []
     first, second = str(document["answer"]).split("\n")[:2]
     assert first == (
@@ -121,7 +120,9 @@ def test_markup_in_a_value_stays_code() -> None:
 
 
 def test_a_proven_value_makes_an_answer_found() -> None:
-    assert confidence_in({"top_share": 0.0, **features_of_values([fact(note())])}) == WITH_PROVEN_VALUE >= ENOUGH
+    low = {"top_share": 0.0, "ahead": 0.0, "present": 1.0, "together": 0.0, "familiar": 0.0}
+    assert trust_in(low).presence < ENOUGH
+    assert trust_in({**low, **features_of_values([fact(note())])}).presence == WITH_PROVEN_VALUE >= ENOUGH
     assert features_of_values([fact(note(value=None))]) == {}
 
 

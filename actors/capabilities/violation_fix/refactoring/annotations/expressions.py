@@ -29,6 +29,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
     Type,
     element_of,
     joined,
+    members_of,
     union,
     without_none,
 )
@@ -58,6 +59,11 @@ class ExpressionTypes:
         known = tuple(each for each in found if each is not None)
         return known if len(known) == len(found) else None
 
+    def _present(self, node: ast.expr) -> Type | None:
+        """Return the type of what something is read from: None was excluded before."""
+        found = self.of(node)
+        return without_none(found) if found is not None else None
+
     def _is_shadowed(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):
             node = node.value
@@ -81,7 +87,7 @@ class ExpressionTypes:
         full = self._full_name(node)
         if full is not None and (found := self.members.constant(full)) is not None:
             return found
-        value = self.of(node.value)
+        value = self._present(node.value)
         return self.members.attribute(value, node.attr) if value is not None else None
 
     def constant(self, node: ast.Constant) -> Type | None:
@@ -133,7 +139,7 @@ class ExpressionTypes:
         return None
 
     def subscript(self, node: ast.Subscript) -> Type | None:
-        value = self.of(node.value)
+        value = self._present(node.value)
         if value is None:
             return None
         if isinstance(node.slice, ast.Slice):
@@ -178,11 +184,20 @@ class ExpressionTypes:
             if isinstance(node, ast.DictComp):
                 pair = self.all_of([node.key, node.value])
                 return Type("dict", pair) if pair is not None else None
-            inner = self.of(node.elt)
+            inner = self._kept(node)
         finally:
             self._bound = before
         names = {ast.ListComp: "list", ast.SetComp: "set"}
         return Type(names.get(type(node), "typing.Iterator"), (inner,)) if inner is not None else None
+
+    def _kept(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Type | None:
+        """Return the type of the elements that the conditions of a comprehension let pass."""
+        inner = self.of(node.elt)
+        tests = [test for generator in node.generators for test in generator.ifs]
+        if inner is None or not tests or len(members_of(inner)) == 1:
+            return inner
+        name = node.elt.id if isinstance(node.elt, ast.Name) else None
+        return without_none(inner) if any(_is_presence(test, name) for test in tests) else None
 
     def awaited(self, node: ast.Await) -> Type | None:
         return self._call(node.value, is_awaited=True) if isinstance(node.value, ast.Call) else None
@@ -199,7 +214,7 @@ class ExpressionTypes:
             return found
         if not isinstance(node.func, ast.Attribute):
             return None
-        receiver = self.of(node.func.value)
+        receiver = self._present(node.func.value)
         return self._method(receiver, node.func.attr, node, is_awaited) if receiver is not None else None
 
     def _call_by_name(self, full: str, node: ast.Call, *, is_awaited: bool) -> Type | None:
@@ -273,6 +288,14 @@ class ExpressionTypes:
         if not isinstance(mode, ast.Constant) or not isinstance(mode.value, str):
             return None
         return Type("typing.BinaryIO" if "b" in mode.value else "typing.TextIO")
+
+
+def _is_presence(test: ast.expr, name: str | None) -> bool:
+    """Check for `name` and `name is not None` as conditions."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        is_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        test = test.left if is_none else test
+    return isinstance(test, ast.Name) and test.id == name
 
 
 def targets_bound(target: ast.expr, value: Type | None) -> Mapping[str, Type | None]:

@@ -227,9 +227,19 @@ class Package:
     def _class_type(self, name: str) -> Type | None:
         full = self.full_name(name)
         found = self.definition(full) if "." in full else None
-        if found is not None and isinstance(found[2], Function):
+        if (found is None and self._is_missing(full)) or (found is not None and isinstance(found[2], Function)):
             return None
         return named(full)
+
+    def _is_missing(self, name: str) -> bool:
+        """Return whether a module of the package should define a name, but no statement that is understood does."""
+        parts = name.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            module = self._module(".".join(parts[:count]))
+            if module is not None:
+                binding = module.bindings.get(parts[count])
+                return binding is None or binding.target.startswith(f"{module.name}.")
+        return False
 
     def _generic(self, node: ast.Subscript, module: ModuleTypes) -> Type | None:
         name = module.resolve(node.value)

@@ -100,12 +100,10 @@ class Narrowing:
         return isinstance(value, ast.Call) and self._package.module.resolve(value.func) in _ENDS
 
     def _assigned(self, value: ast.expr) -> Type:
-        """Narrow to what is assigned, where that is one of the types declared."""
-        given = self._expressions.of(value)
-        declared = members_of(self._declared)
-        if given is None or len(declared) == 1:
+        """Narrow to what is assigned, where several types are declared; a checker may know it where we do not."""
+        if len(members_of(self._declared)) == 1:
             return self._declared
-        return given if all(member in declared for member in members_of(given)) else self._declared
+        return self._expressions.of(value) or UNKNOWN
 
     def tested(self, test: ast.expr, current: Type, *, is_true: bool) -> Type:
         """Return the type where a condition came out true, or false."""

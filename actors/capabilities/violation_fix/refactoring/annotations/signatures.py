@@ -71,13 +71,13 @@ class Annotator:
     @cached_property
     def _is_module_annotated(self) -> bool:
         """True where every function of the file has all of its annotations, as under strict typing."""
-        return len(self._places) > 1 and all(_is_complete(place) for place in self._places)
+        return bool(self._places) and all(_is_complete(place) for place in self._places)
 
     def signature(self, place: FunctionPlace, extraction: Extraction) -> Signature:
         """Return the annotations. Raises RefusedRefactoring where strict typing asks for one that is not known."""
-        is_demanded = self._rules.is_strict or self._is_module_annotated
-        if not is_demanded and not _is_annotated(place):
+        if not self._rules.is_strict and not is_annotated(place):
             return UNTYPED
+        is_demanded = self._rules.is_strict or self._is_module_annotated
         typed = _TypedExtraction(self._source, self.package, self._types_of(place), place, extraction)
         found = typed.signature()
         if isinstance(found, Signature):
@@ -93,7 +93,8 @@ class Annotator:
         return self._locals[place.function]
 
 
-def _is_annotated(place: FunctionPlace) -> bool:
+def is_annotated(place: FunctionPlace) -> bool:
+    """Return whether a function has any annotation."""
     function = place.function
     return function.returns is not None or any(argument.annotation for argument in place.parameters)
 
@@ -141,11 +142,24 @@ class _TypedExtraction:
 
     @property
     def takes_declarations(self) -> bool:
-        """True where a checker would no longer learn from the old function what an empty container holds."""
-        return any(self._types.fills_first(name, self._block) for name in self._extraction.parameters)
+        """True where a checker would no longer learn from the old function what a name holds."""
+        names = self._extraction.parameters
+        return any(self._types.fills_first(name, self._block) or self._narrows(name) for name in names)
+
+    def _narrows(self, name: str) -> bool:
+        """Check for tests in the block that tell what comes after it what a name is: a call would not."""
+        if name in self._extraction.outputs or name not in self._place.locals or not self._extraction.falls_through:
+            return False
+        last = last_line(self._block[-1])
+        is_read = any(
+            isinstance(node, ast.Name) and node.id == name and node.lineno > last
+            for node in _own_nodes(self._place.function)
+        )
+        before = self._types.before(name, self._block, self._parents)
+        return is_read and before is not None and before != self._types.after(name, self._block, self._parents)
 
     def _parameter(self, name: str) -> str | None:
-        if self._types.fills_first(name, self._block):
+        if self._types.fills_first(name, self._block) or self._narrows(name):
             return None
         declared = self._types.declared(name) if name in self._place.locals else None
         found = self._types.before(name, self._block, self._parents)

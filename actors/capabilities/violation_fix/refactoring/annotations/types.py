@@ -122,6 +122,9 @@ def is_compatible(given: Type, wanted: Type) -> bool:
 def joined(types: Iterable[Type | None]) -> Type | None:
     """Return the one type that all values have; None where they differ or one is unknown."""
     found = list(types)
+    if NONE in found and any(each != NONE for each in found):
+        others = joined(each for each in found if each != NONE)
+        return union([others, NONE]) if others is not None else None
     first = found[0] if found else None
     if first is None or any(each is None for each in found):
         return None
@@ -136,9 +139,10 @@ def joined(types: Iterable[Type | None]) -> Type | None:
 
 
 def element_of(type_: Type | None) -> Type | None:
-    """Return what iteration over a type yields."""
+    """Return what iteration over a type yields; None in a union was excluded before."""
     if type_ is None:
         return None
+    type_ = without_none(type_)
     if type_.name in _ELEMENTS and not type_.arguments:
         return Type(_ELEMENTS[type_.name])
     if type_.name == "tuple" and type_.arguments:

@@ -1,0 +1,46 @@
+"""Chooses how far an answer is trusted: by its judge, its best round, or the names that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from actors.capabilities.code_analysis.agents.collected_claims import Collected
+from actors.capabilities.code_analysis.answers.composition import Finding, tells_none_of_the_names
+from actors.capabilities.code_analysis.answers.confidence import NOTHING, Trust
+from actors.capabilities.code_analysis.handover.passes import passes_of
+from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
+from actors.capabilities.code_analysis.question.analysis import Question
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.resolution.symbol_links import normal_name
+from runtime.run.stage_view import StageView
+
+# Of an answer about names that the repository does not have: as low as one about words that occur nowhere.
+NAMES_NOT_TOLD = Trust(0.2, 0.1)
+
+
+def undefined_names(codebase: Codebase, question: Question, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the names of a question if no claim has any of them and no symbol bears one; empty otherwise.
+
+    What was found instead may be near to the names; it is no answer about them.
+    """
+    if not tells_none_of_the_names(question, findings):
+        return ()
+    symbols = (normal_name(name).rpartition(".")[2] for name in question.identifiers)
+    return () if any(codebase.symbols_named(name, limit=1) for name in symbols) else tuple(question.identifiers)
+
+
+def trust_of(view: StageView, collected: Collected, ended_by: str | None, *, is_empty: bool) -> Trust | None:
+    """Return that of a model's judge, or of the rules' best round of a question in words; none if nothing was found."""
+    if is_empty:
+        # What a model wrote and its judge struck was looked for, even if rounds or tool calls were used up.
+        is_cut_short = (ended_by if collected.draft is None else view.ended_by) is not None
+        return None if is_cut_short else NOTHING
+    if collected.draft is not None:
+        judged = collected.draft.confidence
+        return None if judged is None else Trust(judged, judged)
+    said = [(done.presence, done.confidence) for done in passes_of(view)]
+    synthesis = synthesis_if_any(view)
+    if not said and synthesis is not None:
+        said = [(synthesis.presence, synthesis.confidence)]
+    told = [(presence, value) for presence, value in said if presence is not None and value is not None]
+    return Trust(*max(told)) if told else None

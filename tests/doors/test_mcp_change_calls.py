@@ -1,0 +1,72 @@
+"""Where calls of changes go: to the warm system, and to this process once that is lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from actors.capabilities.code_change.session.calls import Answer, Call, FindChange
+from runtime.errors import ClusterError, FencedError
+from serve.mcp.changes.change_calls import ChosenCalls
+
+CALL = FindChange(driver="a-client", root="/project")
+
+
+class Place:
+    """Where sessions are held: it answers with its name, or fails as is said."""
+
+    def __init__(self, name: str, error: Exception | None = None) -> None:
+        self.name = name
+        self.error = error
+        self.calls = 0
+        self.is_closed = False
+
+    async def call(self, call: Call) -> Answer:
+        self.calls += 1
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        return {"from": self.name}
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+async def test_without_a_warm_system_sessions_are_held_here() -> None:
+    chosen = ChosenCalls(lambda: Place("here"), lambda: None)
+    assert await chosen.call(CALL) == {"from": "here"}
+
+
+async def test_a_warm_system_that_is_lost_is_not_asked_again_though_it_comes_back() -> None:
+    warm, opened = Place("warm"), []
+
+    def here() -> Place:
+        opened.append(Place("here"))
+        return opened[-1]
+
+    chosen = ChosenCalls(here, lambda: warm)
+    assert await chosen.call(CALL) == {"from": "warm"}
+    warm.error = ClusterError("the cluster is gone")
+    answers = await asyncio.gather(*(chosen.call(CALL) for _ in range(5)))
+    assert answers == [{"from": "here"}] * 5
+    warm.error = None
+    assert await chosen.call(CALL) == {"from": "here"}
+    assert (len(opened), warm.is_closed) == (1, True)
+    await chosen.close()
+    assert opened[0].is_closed
+
+
+async def test_a_refusal_of_the_warm_system_is_no_reason_to_leave_it() -> None:
+    warm = Place("warm", FencedError("taken over"))
+    chosen = ChosenCalls(lambda: Place("here"), lambda: warm)
+    with pytest.raises(FencedError):
+        await chosen.call(CALL)
+    warm.error = None
+    assert await chosen.call(CALL) == {"from": "warm"}
+
+
+async def test_a_failure_of_this_process_is_told() -> None:
+    chosen = ChosenCalls(lambda: Place("here", ClusterError("no bus")), lambda: None)
+    with pytest.raises(ClusterError):
+        await chosen.call(CALL)
