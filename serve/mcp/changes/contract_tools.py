@@ -81,9 +81,7 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Status(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Holds the arguments of get_session_status."""
 
-    max_tokens: Annotated[
-        int, msgspec.Meta(ge=500, le=50_000, description="Upper limit of the answer; raise it to see what was cut.")
-    ] = MAX_TOKENS
+    max_tokens: Annotated[int, msgspec.Meta(ge=500, le=50_000, description="Of the answer.")] = MAX_TOKENS
 
 
 class Wait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
