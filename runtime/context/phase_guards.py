@@ -13,7 +13,8 @@ class PhaseView(msgspec.Struct, frozen=True):
     """Shows what guards may depend on.
 
     Checks and tests have three values: what has not run since the last edit neither passes nor fails. `last_action` and
-    `last_result` are those of the step just taken; "" before the first one. The machine fills in `steps_in_phase`.
+    `last_result` are those of the step just taken; "" before the first one. `has_candidates`: something that could be
+    done at once was found beforehand. The machine fills in `steps_in_phase`.
     """
 
     fact_categories: frozenset[str] = frozenset()
@@ -24,6 +25,7 @@ class PhaseView(msgspec.Struct, frozen=True):
     last_action: str = ""
     last_result: str = ""
     steps_in_phase: int = 0
+    has_candidates: bool = True
 
 
 Guard = Callable[[PhaseView], bool]
@@ -35,6 +37,7 @@ GIVING_UP = frozenset({"escalate", "cannot_fix"})
 GUARDS: Mapping[str, Guard] = {
     "always": lambda view: True,
     "has_code_structure": lambda view: FactCategory.CODE_STRUCTURE in view.fact_categories,
+    "has_candidates": lambda view: view.has_candidates,
     "has_plan": lambda view: view.has_plan,
     "files_modified": lambda view: view.files_modified > 0,
     "nothing_modified": lambda view: view.files_modified == 0,

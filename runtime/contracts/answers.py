@@ -14,7 +14,10 @@ from runtime.contracts.payloads import described
 from runtime.contracts.session_state import SessionState, Task
 
 CALL = "submit_phase"
-_OVER = "The session is over. Nothing is to be submitted; start_session begins another one."
+_OVER = (
+    "The session is over. Nothing is to be submitted; start_session begins another one. Tell the person how it ended, "
+    "and that `jeeves outcome {session} success` (failure, partial) teaches later sessions what became of it."
+)
 _WAITS = (
     "A person has to answer before this session goes on. Tell the person the question, and that it is answered with "
     "`{command}`. Nothing that you submit answers it."
@@ -44,7 +47,9 @@ def standing(contract: Contract, state: SessionState) -> dict[str, Any]:
     if state.place is not None:
         told |= {"workspace": state.place.folder, "branch": state.place.branch or None}
     if state.phase == END:
-        told |= {"instruction": _OVER, "outcome": state.outcome}
+        told |= {"instruction": _OVER.format(session=state.session_id), "outcome": state.outcome}
+        if state.place is not None and state.place.head and not state.place.branch:
+            told["merged"] = {"into": state.place.base_branch, "commit": state.place.head}
         if state.failed_tasks and state.outcome == "verification_failed":
             told["failed_tasks"] = list(state.failed_tasks)
     elif state.phase == ESCALATION:

@@ -207,7 +207,7 @@ def _plan(contract: Contract, state: SessionState, payload: Mapping[str, Any], o
     if isinstance(tasks, list):
         return Outcome(state, tasks)
     has_branch = state.place is not None and bool(state.place.branch)
-    wants_branch = not has_branch and not has_trait(contract, state, "no_branch")
+    wants_branch = not has_branch and not has_trait(contract, state.flags, "no_branch")
     effects = (Effect("branch"),) if wants_branch else ()
     return Outcome(state.with_(tasks=tasks, revert_reason=""), effects=effects)
 
@@ -256,7 +256,13 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     # Where a flag ends the session here whichever way, nothing else will say how it went.
     ends = (contract.flags[flag].ends_after for flag in state.flags if flag in contract.flags)
     outcome = "verification_failed" if state.phase in ends else state.outcome
-    changed = state.with_(tasks=tasks, failed_tasks=named, revert_reason=payload["details"], outcome=outcome)
+    changed = state.with_(
+        tasks=tasks,
+        failed_tasks=named,
+        revert_reason=payload["details"],
+        outcome=outcome,
+        verify_failures=state.verify_failures + 1,
+    )
     return Outcome(changed, problems, has_failed=True)
 
 
@@ -265,14 +271,18 @@ def _own_verdict(observed: Observed) -> tuple[str, ...]:
 
 
 def _intervene(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    return Outcome(state.with_(interventions=state.interventions + 1, tasks=without_failures(state.tasks)))
+    tasks = without_failures(state.tasks)
+    return Outcome(state.with_(interventions=state.interventions + 1, tasks=tasks, verify_failures=0))
 
 
 def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     unseen = [file for file in observed.changed if file not in payload["reviewed_files"]]
     problems = [f"reviewed_files: {file} was changed and not reviewed" for file in unseen[:MAX_NAMED]]
     if not observed.changed:
-        problems.append("files: nothing was changed, so there is nothing to commit")
+        problems.append(
+            "files: nothing was changed, so there is nothing to commit; if the request needs no change, say so to the "
+            f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
+        )
     problems += _unpermitted(observed)
     return Outcome(state, problems, effects=(Effect("commit", message=payload["commit_message"]),))
 

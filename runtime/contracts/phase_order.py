@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from runtime.contracts.contract import END, ESCALATION, Condition, Contract
+from runtime.contracts.contract import END, ESCALATION, Condition, Contract, Trait
 from runtime.contracts.session_state import SessionState
 
 # Alternating exits and skips cannot lead round in a circle longer than this.
@@ -34,9 +34,9 @@ def long_flags(contract: Contract, given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shorts.get(flag, flag.lstrip("-").replace("-", "_")) for flag in given))
 
 
-def has_trait(contract: Contract, state: SessionState, trait: str) -> bool:
-    """Return whether a flag of the session has a trait."""
-    return any(contract.flags[flag].trait == trait for flag in state.flags if flag in contract.flags)
+def has_trait(contract: Contract, flags: Sequence[str], trait: Trait) -> bool:
+    """Return whether one of the flags of a session has a trait."""
+    return any(contract.flags[flag].trait == trait for flag in flags if flag in contract.flags)
 
 
 def skipped(contract: Contract, state: SessionState) -> frozenset[str]:

@@ -3,6 +3,7 @@
     fixes/records/ID/plan.json        what was asked for, written once
     fixes/records/ID/results.jsonl    a line for each run that began, and one for each that ended
     fixes/records/ID/baseline.json    what checks and tests said before
+    fixes/records/ID/ended            written when nothing is left to be done
 
 Lines are appended whole and flushed to disk; the end of a line that a kill cut off is passed over.
 """
@@ -80,6 +81,15 @@ class FixRecord:
         fresh = self.folder / "plan.new"
         fresh.write_bytes(msgspec.json.encode(plan))
         fresh.replace(self.folder / "plan.json")
+
+    @property
+    def has_ended(self) -> bool:
+        """True once every run has ended and all fixes were tested together."""
+        return (self.folder / "ended").exists()
+
+    def end(self) -> None:
+        """Note that nothing is left to be done."""
+        (self.folder / "ended").touch()
 
     def plan(self) -> FixPlan:
         """Return the plan."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,7 @@ from runtime.primitives.clock import SystemClock
 from runtime.queues.work_queue import WorkQueue
 from runtime.queues.work_table import Task, WorkerId
 from serve.batch.fix_record import FixPlan, FixRecord, FixResult
+from serve.batch.kept_baselines import KeptBaselines
 from serve.batch.members import Members
 from serve.batch.queue_workers import QueueWorkers, error_in
 
@@ -42,15 +43,28 @@ RunFix = Callable[[dict[str, Any], Callable[[str], None]], Awaitable[dict[str, A
 OnResult = Callable[[FixResult], None]
 
 
-def take_baseline(plan: FixPlan, record: FixRecord, trees: Path) -> Baseline:
-    """Return the baseline of all files of a plan, taken now or before a kill. Blocks."""
+class TakenBaseline(NamedTuple):
+    """Holds a baseline; `reused_from_ms`: when it was taken, if another fix has taken it."""
+
+    baseline: Baseline
+    reused_from_ms: int | None = None
+
+
+def take_baseline(plan: FixPlan, record: FixRecord, trees: Path) -> TakenBaseline:
+    """Return the baseline of all files of a plan: taken now, before a kill, or by a fix of the same commit. Blocks."""
     with suppress(FileNotFoundError):
-        return load_baseline(record.baseline_file)
+        return TakenBaseline(load_baseline(record.baseline_file))
+    kept = KeptBaselines(trees.parent / "baselines")
+    found = kept.find(plan)
+    if found is not None:
+        save_baseline(found[0], record.baseline_file)
+        return TakenBaseline(*found)
     tree = collected_tree(plan, trees)
     files = list(dict.fromkeys(request["violation"]["path"] for request in plan.requests))
     baseline = Verifier(_workspace(plan, tree)).baseline(files)
     save_baseline(baseline, record.baseline_file)
-    return baseline
+    kept.keep(plan, baseline)
+    return TakenBaseline(baseline)
 
 
 def collected_tree(plan: FixPlan, trees: Path) -> WorkTree:

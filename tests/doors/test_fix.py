@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.doors.endpoint import ModelEndpoint, model_endpoint
-from tests.doors.program import Program
+from tests.doors.program import Program, wait_until
 from tests.runtime.codebase.test_git_writing import WHO, git
 
 __all__ = ["model_endpoint"]
@@ -150,6 +153,70 @@ def test_a_fix_that_is_resumed_does_nothing_twice(jeeves: Program, project: Path
     assert "no fix has the id" in jeeves.run("fix", "show", "../x").err
 
 
+def counting(project: Path, runs: Path) -> None:
+    """Commit a conftest.py that notes each run of the tests."""
+    (project / "conftest.py").write_text(f"with open({str(runs)!r}, 'a') as file:\n    file.write('run\\n')\n")
+    git(project, "commit", "-qam", "note runs")
+
+
+def test_tests_do_not_run_again_for_a_fix_that_has_ended_nor_before_one_of_the_same_commit(
+    jeeves: Program, project: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    counting(project, runs)
+    report = fixed(jeeves, project, "--limit", "1")
+    first = len(runs.read_text().splitlines())
+    resumed = jeeves.run("fix", "resume", report["fix_id"], "--json", timeout_s=240)
+    assert json.loads(resumed.out)["violations"] == report["violations"]
+    assert len(runs.read_text().splitlines()) == first
+    again = jeeves.run(
+        *("fix", "--repo", str(project), "--select", "C901", "--max-complexity", "7", "--limit", "1"), timeout_s=240
+    )
+    assert "the tests ran on this commit before" in again.err, again.err
+    assert len(runs.read_text().splitlines()) < 2 * first
+
+
+def test_an_interruption_while_the_tests_run_ends_the_command_at_once(
+    jeeves: Program, project: Path, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    slow = (
+        f"import pathlib, time\n\n\ndef test_slow():\n    pathlib.Path({str(begun)!r}).touch()\n    time.sleep(100)\n"
+    )
+    (project / "tests/test_slow.py").write_text(slow)
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "slow")
+    process = jeeves.start("fix", "--repo", str(project), "--select", "C901", "--max-complexity", "7")
+    wait_until(begun.exists)
+    began_s = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "did not stop" not in err
+    assert time.monotonic() - began_s < 5
+
+
+def test_a_full_disk_is_told_with_what_to_do(jeeves: Program, project: Path) -> None:
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_048, 2_048))
+
+    chosen = ("--select", "C901", "--max-complexity", "7")
+    # Python would cut off the compiled modules that it writes.
+    env = {"PYTHONDONTWRITEBYTECODE": "1"}
+    done = jeeves.run("fix", "--repo", str(project), *chosen, env=env, preexec_fn=no_room)
+    assert done.status == 1
+    assert "nothing more can be written below" in done.err
+    assert git(project, "branch", "--format=%(refname:short)").split() == ["main"]
+
+
+def test_a_violation_outside_functions_is_mended_by_the_linter(jeeves: Program, project: Path) -> None:
+    (project / "pkg/report.py").write_text("import os\n" + CODE)
+    git(project, "commit", "-qam", "unused")
+    done = jeeves.run("fix", "--repo", str(project), "--select", "F401", "--json", timeout_s=240)
+    (row,) = json.loads(done.out)["violations"]
+    assert row["ending"] == "fixed", row
+
+
 def test_nothing_to_fix_is_told_without_running_a_test(jeeves: Program, project: Path) -> None:
     done = jeeves.run("fix", "--repo", str(project), "--select", "C901", "--max-complexity", "40")
     assert (done.status, "nothing to fix" in done.out) == (0, True), done.err
@@ -186,6 +253,10 @@ def test_files_that_cannot_be_read_or_are_generated_are_named(jeeves: Program, p
         (["--python", "/no/such/python"], "cannot run Python"),
         (["--test-command", "'"], "cannot be split into words"),
         (["--test-command", ""], "--test-command is empty"),
+        (["--test-command", "/nope -x"], "/nope is no program that can be run"),
+        (["--test-command", "pkg/report.py"], "pkg/report.py is no program that can be run"),
+        (["--report", "/no/such/folder/report.md"], "there is no folder /no/such/folder"),
+        (["--report", "/"], "is a folder; name a file"),
         (["--path", "nowhere.py"], "no file or folder nowhere.py"),
         (["--confirm"], "ask at a terminal, and there is none"),
         (["--review"], "ask at a terminal, and there is none"),

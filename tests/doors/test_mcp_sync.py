@@ -164,3 +164,18 @@ def test_an_edit_that_kept_size_and_time_is_seen_at_the_start_if_the_project_wan
         assert called(site, "sync_index")["files"]["changed"] == (0 if syncs else 1)
     finally:
         site.close()
+
+
+def test_rules_of_the_project_are_told_again_and_an_index_is_made_anew_where_the_person_asks(
+    jeeves: Program, site: Site, project: Path
+) -> None:
+    (project / "CLAUDE.md").write_text("Never retry more than three times.\n")
+    assert jeeves.run("allow", "--repo", str(project), "--yes").status == 0
+    assert called(site, "sync_index")["files"]["total"] == 5
+    (index,) = jeeves.state_dir.glob("index/project-*/index.sqlite")
+    before = index.stat().st_ino
+    told = called(site, "start_session", intent="QUESTION", query="How often is it retried?", flags=["--rebuild"])
+    assert (told["phase"], "rebuilds_index" in told) == ("DOCUMENT_RESEARCH", False)
+    assert index.stat().st_ino != before
+    assert called(site, "get_session_status")["project_rules"] == told["project_rules"]
+    assert told["project_rules"]["CLAUDE.md"].startswith("Never retry")

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_change.records.changes import FIX_TREES
-from runtime.codebase.git.linked_trees import FIX_PREFIX
+from actors.capabilities.code_change.evidence.write_guard import is_ours
+from actors.capabilities.code_change.session.owners import Owner
+from actors.capabilities.code_change.session.service import OWNERS
+from runtime.codebase.git.linked_trees import FIX_PREFIX, FIX_TREES
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
+from runtime.errors import FencedError
+from runtime.settings import Settings
+from serve.cli.change_store import open_change_records
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.doors.program import Program
 from tests.runtime.contracts.test_loading import SHIPPED
@@ -32,6 +38,11 @@ def test_init_writes_what_agents_need_once_and_leaves_the_work_tree_clean(jeeves
     (project / ".code-intel" / "guides" / "intervention.md").write_text("ours\n")
     again = jeeves.run("init", "--repo", str(project))
     assert "wrote" not in again.out
+    written = [line.split()[1] for line in first.out.splitlines() if line.startswith("wrote")]
+    assert [file for file in written if not is_ours(file)] == []
+    told = first.out.splitlines()
+    hint = tomllib.loads("\n".join(told[told.index("[mcp_servers.jeeves]") :]))
+    assert hint["mcp_servers"]["jeeves"]["args"] == entry["args"]
     assert (project / ".code-intel" / "guides" / "intervention.md").read_text() == "ours\n"
 
 
@@ -107,6 +118,23 @@ async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Pro
     assert shown["decisions"][-1]["kind"] == "answered"
 
 
+async def test_a_person_ends_a_session_that_is_live(jeeves: Program, project: Path) -> None:
+    agent = Agent(project, jeeves.state_dir)
+    await agent.start()
+    await agent.go_to(14)
+    session_id, branch = agent.session.state.session_id, agent.last["branch"]
+    done = jeeves.run("runs", "cancel", session_id, "--reason", "needless")
+    assert (done.status, json.loads(done.out)["branch"]) == (0, branch)
+    with pytest.raises(FencedError):
+        await agent.submit({"summary": "it goes on"})
+    assert git(project, "branch", "--list", branch) != ""
+    shown = json.loads(jeeves.run("runs", "show", session_id).out)
+    assert shown["outcome"] == "cancelled"
+    assert (shown["decisions"][-1]["kind"], shown["decisions"][-1]["reason"]) == ("cancelled", "needless")
+    again = jeeves.run("runs", "cancel", session_id)
+    assert (again.status, "is over already" in again.err) == (2, True)
+
+
 async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeeves: Program, project: Path) -> None:
     assert "nothing was left here" in jeeves.run("clean", "--repo", str(project)).out
     git(project, "branch", "llm_task_old")
@@ -121,13 +149,40 @@ async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeev
     assert "llm_task_old" in git(project, "branch", "--list", "llm_task_*")
 
 
+async def test_a_left_branch_that_is_out_stays_and_the_others_go(jeeves: Program, project: Path) -> None:
+    left = Agent(project, jeeves.state_dir)
+    await left.start()
+    await left.go_to(14)
+    git(project, "branch", "llm_task_old")
+    done = jeeves.run("clean", "--repo", str(project), "--yes")
+    assert (done.status, "deleted llm_task_old" in done.out) == (0, True)
+    assert f"kept    {left.last['branch']}" in done.out
+
+
+async def test_what_a_client_took_up_after_it_was_listed_is_not_deleted(jeeves: Program, project: Path) -> None:
+    git(project, "branch", "llm_task_old")
+    left = Agent(project, jeeves.state_dir)
+    await left.start()
+    await left.go_to(14)
+    owner = Owner(jeeves.state_dir / OWNERS)
+    client = Agent(project, jeeves.state_dir, owner=owner.name)
+    with open_change_records(Settings(state_dir=jeeves.state_dir)) as records:
+        agreed = records.leftovers(project)
+        client.last = await client.start(recovery="resume")
+        assert [aside.branch for aside in records.clean(project, agreed).deleted] == ["llm_task_old"]
+    owner.close()
+    assert (await client.finish())["outcome"] == "completed"
+
+
 def test_a_fix_that_was_cut_off_is_listed_and_deleted_once_nobody_touched_it_for_an_hour(
     jeeves: Program, project: Path
 ) -> None:
     folder = jeeves.state_dir / FIX_TREES / "7-1"
     tree = open_side_tree(project, f"{FIX_PREFIX}7-1", folder, git(project, "rev-parse", "HEAD"))
     admin = project / ".git" / "worktrees" / tree.branch
-    assert "nothing was left here" in jeeves.run("clean", "--repo", str(project)).out
+    young = jeeves.run("clean", "--repo", str(project)).out
+    assert "nothing was left here" in young
+    assert f"kept     {tree.branch}: touched less than" in young
     for name in ("HEAD", "index", "gitdir"):
         os.utime(admin / name, (1, 1))
     done = jeeves.run("clean", "--repo", str(project), "--yes")

@@ -41,7 +41,7 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     ("translation", r"(^|/)locales?/|\.(po|pot)$|" + _NOT_CODE + r".*(^|/)(i18n|l10n|translations?|lang)/"),
     (
         "docs",
-        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man)/|\.[1-9]$|"
+        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man|manuals?)/|\.[1-9](\.in)?$|"
         + _NOT_CODE
         + r".*(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security)([-_.][^/]*)?$",
     ),
@@ -49,7 +49,7 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
         "data",
         r"\.(sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|(^|/)\.(github|gitlab|circleci|vscode|idea)/"
-        r"|(^|/)\.[^/.]+$",
+        r"|(^|/)\.[^/.]+$|(^|/)[\w-]*complet\w*/([^/]*\.(fish|bash|zsh|ps1|elv|nu|sh)|_[^/.]*)(\.in)?$",
     ),
 )
 _LISTED_ONLY = re.compile(

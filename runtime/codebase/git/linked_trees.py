@@ -19,6 +19,9 @@ BRANCH_PREFIX = "llm_task_"
 FIX_PREFIX = "jeeves_fix_"
 COLLECTED_PREFIX = "jeeves_fixes_"
 PREFIXES = (BRANCH_PREFIX, FIX_PREFIX, COLLECTED_PREFIX)
+# Folders of fixes below the state folder.
+FIXES_FOLDER = "fixes"
+FIX_TREES = f"{FIXES_FOLDER}/trees"
 MAX_POINTER_BYTES = 8_192
 
 

@@ -40,8 +40,8 @@ _SKIPPED_FOR: dict[type[OSError], SkipReason] = {NotRegularError: "not_a_file", 
 
 Progress = Callable[[int, int], None]
 # Whether every file is compared by its content: never, when the last time is too long ago by the project's
-# configuration, also at the start of a server if it says so, or now.
-Sync = Literal["never", "due", "start", "now"]
+# configuration, also at the start of a server if it says so, or now; `anew` makes the whole index again.
+Sync = Literal["never", "due", "start", "now", "anew"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _refresh_or_rebuild(root: Path, index_path: Path, plan: _Plan) -> IndexStats
     is_new = not os.path.lexists(index_path)
     try:
         seal.check(index_path)
-        if not is_new and not _is_current(index_path, root, plan.project):
+        if not is_new and (plan.sync == "anew" or not _is_current(index_path, root, plan.project)):
             _remove(index_path)
         stats = _refresh(root, index_path, plan)
     except BaseException as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -15,6 +16,8 @@ from runtime.codebase.language_parts.type_facts import FileFacts, decoded
 from runtime.codebase.language_parts.type_rules import TypeRules
 from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.import_resolution import ImportResolver
+
+log = logging.getLogger(__name__)
 
 _CACHED_FILES = 1_000
 _NO_FACTS = FileFacts()
@@ -73,8 +76,9 @@ class FactsStore:
         if found:
             try:
                 made = decoded(found[0][0])
-            except (msgspec.MsgspecError, zlib.error):
-                made = None
+            except (msgspec.MsgspecError, zlib.error) as error:
+                # A damaged row: names of this file are resolved as those of a language without facts.
+                log.warning("facts.unreadable", extra={"path": path, "error": str(error)})
         self._facts[path] = made
         while len(self._facts) > _CACHED_FILES:
             self._facts.popitem(last=False)

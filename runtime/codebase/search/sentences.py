@@ -1,7 +1,8 @@
 """Splits prose into sentences and picks those that answer a question, from passages and from code.
 
-A sentence keeps the words of its lines; the marks of comments, quotations and lists are not part of it, and white space
-counts as one blank. `holds` checks a quote against lines in the same way. Pure functions.
+A sentence keeps the words of its lines; the marks of comments, quotations and lists and other markup are no part of it,
+and white space counts as one blank. One that depends on the sentence before is picked together with it, or not at all.
+`holds` checks a quote against lines in the same way. Pure functions.
 """
 
 from __future__ import annotations
@@ -9,13 +10,24 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.markup import is_damaged, without_markup
+from runtime.codebase.search.prose_paragraphs import (
+    DISABLES,
+    Paragraph,
+    bare,
+    comment_paragraphs,
+    passage_paragraphs,
+)
+from runtime.codebase.search.sentence_context import is_dependent
+from runtime.codebase.search.statements import Statements
 
 MAX_SENTENCES = 2
+# What stands in a quotation for lines that it leaves out.
+ELLIPSIS = " … "
 MAX_SENTENCE_CHARS = 600
 MAX_QUOTE_CHARS = 320
 MIN_WORDS = 4
@@ -26,27 +38,23 @@ WORD_COST = 0.002
 # A second sentence must add as much of the question's weight.
 LEAST_GAIN = 0.15
 _EARLY_BONUS = 0.02
+# How many sentences and lines below one its default may be told.
+MAX_SENTENCES_TO_DEFAULT = 4
+MAX_LINES_TO_DEFAULT = 8
+MAX_LINES_TO_TERM = 24
+MAX_TERM_CHARS = 80
+# In longer lines a quote is sought as it stands.
+MAX_MARKED_UP_CHARS = 20_000
 # A question answers none, nor does an example, or a line of names alone.
 _QUESTION_FACTOR, _EXAMPLE_FACTOR = 0.2, 0.4
 
-_DOC_QUOTE = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|''')")
-_COMMENT = re.compile(r"\s*(?:///?!?|//|/\*\*?|\*/|\*(?=\s|$)|#+(?![!\[\w])|--+(?=\s)|;;+|<!--|-->)\s?")
-_LINE_COMMENT_END = re.compile(r"\s*(?:\*/|-->)\s*$")
-_QUOTATION = re.compile(r"^\s*(?:>\s?)+")
-_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|\.\. [\w:-]+::)\s+")
-_ROW = re.compile(r"\s*\|")
 # The point of an abbreviation, a number or an ellipsis ends no sentence, and a colon never does.
 _END = re.compile(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)(?<!\betc)(?<!\bresp)(?<!\bincl)(?<!\bapprox)(?<!\bNo)(?<!\bFig)"
     r"[.!?][\"')\]*_`]*\s+(?=[\"'(\[`*@«„“<0-9-]|[^\W\d_a-z])|[。！？]\s*"
 )
-_HEADING = re.compile(r"\s{0,3}(?:#{1,6}|={1,6})\s")
-_UNDERLINE = re.compile(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*$")
-_RULE = re.compile(r"\s*(?:[-=~^*_#\"'`+|.:]{3,}[\s|+:-]*|\.\.(?:\s+(?![\w:-]+::\s+\S+\s+\S).*)?|@\w+)\s*$")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_DISABLES = re.compile(
-    r"\b(?:noqa|nolint|eslint|pylint|type: ignore|prettier-ignore|SPDX|copyright|licen[cs]ed?|istanbul|rubocop)\b", re.I
-)
+_DEFAULT = "default"
+_TELLS_DEFAULT = re.compile(r"\bdefaults?\b(?:\W+(?:is|are|to|value)\b|\s*[:=])|\bby default\b", re.I)
 # A comment that neither begins like a sentence nor ends like one is a note: «the rest of it».
 _SENTENCE = re.compile(r"[\"'(\[`*@]*[A-Z0-9]|.*[.!?:][\"')\]`*]*$", re.DOTALL)
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
@@ -54,11 +62,25 @@ _NO_PROSE = re.compile(r"`[^`]*`|\S*[_/:.(){}\[\]=]\S+")
 _PROSE_WORD = re.compile(r"[^\W\d_]+")
 
 
+class Documented(msgspec.Struct, frozen=True):
+    """Holds the lines of the statement that a comment documents, and the line that names it, as it stands, stripped.
+
+    `has_members`: whether it holds members that are documented each by itself, as a class does.
+    """
+
+    start_line: int
+    end_line: int
+    head_line: int
+    text: str
+    has_members: bool = False
+
+
 class Sentence(msgspec.Struct, frozen=True):
     """Holds a sentence and the first and last of its lines, inclusive, from 1.
 
     `share`: of the question's weight that it covers, 0 to 1, less for a question or an example in a passage. `line`:
-    its first line as it stands in the file, stripped.
+    its first line as it stands in the file, stripped. `begins`: whether its documentation begins with it.
+    `of`: of a comment in code, what it documents; None if that is not known.
     """
 
     text: str
@@ -66,19 +88,11 @@ class Sentence(msgspec.Struct, frozen=True):
     end_line: int
     share: float = 0.0
     line: str = ""
+    begins: bool = False
+    of: Documented | None = None
 
 
-class _Line(NamedTuple):
-    number: int
-    text: str
-
-
-class _Paragraph(NamedTuple):
-    """Holds lines that sentences do not leave. `is_example`: in a fence; `is_row`: of a table."""
-
-    lines: list[_Line]
-    is_example: bool = False
-    is_row: bool = False
+_Found = list[tuple[Sentence, Paragraph]]
 
 
 def best_sentences(
@@ -90,32 +104,119 @@ def best_sentences(
 ) -> tuple[Sentence, ...]:
     """Return the sentence of a passage that covers most of a question, and one beside it that adds to that.
 
-    `weights`: of the question's terms. The headings of a document are no sentences. Empty for lines without a word.
+    `weights`: of the question's terms. The headings of a document are no sentences. A sentence that depends on the one
+    before comes with it, and not at all where that one depends on another. A question for a default is answered by the
+    sentence and what is said of the default below it. Ahead of what describes a term in a list of definitions stands
+    the term. Empty for lines without a word.
     """
-    found = _sentences_of(lines, first_line, _passage_paragraphs(lines, first_line, is_document=is_document))
-    if not found:
+    found = _sentences_of(lines, first_line, passage_paragraphs(lines, first_line, is_document=is_document))
+    terms = [_term_of(lines, first_line, sentence) if is_document else None for sentence, _ in found]
+    needs = [
+        _needed(found, at, begins=not is_document or terms[at] is not None, documents=not is_document)
+        for at in range(len(found))
+    ]
+    usable = [place for place, needed in enumerate(needs) if needed is not None]
+    if not usable:
         return ()
     covered = [frozenset(index_terms(sentence.text).split()) & weights.keys() for sentence, _ in found]
     shares = [
         sum(weights[term] for term in own) * _factor(sentence.text, is_example=paragraph.is_example)
         for (sentence, paragraph), own in zip(found, covered, strict=True)
     ]
-    best = max(range(len(found)), key=lambda place: (shares[place] + (_EARLY_BONUS if place == 0 else 0), -place))
-    beside = [place for place in (best - 1, best + 1) if 0 <= place < len(found)]
+    best = max(usable, key=lambda place: (shares[place] + (_EARLY_BONUS if place == 0 else 0), -place))
+    chosen = [*(needs[best] or ()), best]
+    if len(chosen) < MAX_SENTENCES:
+        chosen += _beside(lines, first_line, found, best, covered, weights, needs)
+    told = [msgspec.structs.replace(found[place][0], share=round(shares[place], 6)) for place in sorted(chosen)]
+    term = terms[min(chosen)]
+    return tuple(told if term is None else [term, *told])
+
+
+def _term_of(lines: Sequence[str], first_line: int, said: Sentence) -> Sentence | None:
+    """Return the term that an indented sentence describes: the nearest line further left, directly above its text."""
+    place = said.start_line - first_line
+    indent = _indent(lines[place])
+    above = range(place - 1, max(-1, place - MAX_LINES_TO_TERM), -1)
+    at = next((number for number in above if lines[number].strip() and _indent(lines[number]) < indent), None)
+    if at is None or not lines[at + 1].strip():
+        return None
+    term = without_markup(bare(lines[at]))
+    if len(term) > MAX_TERM_CHARS or term.endswith((".", ":", ",", ";")) or not _LETTERS.search(term):
+        return None
+    is_item = _indent(lines[at + 1]) > _indent(lines[at]) and bare(lines[at]) == lines[at].strip()
+    return Sentence(term, first_line + at, first_line + at, line=lines[at].strip()) if is_item else None
+
+
+def _indent(line: str) -> int:
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+
+
+def _beside(
+    lines: Sequence[str],
+    first_line: int,
+    found: _Found,
+    best: int,
+    covered: Sequence[frozenset[str]],
+    weights: Mapping[str, float],
+    needs: Sequence[Sequence[int] | None],
+) -> list[int]:
+    """Return the place of one sentence to tell with the best one: what is said of a default, or what adds most."""
+    if _DEFAULT in weights and not _TELLS_DEFAULT.search(found[best][0].text):
+        below = range(best + 1, min(len(found), best + 1 + MAX_SENTENCES_TO_DEFAULT))
+        told = next((place for place in below if _TELLS_DEFAULT.search(found[place][0].text)), None)
+        if told is not None and _is_of_same_item(lines, first_line, found[best][0], found[told][0]):
+            return [told]
+    # What stands in front must stand by itself; what follows has the best one before it.
+    beside = [place for place in (best - 1,) if place >= 0 and needs[place] == []]
+    beside += [place for place in (best + 1,) if place < len(found) and not is_damaged(found[place][0].text)]
+    beside = [place for place in beside if found[place][1].is_example == found[best][1].is_example]
     gains = {place: sum(weights[term] for term in covered[place] - covered[best]) for place in beside}
-    chosen = [best, *(place for place in beside if gains[place] >= LEAST_GAIN and gains[place] == max(gains.values()))]
-    return tuple(
-        msgspec.structs.replace(found[place][0], share=round(shares[place], 6))
-        for place in sorted(chosen[:MAX_SENTENCES])
+    return [place for place in beside if gains[place] >= LEAST_GAIN and gains[place] == max(gains.values())][:1]
+
+
+def _is_of_same_item(lines: Sequence[str], first_line: int, said: Sentence, below: Sentence) -> bool:
+    """Return whether no line from the end of a sentence to another stands further left: they speak of one thing."""
+    own = lines[said.end_line - first_line : below.end_line - first_line + 1]
+    indents = [len(line) - len(line.lstrip()) for line in own if line.strip()]
+    return (
+        min(indents[1:], default=indents[0]) >= indents[0] and below.start_line - said.end_line < MAX_LINES_TO_DEFAULT
     )
 
 
+def _needed(found: _Found, place: int, *, begins: bool, documents: bool) -> list[int] | None:
+    """Return the places of the sentences to quote ahead of one, at most one; None if it cannot be quoted.
+
+    `begins`: what begins a documentation may refer to the thing that is documented; `documents`: of a comment.
+    """
+    sentence, paragraph = found[place]
+    if is_damaged(sentence.text):
+        return None
+    if paragraph.is_row or not is_dependent(sentence.text, is_first=sentence.begins and begins, documents=documents):
+        return []
+    if place == 0:
+        return None
+    before, above = found[place - 1]
+    is_near = above.block == paragraph.block and not (above.is_row or above.is_example)
+    is_ended = above is paragraph or before.text.endswith((".", "!", "?", ":"))
+    if not is_near or not is_ended or is_damaged(before.text):
+        return None
+    is_hanging = is_dependent(before.text, is_first=before.begins and begins, documents=documents)
+    return None if is_hanging else [place - 1]
+
+
 def best_quote(
-    lines: Sequence[str], first_line: int, weights: Mapping[str, float], *, is_document: bool
+    lines: Sequence[str],
+    first_line: int,
+    weights: Mapping[str, float],
+    *,
+    is_document: bool,
+    statements: Statements | None = None,
 ) -> Sentence | None:
     """Return the sentence of a place that covers most of a question, the first of equals; None if none is worth it.
 
-    Of code, comments and documentation strings count; of a document, what is neither example, table nor heading.
+    Of code, comments and documentation strings count; of a document, what is neither example, table nor heading. One
+    that depends on the sentence before is told with it, or not at all. `statements`: those of the lines, to tell what
+    its comment documents.
     """
     whole = sum(weights.values())
     best: Sentence | None = None
@@ -123,21 +224,45 @@ def best_quote(
     if not whole:
         return None
     paragraphs = (
-        [found for found in _passage_paragraphs(lines, first_line) if not found.is_example and not found.is_row]
+        [found for found in passage_paragraphs(lines, first_line) if not found.is_example and not found.is_row]
         if is_document
-        else _comment_paragraphs(lines, first_line)
+        else comment_paragraphs(lines, first_line)
     )
-    for sentence, _ in _sentences_of(lines, first_line, paragraphs):
-        text = sentence.text
-        is_note = not is_document and not _SENTENCE.match(text)
-        if is_note or len(_LETTERS.findall(text)) < MIN_WORDS or len(text) > MAX_QUOTE_CHARS or _DISABLES.search(text):
+    found = _sentences_of(lines, first_line, paragraphs)
+    for place, (sentence, _) in enumerate(found):
+        is_usable = _is_quotable(sentence.text, is_document)
+        needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
+        if needed is None:
             continue
-        covered = weights.keys() & set(index_terms(text).split())
+        said = _joined([found[at][0] for at in (*needed, place)])
+        covered = weights.keys() & set(index_terms(said.text).split())
         share = sum(weights[term] for term in covered) / whole
-        gain = share - WORD_COST * len(text.split())
-        if gain > best_gain:
-            best, best_gain = msgspec.structs.replace(sentence, share=round(share, 4)), gain
-    return best
+        gain = share - WORD_COST * len(said.text.split())
+        if gain > best_gain and len(said.text) <= MAX_QUOTE_CHARS:
+            best, best_gain = msgspec.structs.replace(said, share=round(share, 4)), gain
+    if best is None or statements is None:
+        return best
+    return msgspec.structs.replace(best, of=_documented(lines, first_line, statements, best.end_line - first_line))
+
+
+def _documented(lines: Sequence[str], first_line: int, statements: Statements, place: int) -> Documented | None:
+    owner = statements.owners.get(place)
+    if owner is None:
+        return None
+    head = statements.head(owner)
+    ends = (first_line + owner.start, first_line + owner.end, first_line + head)
+    return Documented(*ends, lines[head].strip()[:MAX_QUOTE_CHARS], statements.is_holder(owner))
+
+
+def _is_quotable(text: str, is_document: bool) -> bool:
+    is_note = not is_document and not _SENTENCE.match(text)
+    return not is_note and len(_LETTERS.findall(text)) >= MIN_WORDS and DISABLES.search(text) is None
+
+
+def _joined(sentences: Sequence[Sentence]) -> Sentence:
+    """Join sentences that follow one another to one text with all their lines."""
+    text = " ".join(sentence.text for sentence in sentences)
+    return msgspec.structs.replace(sentences[0], text=text, end_line=sentences[-1].end_line)
 
 
 def split_sentences(lines: Sequence[str], first_line: int, *, is_document: bool = True) -> list[Sentence]:
@@ -145,38 +270,16 @@ def split_sentences(lines: Sequence[str], first_line: int, *, is_document: bool 
 
     In a document, headings, rules and the marks of examples are left out. A text of more than 600 characters is cut.
     """
-    paragraphs = _passage_paragraphs(lines, first_line, is_document=is_document)
+    paragraphs = passage_paragraphs(lines, first_line, is_document=is_document)
     return [sentence for sentence, _ in _sentences_of(lines, first_line, paragraphs)]
 
 
 def holds(lines: Sequence[str], quote: str) -> bool:
-    """Return whether lines hold a quote, comment marks, list marks and white space aside."""
-    return bool(quote.strip()) and _flat(quote) in _flat(" ".join(map(_bare, lines)))
-
-
-def comment_lines(lines: Sequence[str]) -> list[bool]:
-    """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line."""
-    marked: list[bool] = []
-    closing: str | None = None
-    in_block = False
-    for line in lines:
-        stripped = line.strip()
-        if closing is not None:
-            marked.append(True)
-            closing = None if closing in stripped else closing
-            continue
-        if in_block:
-            marked.append(True)
-            in_block = "*/" not in stripped
-            continue
-        opened = _DOC_QUOTE.match(stripped)
-        if opened is not None:
-            marked.append(True)
-            closing = opened.group(1) if stripped.count(opened.group(1)) == 1 else None
-            continue
-        in_block = stripped.startswith("/*") and "*/" not in stripped
-        marked.append(_COMMENT.match(line) is not None and not stripped.startswith("#!"))
-    return marked
+    """Return whether lines hold a quote: comment marks, list marks, other markup and white space aside."""
+    text = " ".join(map(bare, lines))
+    if not quote.strip() or _flat(quote) in _flat(text):
+        return bool(quote.strip())
+    return len(text) <= MAX_MARKED_UP_CHARS and _flat(quote) in without_markup(text)
 
 
 def _factor(text: str, *, is_example: bool) -> float:
@@ -191,60 +294,10 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _bare(line: str) -> str:
-    """Return a line without the marks of comments, documentation strings, quotations and lists."""
-    text = _COMMENT.sub("", line, count=1) if _COMMENT.match(line) else line
-    text = _LIST_MARK.sub("", _QUOTATION.sub("", _LINE_COMMENT_END.sub("", text)))
-    return _DOC_QUOTE.sub("", text).strip()
-
-
-def _passage_paragraphs(lines: Sequence[str], first_line: int, *, is_document: bool = True) -> list[_Paragraph]:
-    """Group the lines that stand together; list items, rows of tables and lines of examples begin a paragraph."""
-    paragraphs = [_Paragraph([])]
-    is_fenced = False
-    for place, line in enumerate(lines):
-        text = _bare(line)
-        if is_document and _FENCE.match(line):
-            is_fenced = not is_fenced
-            paragraphs.append(_Paragraph([], is_fenced))
-        elif not text or _RULE.match(line) or (is_document and not is_fenced and _is_heading(lines, place)):
-            paragraphs.append(_Paragraph([], is_fenced))
-        else:
-            is_row = is_document and not is_fenced and _ROW.match(line) is not None
-            if is_row or paragraphs[-1].is_row or _begins_item(line, is_document=is_document):
-                paragraphs.append(_Paragraph([], is_fenced, is_row))
-            paragraphs[-1].lines.append(_Line(first_line + place, text))
-    return [paragraph for paragraph in paragraphs if paragraph.lines]
-
-
-def _comment_paragraphs(lines: Sequence[str], first_line: int) -> list[_Paragraph]:
-    """Group the lines of comments and documentation strings that stand together, without notes to other programs."""
-    paragraphs = [_Paragraph([])]
-    for place, (line, is_prose) in enumerate(zip(lines, comment_lines(lines), strict=True)):
-        text = _bare(line) if is_prose else ""
-        if not text or _RULE.match(line) or _DISABLES.search(line):
-            paragraphs.append(_Paragraph([]))
-            continue
-        if _begins_item(line, is_document=False):
-            paragraphs.append(_Paragraph([]))
-        paragraphs[-1].lines.append(_Line(first_line + place, text))
-    return [paragraph for paragraph in paragraphs if paragraph.lines]
-
-
-def _begins_item(line: str, *, is_document: bool) -> bool:
-    return _LIST_MARK.match(line if is_document else _COMMENT.sub("", line, count=1)) is not None
-
-
-def _is_heading(lines: Sequence[str], place: int) -> bool:
-    is_underlined = place + 1 < len(lines) and _UNDERLINE.match(lines[place + 1]) is not None
-    return is_underlined or _HEADING.match(lines[place]) is not None
-
-
-def _sentences_of(
-    lines: Sequence[str], first_line: int, paragraphs: Sequence[_Paragraph]
-) -> list[tuple[Sentence, _Paragraph]]:
-    """Split paragraphs into sentences with letters, each with its lines and its paragraph."""
-    found: list[tuple[Sentence, _Paragraph]] = []
+def _sentences_of(lines: Sequence[str], first_line: int, paragraphs: Sequence[Paragraph]) -> _Found:
+    """Split paragraphs into sentences with letters, without markup, each with its lines and its paragraph."""
+    found: _Found = []
+    block = -1
     for paragraph in paragraphs:
         text = " ".join(line.text for line in paragraph.lines)
         starts = [0]
@@ -252,13 +305,16 @@ def _sentences_of(
             starts.append(starts[-1] + len(line.text) + 1)
         begin = 0
         for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
-            said = _cut(text[begin:end].strip())
+            raw = _cut(text[begin:end].strip())
+            said = without_markup(raw)
             if any(character.isalpha() for character in said):
                 at = begin + len(text[begin:end]) - len(text[begin:end].lstrip())
                 first = paragraph.lines[_line_at(starts, at)].number
-                last = paragraph.lines[_line_at(starts, at + len(said) - 1)].number
+                last = paragraph.lines[_line_at(starts, at + len(raw) - 1)].number
                 shown = lines[first - first_line].strip()[:MAX_QUOTE_CHARS]
-                found.append((Sentence(said, first, last, line=shown), paragraph))
+                begins = paragraph.block != block
+                found.append((Sentence(said, first, last, line=shown, begins=begins), paragraph))
+                block = paragraph.block
             begin = end
     return found
 

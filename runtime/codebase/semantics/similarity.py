@@ -92,6 +92,7 @@ def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
                 "SELECT coalesce(sum(made), 0), coalesce(sum(total), 0) FROM progress WHERE noted_s > ?", (since_s,)
             ).fetchone()
     except sqlite3.Error:
+        # Not made yet, or a moment before its tables are; who opens it to write reports one that is damaged.
         return VectorState(0, 0, 0)
     return VectorState(kept, made, wanted)
 

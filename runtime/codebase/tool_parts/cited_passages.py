@@ -7,6 +7,7 @@ from typing import Any
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.search.passages import Passage
+from runtime.codebase.search.sentences import ELLIPSIS, holds
 from runtime.codebase.tool_parts.citing import cite
 
 MAX_PASSAGES = 8
@@ -16,7 +17,7 @@ def cited_passages(codebase: Codebase, question: str, *, wait: bool) -> list[tup
     """Return the best passages as rows, each with the citation of its sentences; `wait` as for `Codebase.passages`."""
     found = codebase.passages(question, MAX_PASSAGES, wait=wait)
     rows = ((passage, _citation(codebase, passage)) for passage in found if passage.sentences)
-    return [(_row(passage), citation) for passage, citation in rows if citation is not None]
+    return [(_row(passage, _text(codebase, passage)), citation) for passage, citation in rows if citation is not None]
 
 
 def _citation(codebase: Codebase, passage: Passage) -> Citation | None:
@@ -25,14 +26,24 @@ def _citation(codebase: Codebase, passage: Passage) -> Citation | None:
     return cite(codebase, passage.file, start, end, why="speaks of the question", telling_line=telling)
 
 
-def _row(passage: Passage) -> dict[str, Any]:
+def _text(codebase: Codebase, passage: Passage) -> str:
+    """Return the sentences of a passage; what lies between them and is not told is marked by an ellipsis."""
+    texts = [sentence.text for sentence in passage.sentences]
+    source = codebase.try_source(passage.file)
+    first, last = passage.sentences[0], passage.sentences[-1]
+    joined = " ".join(texts)
+    is_whole = source is None or holds(source.lines[first.start_line - 1 : last.end_line], joined)
+    return joined if is_whole else ELLIPSIS.join(texts)
+
+
+def _row(passage: Passage, text: str) -> dict[str, Any]:
     return {
         "file": passage.file,
         "start_line": passage.sentences[0].start_line,
         "end_line": passage.sentences[-1].end_line,
         "kind": passage.kind,
         "heading": passage.heading,
-        "text": " ".join(sentence.text for sentence in passage.sentences),
+        "text": text,
         "names": [tie.definition.qualified_name for tie in passage.ties if tie.definition is not None],
         "score": round(passage.score, 6),
         "cosine": passage.meaning,

@@ -26,6 +26,7 @@ from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.search.report import MAX_REPORT_CHARS
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
@@ -106,8 +107,8 @@ def locate(
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
     rows = search.with_excerpts([row for row, _ in found])
     is_of_all = search.is_open and scope in (None, "", ".")
-    passages = cited_passages(codebase, query, wait=wait) if is_of_all else []
-    absence, asides = absent_words(codebase, query, wait=wait) if is_of_all else ({}, [])
+    passages = cited_passages(codebase, without_frame(query), wait=wait) if is_of_all else []
+    absence, asides = absent_words(codebase, without_frame(query), wait=wait) if is_of_all else ({}, [])
     data = {
         "query": query,
         "scope": place,
@@ -129,6 +130,9 @@ class _Search:
     def __init__(
         self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str], *, join: bool, wait: bool
     ) -> None:
+        # What is left of a framed question may be a single word, and is no name for that.
+        self._is_name = _NAME.fullmatch(query) is not None
+        query = without_frame(query)
         self._codebase = codebase
         self._query = query
         self._limit = limit
@@ -137,7 +141,6 @@ class _Search:
         self._wait = wait
         self._terms = frozenset(query_terms(query).counts)
         self._case = None if join else case_of(query)
-        self._is_name = _NAME.fullmatch(query) is not None
         self.definitions = 0
 
     @property

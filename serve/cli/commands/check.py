@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from runtime.errors import InputError, MachineError, ProcessTimeoutError
+from runtime.errors import InputError, MachineError
 from runtime.settings import Settings
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_repository
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FOUND_SOME = 1
 FAILED = 2
-MAX_MEMORY_BYTES = 4 * 1024**3
 MAX_NAMED = 20
 
 
@@ -81,32 +80,15 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _listed(settings: Settings, root: Path, paths: list[str], options: CheckOptions, timeout_s: float) -> CheckReport:
-    from actors.capabilities.violation_fix.checks.listing import LISTING, report_of
     from actors.capabilities.violation_fix.checks.options import checked_options
     from actors.capabilities.violation_fix.checks.project_rules import project_checks
     from runtime.codebase.files.consent import Consent
-    from runtime.processes.worker_pool import WorkerPool
+    from serve.batch.check_listing import listed
 
     project = project_checks(root, Consent(settings.state_dir))
     options = checked_options(msgspec.structs.replace(options, rules=project.rules))
-    pool = WorkerPool(size=1, kept=0, memory_bytes=MAX_MEMORY_BYTES)
-    given = {"root": str(root), "paths": paths, "options": options}
-    try:
-        with display_for(sys.stderr.isatty()) as display:
-            listed = pool.call_blocking(
-                LISTING,
-                given,
-                timeout_s=timeout_s,
-                on_note=lambda done: display.status(f"checking: {done[0]} of {done[1]} steps"),
-            )
-    except ProcessTimeoutError as error:
-        raise MachineError(
-            f"the violations of {root} could not be listed within {timeout_s:g} s; name some of its files or folders, "
-            "or give more time with --timeout-s"
-        ) from error
-    finally:
-        pool.close()
-    report = report_of(listed)
+    with display_for(sys.stderr.isatty()) as display:
+        report = listed(root, paths, options, timeout_s=timeout_s, on_progress=display.status)
     return msgspec.structs.replace(report, notes=(*project.notes, *report.notes))
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import secrets
 import sys
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from runtime.errors import InputError, UnknownNameError
+from runtime.codebase.git.linked_trees import FIX_TREES, FIXES_FOLDER
+from runtime.errors import InputError, MachineError, UnknownNameError
 from runtime.primitives.clock import SystemClock
+from runtime.processes.call_scope import CallScope, run_in
 from runtime.settings import Settings
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
@@ -27,8 +33,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Mend conformance violations.", invoke_without_command=True)
 
+T = TypeVar("T")
+
 PIPELINE = "violation_fix"
-FIXES = "fixes"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 NOT_ALL_FIXED = 1
 MAX_CONCURRENCY = 16
 
@@ -70,6 +78,7 @@ def fix(
     from serve.batch.fix_planning import FixChoices, planned
 
     _refuse_questions_without_terminal(asks=confirm or review)
+    _refuse_unwritable(report)
     settings = with_models(with_system(load_command_settings(config), system), reasoner, models)
     root = Path(checked_repository(repo))
     choices = FixChoices(
@@ -90,7 +99,8 @@ def fix(
     fix_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     with display_for(sys.stderr.isatty() and not as_json) as display:
         display.status("listing violations")
-        plan, record = planned(settings, root, choices, fix_id)
+        with _told_of_full_disk(settings, f"no fix of {root} could begin"):
+            plan, record = planned(settings, root, choices, fix_id)
     for line in plan.told:
         warn_line(line)
     if plan.requests:
@@ -114,6 +124,7 @@ def resume(
     config: Config = None,
 ) -> None:
     """Go on with a fix that was interrupted; what has ended is not done again."""
+    _refuse_unwritable(report)
     settings = with_system(load_command_settings(config), system)
     plan, record = _recorded(settings, fix_id)
     _refuse_questions_without_terminal(asks=any(each["confirm"] or each["review"] for each in plan.requests))
@@ -128,12 +139,38 @@ def _refuse_questions_without_terminal(*, asks: bool) -> None:
         raise InputError("--confirm and --review ask at a terminal, and there is none; --dry-run only prints the diffs")
 
 
+def _refuse_unwritable(report: Path | None) -> None:
+    """Refuse a place for the report before the work is done that it would tell of. Raises InputError."""
+    if report is None:
+        return
+    if report.is_dir():
+        raise InputError(f"--report {report} is a folder; name a file", path=str(report))
+    if not report.parent.is_dir():
+        raise InputError(f"--report {report}: there is no folder {report.parent}", path=str(report))
+    if not os.access(report if report.exists() else report.parent, os.W_OK):
+        raise InputError(f"--report {report} cannot be written: permission denied", path=str(report))
+
+
+@contextmanager
+def _told_of_full_disk(settings: Settings, what: str) -> Iterator[None]:
+    """Raise MachineError in the place of an error that only says that nothing more can be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        problem = (
+            f"nothing more can be written below {settings.state_dir}: {error.strerror}; make room, or lift the limit"
+        )
+        raise MachineError(f"{problem}. {what}") from error
+
+
 def _recorded(settings: Settings, fix_id: str) -> tuple[FixPlan, FixRecord]:
     from serve.batch.fix_record import FixRecord
 
     if "/" in fix_id or fix_id.startswith("."):
         raise UnknownNameError(f"no fix has the id {fix_id!r}", name=fix_id, known=[])
-    record = FixRecord.of(settings.state_dir / FIXES, fix_id)
+    record = FixRecord.of(settings.state_dir / FIXES_FOLDER, fix_id)
     return record.plan(), record
 
 
@@ -141,7 +178,10 @@ def _run(settings: Settings, plan: FixPlan, record: FixRecord, report: Path | No
     if not plan.requests:
         _print(plan, record, report, as_json)
         return 0
-    run_to_end(_worked_off(settings, plan, record, shows=sys.stderr.isatty() and not as_json), None)
+    if not record.has_ended:
+        cut_off = f"fix {plan.fix_id} was cut off; it goes on with: jeeves fix resume {plan.fix_id}"
+        with _told_of_full_disk(settings, cut_off):
+            run_to_end(_worked_off(settings, plan, record, shows=sys.stderr.isatty() and not as_json), None)
     _print(plan, record, report, as_json)
     endings = [result.fix["ending"] for result in record.results().values() if result.fix and not result.dropped]
     return 0 if endings.count("fixed") == len(plan.requests) else NOT_ALL_FIXED
@@ -155,10 +195,13 @@ async def _worked_off(settings: Settings, plan: FixPlan, record: FixRecord, *, s
     from serve.batch import fixing
     from serve.batch.members import Members
 
-    trees = settings.state_dir / FIXES / "trees"
+    trees = settings.state_dir / FIX_TREES
     with display_for(shows) as display:
         display.status("running the tests as they are")
-        await asyncio.to_thread(fixing.take_baseline, plan, record, trees)
+        taken = await _in_thread(partial(fixing.take_baseline, plan, record, trees))
+        if taken.reused_from_ms is not None:
+            at = datetime.fromtimestamp(taken.reused_from_ms / 1000, UTC)
+            warn_line(f"the tests ran on this commit before ({at:%Y-%m-%d %H:%M} UTC); what they said then counts")
         runner = await _Runner.opened(settings, display, len(plan.requests))
         try:
             with closing(open_store(store_options(settings), SystemClock())) as stores:
@@ -170,9 +213,20 @@ async def _worked_off(settings: Settings, plan: FixPlan, record: FixRecord, *, s
             await runner.close()
         if not plan.is_dry_run:
             display.status("testing all fixes together")
-            await asyncio.to_thread(fixing.test_together, plan, record, trees)
-        await asyncio.to_thread(fixing.close, plan, trees)
+            await _in_thread(partial(fixing.test_together, plan, record, trees))
+        await _in_thread(partial(fixing.close, plan, trees))
+    record.end()
     return 0
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Do work in a thread; if the command is interrupted meanwhile, kill the programs of the work."""
+    scope = CallScope()
+    try:
+        return await asyncio.to_thread(run_in, scope, work)
+    except asyncio.CancelledError:
+        scope.call_off()
+        raise
 
 
 class _Runner:

@@ -32,7 +32,8 @@ def init(
         say_line(f"kept   {path}")
     say_line("git leaves these files out of this clone" if done.is_ignored else "this folder is no git repository")
     say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
-    say_line(CODEX_HINT)
+    for line in CODEX_HINT.splitlines():
+        say_line(line)
     if contract:
         say_line("the contract in .code-intel/phase_contract.yml is in force after `jeeves allow`")
 
@@ -75,6 +76,7 @@ def clean(
     config: Config = None,
 ) -> None:
     """Delete what sessions of changes and fixes left: branches (each head is kept for 30 days) and checkpoints."""
+    from actors.capabilities.code_change.records.changes import FIX_IDLE_S
     from serve.cli.change_store import open_change_records
 
     settings = load_command_settings(config)
@@ -87,15 +89,19 @@ def clean(
         say_line(f"session  {session_id}")
     for branch in found.fixes:
         say_line(f"fix      {branch}")
+    for branch in found.young_fixes:
+        say_line(f"kept     {branch}: touched less than {FIX_IDLE_S / 60:.0f} minutes ago, so a fix may be under way")
     if not found.branches and not found.sessions and not found.fixes:
-        say_line("nothing was left here")
+        say_line("nothing was left here beside that" if found.young_fixes else "nothing was left here")
         return
     if not yes and not typer.confirm("Delete them?"):
         raise InputError("nothing was deleted")
     with open_change_records(settings) as records:
-        cleaned = records.clean(root, found)
-    for aside in cleaned:
+        done = records.clean(root, found)
+    for aside in done.deleted:
         say_line(f"deleted {aside.branch}; this brings it back: {aside.restoring}")
+    for branch, reason in done.kept.items():
+        say_line(f"kept    {branch}: {reason}")
 
 
 def outcome(

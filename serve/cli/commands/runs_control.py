@@ -70,7 +70,13 @@ def cancel(
     system: SystemOption = None,
     config: Config = None,
 ) -> None:
-    """Cancel a run of the warm system; results of finished stages are kept."""
+    """Cancel a run of the warm system; results of finished stages are kept.
+
+    A session of a change ends, live or not; its branch and files stay.
+    """
+    if run_id.startswith(SESSION_PREFIX):
+        say_json(_cancelled_change(load_command_settings(config), run_id, reason))
+        return
     document = asyncio.run(_system(with_system(load_command_settings(config), system)).cancel(run_id, reason))
     say_line(f"{run_id} {document['terminal_reason']}")
 
@@ -110,6 +116,13 @@ def resume(
     document = run_to_end(_resumed(settings, RunId(run_id), interrupt, response))
     print_document(document, as_json)
     raise typer.Exit(exit_status(document))
+
+
+def _cancelled_change(settings: Settings, session_id: str, reason: str) -> dict[str, Any]:
+    from serve.cli.change_store import open_change_records
+
+    with open_change_records(settings) as records:
+        return records.cancel(session_id, reason)
 
 
 def _answered_change(settings: Settings, session_id: str, text: str, *, goes_on: bool) -> dict[str, Any]:

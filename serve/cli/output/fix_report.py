@@ -42,7 +42,9 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
         commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
         untested = "" if row["is_tested"] or row["ending"] != "fixed" else "; **no test watches over it**"
         where = f"`{row['symbol'] or row['path']}` in {row['path']}:{row['line']}"
-        lines.append(f"- **{row['ending']}** {row['check_id']} of {where}: {row['reason']}{untested}{commit}")
+        ruled = f"; rules chose {row['ruled_steps']} of {row['steps']} steps" if row["ruled_steps"] else ""
+        ruled += f", since the model gave no usable answer: {row['why_ruled']}" if ruled else ""
+        lines.append(f"- **{row['ending']}** {row['check_id']} of {where}: {row['reason']}{untested}{commit}{ruled}")
         if row["diff"]:
             lines += ["", "```diff", visible(row["diff"]).rstrip("\n"), "```", ""]
     if told["left"]:
@@ -78,6 +80,8 @@ def _row(request: Mapping[str, Any], result: FixResult | None) -> dict[str, Any]
         "is_tested": bool(fix.get("is_tested", False)),
         "steps": int(fix.get("steps", 0)),
         "reverted_edits": int(fix.get("reverted", 0)),
+        "ruled_steps": int(fix.get("ruled_steps", 0)),
+        "why_ruled": visible_line(str(fix.get("why_ruled", ""))),
         "run_id": result.run_id if result is not None else "",
         "tokens": int(usage.get("tokens_in", 0)) + int(usage.get("tokens_out", 0)),
     }

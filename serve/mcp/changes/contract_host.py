@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from actors.capabilities.code_change.session import calls
 from actors.capabilities.code_change.session.consent import project_rules
@@ -64,18 +63,17 @@ class ContractHost:
     ) -> calls.Answer:
         """Begin a session for the current client, or go on with one that was left."""
         driver = self._driver()
-        told = await self._calls.call(
-            calls.StartChange(
-                driver=driver,
-                root=str(self._root),
-                intent=intent,
-                query=query,
-                flags=tuple(flags),
-                gate_level=gate_level,
-                recovery=recovery,
-                key=secrets.token_hex(8),
-            )
+        call = calls.StartChange(
+            driver=driver,
+            root=str(self._root),
+            intent=intent,
+            query=query,
+            flags=tuple(flags),
+            gate_level=gate_level,
+            recovery=recovery,
+            key=secrets.token_hex(8),
         )
+        told = await supplied(self._calls, call, self._confirm, self._compared)
         if "session_id" in told and "error" not in told and "recovery_available" not in told:
             self._remember(driver, told)
         return told
@@ -93,10 +91,11 @@ class ContractHost:
         call = calls.CleanBranches(driver=self._driver(), root=str(self._root))
         return await supplied(self._calls, call, self._confirm, self._compared)
 
-    def beginning(self) -> Mapping[str, Any]:
-        """Return what a new session is told of the repository: its allowed rules, and what is not in force."""
+    def beginning(self) -> list[str]:
+        """Give the current client's session the allowed rules of the repository; return what is not in force."""
         rules, notes = project_rules(self._root, Consent(self._settings.state_dir))
-        return {"project_rules": rules, "notes": notes}
+        self.session().rules = rules
+        return notes
 
     async def close(self) -> None:
         """Let go of the sessions; the store has them."""

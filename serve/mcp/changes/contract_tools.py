@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from actors.capabilities.code_change.session.sessions import REBUILDS
 from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError, RunStateError
 from serve.mcp.changes.contract_host import ContractHost
+from serve.mcp.changes.door_session import DoorSession
 from serve.mcp.changes.impact import impact_of
 from serve.mcp.changes.workspaces import WorkspaceHost
 from serve.mcp.elicitation import advice
@@ -52,7 +54,8 @@ class StartSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         msgspec.Meta(
             max_length=20,
             description="Leave out unless the person asks: fast (no exploration), quick (fast, without branch and "
-            "commit), no_verify, no_quality, no_doc_research, no_intervention, only_explore, only_verify.",
+            "commit), no_verify, no_quality, no_doc_research, no_intervention, only_explore, only_verify, rebuild "
+            "(make the index anew), clean (delete what earlier sessions left; the person is asked).",
         ),
     ] = []
     gate_level: Annotated[
@@ -132,11 +135,17 @@ class ContractTool(NamedTuple):
 async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession, report: Report) -> Mapping[str, Any]:
     more, not_in_force = await search.documents.beginning() if search.documents is not None else ((), [])
     flags = [*given.flags, *(flag for flag in more if flag not in given.flags)]
-    told = await host.start(given.intent, given.query, flags, given.gate_level, given.recovery)
-    beginning = host.beginning() if "error" not in told else {}
-    notes = [*told.get("notes", ()), *beginning.get("notes", ()), *not_in_force]
-    rules = beginning.get("project_rules")
-    return {**told, **({"project_rules": rules} if rules else {}), **({"notes": notes} if notes else {})}
+    told = dict(await host.start(given.intent, given.query, flags, given.gate_level, given.recovery))
+    if told.pop(REBUILDS, False):
+        await search.rebuild(report)
+    if "error" in told or "recovery_available" in told:
+        return told
+    notes = [*told.get("notes", ()), *host.beginning(), *not_in_force]
+    return {**_with_rules(told, host.session()), **({"notes": notes} if notes else {})}
+
+
+def _with_rules(told: Mapping[str, Any], session: DoorSession) -> dict[str, Any]:
+    return {**told, **({"project_rules": dict(session.rules)} if session.rules else {})}
 
 
 async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase, report: Report) -> Mapping[str, Any]:
@@ -151,7 +160,7 @@ async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase,
 
 async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
     if host.live is not None:
-        return await host.live.status()
+        return _with_rules(await host.live.status(), host.live)
     return await host.left_over()
 
 

@@ -21,7 +21,10 @@ MAX_COUNT = 1 << 62
 
 
 class DoorSession:
-    """Calls one session; `folder` is where it works, as the last answer told."""
+    """Calls one session; `folder` is where it works, as the last answer told.
+
+    `rules`: file → text of the project's rules that were in force when this door began or resumed the session.
+    """
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class DoorSession:
         self.session_id = str(told["session_id"])
         self.folder = root
         self.is_over = False
+        self.rules: Mapping[str, str] = {}
         self._heed(told)
 
     async def submit(self, payload: object, compaction_count: int | None = None) -> calls.Answer:
@@ -101,7 +105,10 @@ class DoorSession:
 
 
 async def supplied(
-    carrier: calls.ChangeCalls, call: calls.SubmitPhase | calls.CleanBranches, ask: Confirm, compare: Similarities
+    carrier: calls.ChangeCalls,
+    call: calls.StartChange | calls.SubmitPhase | calls.CleanBranches,
+    ask: Confirm,
+    compare: Similarities,
 ) -> calls.Answer:
     """Make a call, again with what its answer asks for, until it is decided. Raises InputError if that never ends."""
     for _ in range(MAX_ROUNDS):

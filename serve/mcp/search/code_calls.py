@@ -63,6 +63,13 @@ class CodeCalls:
         """Wait until the index is up to date. Raises RepositoryError and StateStorageError."""
         await self._index.current(report, "start")
 
+    async def rebuild(self, report: Report) -> None:
+        """Make the index anew. Vectors stay: they are kept by what they were made of, and cannot be stale.
+
+        Raises RepositoryError and StateStorageError.
+        """
+        await self._index.current(report, "anew")
+
     async def sync(self, wait_s: float, report: Report) -> dict[str, Any]:
         """Compare every file by its content, wait for vectors that long, and return exact counts.
 

@@ -15,8 +15,8 @@ from serve.mcp.toolset import Report
 PROGRESS_EVERY_S = 0.5
 
 # As `runtime.codebase.index.writer` has it, which is not imported before the first answer.
-Sync = Literal["never", "due", "start", "now"]
-_THOROUGHNESS: tuple[Sync, ...] = ("never", "due", "start", "now")
+Sync = Literal["never", "due", "start", "now", "anew"]
+_THOROUGHNESS: tuple[Sync, ...] = ("never", "due", "start", "now", "anew")
 
 
 class Progress(Protocol):

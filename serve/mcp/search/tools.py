@@ -231,6 +231,11 @@ class SearchHost:
         counts: Mapping[str, Any] = await calls.sync(wait_s, report)
         return counts
 
+    async def rebuild(self, report: Report) -> None:
+        """Make the index of the repository anew. Raises RepositoryError and StateStorageError."""
+        calls = await self._calls()
+        await calls.rebuild(report)
+
     async def _calls(self) -> Any:
         self.start()
         assert self._opening is not None

@@ -47,7 +47,7 @@ def tree_of(pid: int) -> list[int]:
         try:
             children = (task / "children").read_text().split()
         except OSError:
-            continue
+            continue  # the thread has ended since it was listed
         for child in children:
             found += tree_of(int(child))
     return found
@@ -59,7 +59,7 @@ def pss_mb(pid: int) -> float:
         try:
             lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
         except OSError:
-            continue
+            continue  # the process has ended since it was listed
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1024
 

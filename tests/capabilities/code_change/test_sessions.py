@@ -313,3 +313,90 @@ async def test_a_failure_that_was_recorded_is_a_hint_for_the_next_session(agent:
         OutcomeRow(session_id, str(agent.root), "failure", "it broke the cache", 1, QUERY, "MERGE")
     )
     assert "it broke the cache" in (await agent.start())["hints"][0]
+    assert "it broke the cache" in (await agent.session.status())["hints"][0]
+
+
+async def test_with_the_flag_clean_a_person_agrees_to_what_goes_before_the_session_begins(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    (root / "cache.py").write_text("mine\n")
+    left = Agent(root, tmp_path / "state")
+    await left.start()
+    await left.go_to(14)
+    git(root, "branch", "llm_task_old")
+    asked: list[str] = []
+    said: list[bool | None] = [None, True]
+
+    async def person(question: str) -> bool | None:
+        asked.append(question)
+        return said.pop(0)
+
+    agent = Agent(root, tmp_path / "state", owner="another", confirm=person)
+    refused = await agent.start(flags=("-c",))
+    assert "jeeves clean" in refused["error"]["problems"][0]
+    assert len(git(root, "branch", "--list", "llm_task_*").split()) == 3
+    told = await agent.start(flags=("--clean",))
+    assert (told["phase"], git(root, "branch", "--list", "llm_task_*")) == ("DOCUMENT_RESEARCH", "")
+    session_id = left.session.state.session_id
+    assert all(name in asked[1] for name in ("llm_task_old", f"llm_task_{session_id}", f"checkpoints of {session_id}"))
+    command = next(note for note in told["notes"] if session_id in note).split("`")[1]
+    git(root, *command.split()[1:])
+    assert git(root, "show", f"llm_task_{session_id}:load.py") == CHANGED.strip()
+
+
+async def test_the_flag_clean_leaves_a_live_session_alone(tmp_path: Path) -> None:
+    root = repository(tmp_path / "project")
+    first = Agent(root, tmp_path / "state")
+    await first.start()
+    second = Agent(root, tmp_path / "state", owner="another", is_alive=lambda owner: True)
+    assert (await second.start(flags=("clean",)))["error"]["code"] == "session_live"
+    assert "error" not in await first.step()
+
+
+@pytest.mark.parametrize("wish", [{"recovery": "resume"}, {"flags": ("-r",)}], ids=["recovery", "flag"])
+async def test_where_no_session_was_left_none_is_resumed(agent: Agent, wish: dict[str, Any]) -> None:
+    told = await agent.start(**wish)
+    assert "no session was left" in told["error"]["problems"][0]
+    assert agent.sessions.live is None
+
+
+async def test_no_change_begins_on_the_branch_of_an_earlier_one(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    (agent.root / "load.py").write_text(CODE)
+    again = agent.restarted()
+    told = await again.start(recovery="discard")
+    assert "git switch" in told["error"]["problems"][0]
+    git(agent.root, "switch", "-q", "main")
+    assert (await again.start())["phase"] == "BRANCH_INTERVENTION"
+
+
+async def test_a_client_drops_the_session_that_it_drives_only_if_the_person_agrees(tmp_path: Path) -> None:
+    said: list[bool | None] = [None, True]
+
+    async def person(question: str) -> bool | None:
+        assert "Drop session" in question
+        return said.pop(0)
+
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state", confirm=person)
+    await agent.start()
+    await agent.go_to(13)
+    dropped = agent.session
+    (problem,) = (await agent.start(recovery="discard"))["error"]["problems"]
+    assert "You drive it" in problem
+    assert f"jeeves runs cancel {dropped.state.session_id}" in problem
+    agent.last = await agent.session.status()
+    git(agent.root, "switch", "-q", "main")
+    assert (await agent.start(recovery="discard"))["phase"] == "BRANCH_INTERVENTION"
+    with pytest.raises(FencedError):
+        await dropped.check_write_target("load.py")
+    row = agent.ports.store.get(dropped.state.session_id)
+    assert row is not None
+    assert (row.state.outcome, row.state.shown) == ("discarded", {})
+
+
+async def test_the_end_says_where_the_change_was_merged_and_what_the_person_can_record(agent: Agent) -> None:
+    await agent.start()
+    session_id = agent.session.state.session_id
+    told = await agent.finish()
+    assert told["merged"] == {"into": "main", "commit": git(agent.root, "rev-parse", "main")}
+    assert f"jeeves outcome {session_id} success" in told["instruction"]

@@ -39,7 +39,17 @@ def test_a_test_file_that_imports_a_module_is_affected(tree: Path, line: str) ->
 
 
 @pytest.mark.parametrize(
-    "line", ["import pkgs", "from pkg.innermost.mod import f", "import other.pkg.inner.mod", "(", ""]
+    "line",
+    [
+        "import pkgs",
+        "from pkg.innermost.mod import f",
+        "import other.pkg.inner.mod",
+        "(",
+        "",
+        "import pkg.inner.mod\nx = a" + ".b" * 5_000,
+        "import pkg.inner.mod\nx = " + "-" * 20_000 + "1",
+    ],
+    ids=lambda line: line[-30:],
 )
 def test_another_test_file_is_not(tree: Path, line: str) -> None:
     (tree / "tests" / "test_a.py").write_text(line)

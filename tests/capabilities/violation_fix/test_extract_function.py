@@ -30,7 +30,7 @@ def refusal(source: str, first: int, last: int, name: str = "_do_part") -> Refus
 
 def test_inputs_become_parameters_and_outputs_are_returned() -> None:
     source = text("""
-        def total(rows, limit: int):
+        def total(rows, limit):
             count = 0
             for row in rows:
                 if row > limit:
@@ -38,14 +38,14 @@ def test_inputs_become_parameters_and_outputs_are_returned() -> None:
             return count
     """)
     assert extracted(source, 3, 5, "_sum_rows") == text("""
-        def _sum_rows(rows, limit: int, count):
+        def _sum_rows(rows, limit, count):
             for row in rows:
                 if row > limit:
                     count += row
             return count
 
 
-        def total(rows, limit: int):
+        def total(rows, limit):
             count = 0
             count = _sum_rows(rows, limit, count)
             return count

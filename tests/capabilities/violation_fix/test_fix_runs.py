@@ -40,14 +40,21 @@ PATH = "src/pkg/marks.py"
 EXTRACT = {"action": "extract_function", "parameters": {"start_line": 7, "end_line": 10, "name": "_middling_grade"}}
 TESTS = {"action": "run_tests", "parameters": {}}
 
+# No rule has a first step for `graded`, so it is looked at and planned before anything is edited.
+ANALYSED: tuple[dict[str, Any], ...] = (
+    {"action": "load_context", "parameters": {"symbol": "graded"}},
+    {"action": "read_file", "parameters": {"path": PATH}},
+    {"action": "record_plan", "parameters": {"plan": "move the middling grades"}},
+)
+
 Said = dict[str, Any] | str
 
 
 class FixDesk:
     """Runs the pipeline on the violation of `graded` in a project of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root = project(folder / "project")
+    def __init__(self, folder: Path, **files: str) -> None:
+        self.root = project(folder / "project", **files)
         self.state = folder / "state"
         place = workspace(self.root, "7", prefix=COLLECTED_PREFIX)
         self._place = place
@@ -111,6 +118,7 @@ def desk(tmp_path: Path) -> FixDesk:
 
 async def test_what_is_unknown_malformed_or_too_early_is_skipped_and_the_fix_goes_on(desk: FixDesk) -> None:
     envelope = await desk.run(
+        *ANALYSED,
         {"action": "rm_rf", "parameters": {"path": "/"}},
         {"action": "extract_function", "parameters": {"start_line": 7}},
         {"action": "complete", "parameters": {}},
@@ -118,10 +126,11 @@ async def test_what_is_unknown_malformed_or_too_early_is_skipped_and_the_fix_goe
         TESTS,
     )
     assert fix_of(envelope)["ending"] == "fixed", fix_of(envelope)
-    assert [record["result"] for record in records(envelope)] == ["skipped"] * 3 + ["success"] * 2
-    assert "there is no action 'rm_rf'" in records(envelope)[0]["error"]
-    assert "missing" in records(envelope)[1]["error"]
-    assert "not available in phase implement" in records(envelope)[2]["error"]
+    steps = records(envelope)[len(ANALYSED) :]
+    assert [record["result"] for record in steps] == ["skipped"] * 3 + ["success"] * 2
+    assert "there is no action 'rm_rf'" in steps[0]["error"]
+    assert "missing" in steps[1]["error"]
+    assert "not available in phase implement" in steps[2]["error"]
     commit = fix_of(envelope)["commit"]
     assert "def _middling_grade" in git(desk.root, "show", f"{commit}:{PATH}")
     assert git(desk.root, "show", f"HEAD:{PATH}") == CODE.rstrip("\n")
@@ -130,8 +139,8 @@ async def test_what_is_unknown_malformed_or_too_early_is_skipped_and_the_fix_goe
 
 async def test_an_edit_that_breaks_a_test_is_taken_back_and_told(desk: FixDesk) -> None:
     breaks = {"action": "edit_file", "parameters": {"old": 'return "b"', "new": 'return "B"'}}
-    envelope = await desk.run(breaks, EXTRACT, TESTS)
-    first = records(envelope)[0]
+    envelope = await desk.run(*ANALYSED, breaks, EXTRACT, TESTS)
+    first = records(envelope)[len(ANALYSED)]
     assert first["result"] == "failure"
     assert "reverted" in first["error"]
     assert fix_of(envelope)["ending"] == "fixed"
@@ -161,6 +170,8 @@ async def test_without_an_answer_of_the_model_the_rules_decide_and_it_is_said(de
     envelope = await desk.run("no JSON at all \u202e {{")
     assert envelope.outputs["decide"]["reasoner"] == "rules"
     assert envelope.outputs["decide"]["why_rules"]
+    fix = fix_of(envelope)
+    assert (fix["ruled_steps"], bool(fix["why_ruled"])) == (fix["steps"], True)
     assert fix_of(envelope)["ending"] in {"fixed", "escalated"}
 
 
@@ -169,3 +180,29 @@ async def test_a_function_that_no_test_watches_is_skipped_unless_it_is_wanted(de
     fix = fix_of(await desk.run(EXTRACT))
     assert (fix["ending"], "violation does not exist" in fix["reason"]) == ("skipped", False)
     assert "--untested" in fix["reason"]
+
+
+# Each branch returns another thing, and no statements can be moved alone.
+TANGLED = """\
+def graded(points):
+    if points > 90:
+        return "a"
+    while points > 80:
+        return "b"
+    while points > 70:
+        return "c"
+    return "d"
+"""
+
+
+async def test_a_function_without_a_first_step_is_analysed_and_planned_before_it_is_given_up(tmp_path: Path) -> None:
+    code = TANGLED + CODE[CODE.index("\n\ndef untested") :]
+    desk = FixDesk(tmp_path, src__pkg__marks=code)
+    envelope = await desk.run(reasoner="rules")
+    fix = fix_of(envelope)
+    assert (fix["ending"], fix["steps"]) == ("escalated", 4), fix
+    assert [record["action"] for record in records(envelope)] == [
+        *("load_context", "read_file", "record_plan", "cannot_fix"),
+    ]
+    phase = envelope.outputs["understand"]["state"]["phase"]
+    assert phase["phase_history"] == ["init", "analyze", "plan", "implement"]

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.violation_fix.checks.linter_config import NEWEST, declared_version, linter_config
+from actors.capabilities.violation_fix.checks.linter_config import (
+    NEWEST,
+    declared_version,
+    linter_config,
+)
 from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.options import CheckOptions
 from runtime.errors import InputError
@@ -98,3 +102,8 @@ def test_the_demanded_python_is_read_as_a_version_that_ruff_knows(tmp_path: Path
     assert declared_version(tmp_path) == version
     (tmp_path / "pyproject.toml").write_text("no toml")
     assert declared_version(tmp_path) == NEWEST
+
+
+def test_settings_of_tools_that_are_no_table_hold_none_of_ruff(root: Path) -> None:
+    (root / "pyproject.toml").write_text("tool = 3\n")
+    assert linter_config(root).text == ""

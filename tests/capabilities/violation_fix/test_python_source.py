@@ -100,3 +100,13 @@ def test_what_python_cannot_parse_raises(source: bytes) -> None:
     for read in (functions_of, public_signatures):
         with pytest.raises((SyntaxError, ValueError)):
             read(source)
+
+
+@pytest.mark.parametrize("nested", ["x = a" + ".b" * 950, "x = a" + ".b" * 5_000, "x = " + "-" * 20_000 + "1"])
+def test_a_file_that_is_nested_too_deep_counts_as_one_that_does_not_parse(nested: str) -> None:
+    source = f"def f():\n    {nested}\n".encode()
+    for read in (functions_of, public_signatures, lambda text: with_planted_exception(text, 1)):
+        try:
+            read(source)
+        except SyntaxError as error:
+            assert "nested too deep" in str(error)

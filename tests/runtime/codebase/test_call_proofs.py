@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -499,3 +500,16 @@ def test_the_answer_does_not_depend_on_what_was_asked_before(root: Path, opened:
     forward = [one.proofs.meaning(file, call) for file, call in places]
     backward = [other.proofs.meaning(file, call) for file, call in reversed(places)]
     assert forward == backward[::-1]
+
+
+def test_facts_that_cannot_be_read_are_reported_and_count_as_none(
+    opened: Opened, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_files(tmp_path / "repo", {"a.py": "def f():\n    f()\n", "b.py": "def g():\n    g()\n"})
+    codebase = opened(tmp_path / "repo")
+    damaged = sqlite3.connect(codebase.index.path)
+    damaged.execute("UPDATE facts SET data = x'00' WHERE file_id = (SELECT id FROM files WHERE path = 'a.py')")
+    damaged.commit()
+    damaged.close()
+    assert [codebase.proofs.has_facts(file) for file in ("a.py", "b.py", "a.py")] == [False, True, False]
+    assert [(record.message, vars(record)["path"]) for record in caplog.records] == [("facts.unreadable", "a.py")]

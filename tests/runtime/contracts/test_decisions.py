@@ -298,7 +298,11 @@ def test_a_commit_needs_every_changed_file_reviewed_and_permitted() -> None:
         "reviewed_files: net.py was changed and not reviewed",
         "files: net.py was changed, but was never explored",
     )
-    assert player.submit(observed=Observed()).problems == ("files: nothing was changed, so there is nothing to commit",)
+    (problem,) = player.submit(observed=Observed()).problems
+    assert problem.startswith(
+        "files: nothing was changed, so there is nothing to commit; if the request needs no change"
+    )
+    assert "jeeves runs cancel" in problem
     assert [effect.kind for effect in player.submit(observed=CHANGED).effects] == ["commit"]
 
 

@@ -33,6 +33,8 @@ PATHS = {
     ("no_doc_research",): without("DOCUMENT_RESEARCH"),
     ("no_intervention",): WHOLE,
     ("resume",): WHOLE,
+    ("clean",): WHOLE,
+    ("rebuild",): WHOLE,
     ("fast", "no_verify", "no_doc_research"): ["QUERY_FRAME", *READY, "PRE_COMMIT", "MERGE"],
     ("quick", "no_verify"): [*BEFORE, *READY],
 }
@@ -126,6 +128,7 @@ def test_without_an_intervention_the_third_failure_asks_a_person(flags: tuple[st
         (("only_explore", "quick"), "only_explore contradicts quick"),
         (("only_verify", "no_verify"), "only_verify contradicts no_verify"),
         (("no_verify", "only_verify"), "no_verify contradicts only_verify"),
+        (("resume", "clean"), "clean contradicts resume"),
         (("slow",), "no flag is named 'slow'"),
     ],
 )

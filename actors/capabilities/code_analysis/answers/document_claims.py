@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.worth_telling import near_passages
+from runtime.codebase.search.sentences import ELLIPSIS
 
 MAX_SAID = 1
 MAX_SAID_CHARS = 400
@@ -35,4 +36,4 @@ def document_claims(facts: Sequence[CodeFact], role: ClaimRole = "said") -> list
 
 def _claim(fact: CodeFact, role: ClaimRole) -> Claim:
     text = f"{code_span(fact.citation.file)} says: «{fact.text}»"
-    return Claim(role, text, (fact.citation,), quotes=(fact.text,))
+    return Claim(role, text, (fact.citation,), quotes=tuple(fact.text.split(ELLIPSIS)))

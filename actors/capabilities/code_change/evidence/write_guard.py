@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -13,9 +14,17 @@ from runtime.contracts.session_state import SessionState
 # What `jeeves init` writes: it makes no folder dirty and belongs to no change, agreements aside.
 OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
+_SHORT_GIT = re.compile(r"git~\d+", re.IGNORECASE)
+_BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
 OUR_FILES = frozenset(
-    {".mcp.json", ".claude/commands/code.md", ".claude/commands/outcome.md", ".codex/prompts/code.md"}
+    {
+        ".mcp.json",
+        ".claude/commands/code.md",
+        ".claude/commands/outcome.md",
+        ".codex/prompts/code.md",
+        ".codex/prompts/outcome.md",
+    }
 )
 
 
@@ -29,12 +38,12 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
 
     `reads_count`: files that the server's tools showed count as explored, as in sessions without an exploration.
     """
-    if (why := path_problem(file, folder)) is not None:
+    if (why := path_problem(file, folder) or unfit_name(file, folder)) is not None:
         return why
     if _AGREEMENT.fullmatch(file):
         # Data that a team commits; nothing follows it before a person has allowed it.
         return None
-    if file.split("/")[0].casefold() == OUR_FOLDER:
+    if _plain(file.split("/")[0]) == OUR_FOLDER:
         return f"'{file}' belongs to the contract and is not part of a change"
     if (other := namesake(state, file, folder)) is not None:
         return (
@@ -43,12 +52,19 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     known = set(state.explored) | (set(state.shown) if reads_count else set())
     if file in known:
         return None
+    if file in state.shown:
+        return f"'{file}' was shown and is not among your explored files; call add_explored_files with it first"
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
     parents = {str(PurePosixPath(each).parent) for each in known}
     if str(PurePosixPath(file).parent) in parents or _is_new_folder_below(file, folder, parents):
         return None
-    return f"'{file}' would be a new file in a folder of which nothing was explored"
+    first = _first_folder(file, folder)
+    beside = "the top folder" if first == "." else f"'{first}'"
+    return (
+        f"'{file}' would be a new file in a folder of which nothing was explored; read a file that lies in {beside} "
+        "with this server's tools and call add_explored_files first"
+    )
 
 
 def namesake(state: SessionState, file: str, folder: Path) -> str | None:
@@ -74,15 +90,36 @@ def _listed_alike(folder: Path, path: PurePosixPath) -> str | None:
 
 
 def _plain(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+    """Return a name as the most forgiving systems take it: no case, no invisible characters, no blank or dot behind."""
+    shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFC", shown).casefold().partition(":")[0].rstrip(" .") or name
+
+
+def unfit_name(file: str, folder: Path) -> str | None:
+    """Return why a name is unfit for a file that is written here; None where it is not.
+
+    Some systems take other spellings for git's own folder too: with invisible characters, short names, blanks behind.
+    """
+    if any(unicodedata.category(char) == "Cc" or char in _BIDIRECTIONAL for char in file):
+        return f"{file[:200]!r} holds control characters; give the file a plain name"
+    place = folder
+    for part in PurePosixPath(file).parts:
+        if _plain(part) == ".git" or _SHORT_GIT.fullmatch(part):
+            return f"'{file[:200]}' lies in git's own folder, as some systems read it"
+        if place != folder and os.path.lexists(place / ".git"):
+            return f"'{file[:200]}' lies in {place.relative_to(folder)}, which is a repository of its own"
+        place = place / part
+    return None
 
 
 def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:
     """Return whether a file lies in a new folder whose first existing parent was explored."""
-    for parent in PurePosixPath(file).parents:
-        if (folder / parent).is_dir():
-            return str(parent) in parents
-    return False
+    return _first_folder(file, folder) in parents
+
+
+def _first_folder(file: str, folder: Path) -> str:
+    """Return the nearest folder above a file that is there, `.` for the top."""
+    return next((str(parent) for parent in PurePosixPath(file).parents if (folder / parent).is_dir()), ".")
 
 
 def unpermitted(state: SessionState, changed: Iterable[str], folder: Path) -> dict[str, str]:

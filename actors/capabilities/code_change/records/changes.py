@@ -19,17 +19,16 @@ from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
 from actors.capabilities.code_change.store.session_store import OutcomeRow, SessionRow, SessionStore
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX, FIX_TREES
 from runtime.codebase.git.side_branches import idle_trees
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
-from runtime.contracts.contract import END, Contract
+from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import answered
 from runtime.contracts.session_state import SessionState
-from runtime.errors import InputError, RunStateError, UnknownNameError
+from runtime.errors import InputError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.clock import SystemClock
 
-FIX_TREES = "fixes/trees"
 # A fix has an hour (configs/pipelines/violation_fix.yaml); a work tree that was not touched for longer has no owner.
 FIX_IDLE_S = 4_000.0
 VERDICTS = ("success", "failure", "partial")
@@ -37,11 +36,22 @@ MAX_REASON_CHARS = 4_000
 
 
 class Leftovers(NamedTuple):
-    """Lists branches of earlier sessions, sessions that no server drives, and branches of fixes that were cut off."""
+    """Lists branches of earlier sessions, sessions that no server drives, and branches of fixes that were cut off.
+
+    `young_fixes`: branches of fixes that were touched too recently to be told from those of a fix under way.
+    """
 
     branches: tuple[str, ...]
     sessions: tuple[str, ...]
     fixes: tuple[str, ...] = ()
+    young_fixes: tuple[str, ...] = ()
+
+
+class Cleaned(NamedTuple):
+    """Lists the branches that were deleted, and those that stay: branch → why."""
+
+    deleted: tuple[LaidAside, ...]
+    kept: dict[str, str]
 
 
 class ChangeRecords:
@@ -77,6 +87,15 @@ class ChangeRecords:
             raise RunStateError(f"session {session_id} waits for no answer; it is in {row.state.phase}")
         self._store.amend(decision.state, "answered", {"text": text, "goes_on": goes_on})
         return answer_of(contract, decision)
+
+    def cancel(self, session_id: str, reason: str) -> dict[str, Any]:
+        """End a session, live or not; its branch and files stay. Raises UnknownNameError and RunStateError."""
+        state = self._known(session_id).state
+        if state.is_over:
+            raise RunStateError(f"session {session_id} is over already; it ended as {state.outcome}")
+        self._store.end(session_id, "cancelled", "cancelled", {"reason": reason[:MAX_REASON_CHARS]})
+        branch = state.place.branch if state.place is not None else ""
+        return {"session_id": session_id, "outcome": "cancelled", "branch": branch or None}
 
     def record_outcome(self, session_id: str, verdict: str, reason: str) -> tuple[OutcomeRow, str]:
         """Record what became of a change, and return it with what came of its agreement, as a sentence.
@@ -119,25 +138,35 @@ class ChangeRecords:
         """Return what earlier sessions left in a repository: their branches, and checkpoints that no server drives."""
         rows = self._store.open_sessions(str(root))
         driven = {row.state.session_id for row in rows if is_driven(self._state_dir / OWNERS, row.owner)}
-        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in driven}
-        branches = tuple(branch for branch in task_branches(root) if branch not in kept)
         sessions = tuple(row.state.session_id for row in rows if row.state.session_id not in driven)
+        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in self._store.open_ids().difference(sessions)}
+        branches = tuple(branch for branch in task_branches(root) if branch not in kept)
         before_s = SystemClock().now_ms() / 1000 - FIX_IDLE_S
-        return Leftovers(branches, sessions, tuple(idle_trees(root, FIX_PREFIX, before_s)))
+        idle = tuple(idle_trees(root, FIX_PREFIX, before_s))
+        young = tuple(branch for branch in sorted(task_branches(root, FIX_PREFIX)) if branch not in idle)
+        return Leftovers(branches, sessions, idle, young)
 
-    def clean(self, root: Path, found: Leftovers) -> list[LaidAside]:
-        """End sessions that were left and lay their branches aside for 30 days. Raises GitWriteError."""
+    def clean(self, root: Path, agreed: Leftovers) -> Cleaned:
+        """End sessions that were left and lay their branches aside for 30 days. Raises GitWriteError.
+
+        `agreed`: what a person was shown. What a client has resumed since is no leftover any more, and stays.
+        """
         who = writable(root).identity
+        now = self.leftovers(root)
+        pairs = zip(agreed, now, strict=True)
+        found = Leftovers(*(tuple(name for name in shown if name in left) for shown, left in pairs))
         now_s = SystemClock().now_ms() / 1000
         for session_id in found.sessions:
-            row = self._known(session_id)
-            self._store.amend(row.state.with_(phase=END, outcome="discarded"), "cleaned", {})
+            self._store.end(session_id, "cleaned", "discarded", {})
         below = {WORK_TREES: found.branches, FIX_TREES: found.fixes}
-        return [
-            lay_aside(root, branch, who, self._state_dir / folder, is_ours, now_s)
-            for folder, branches in below.items()
-            for branch in branches
-        ]
+        deleted: list[LaidAside] = []
+        kept: dict[str, str] = {}
+        for folder, branch in [(folder, branch) for folder, branches in below.items() for branch in branches]:
+            try:
+                deleted.append(lay_aside(root, branch, who, self._state_dir / folder, is_ours, now_s))
+            except RepositoryError as error:
+                kept[branch] = error.message
+        return Cleaned(tuple(deleted), kept)
 
     def _known(self, session_id: str) -> SessionRow:
         row = self._store.get(session_id)

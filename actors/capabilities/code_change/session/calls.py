@@ -42,6 +42,7 @@ class StartChange(_Call, frozen=True):
     gate_level: str = "auto"
     recovery: Recovery = ""
     key: str = ""
+    supplied: Supplied = Supplied()
 
 
 class FindChange(_Call, frozen=True):

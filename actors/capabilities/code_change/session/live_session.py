@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
+from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import (
     main_tree_note,
@@ -145,8 +146,15 @@ class LiveSession:
         async with self._lock:
             await self._reread()
             told = status_of(self._contract, self._state)
+            if hints := await self.hints():
+                told["hints"] = hints
             note = await in_own_thread(main_tree_note, self._state)
             return {**told, "notes": [note]} if note is not None else told
+
+    async def hints(self) -> list[str]:
+        """Return what became of earlier changes of the repository for a like request."""
+        outcomes = await in_own_thread(self._ports.store.outcomes, self._state.repository)
+        return hints_of(self._state.query, outcomes)
 
     def refusal_of(self, tool: str) -> Answer | None:
         """Return what answers a tool that is out of its phase; None where it may be called."""
@@ -223,5 +231,5 @@ class LiveSession:
 
 
 def _closed(state: SessionState) -> SessionState:
-    """Return the closing record of a session that is over: what an outcome can still be given to."""
-    return state.with_(shown={}, uses=(), permitted=(), must_verify=()) if state.phase == END else state
+    """Return a session as it is kept: of one that is over its closing record."""
+    return state.ended(state.outcome) if state.phase == END else state

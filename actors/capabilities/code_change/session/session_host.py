@@ -146,6 +146,7 @@ class SessionHost:
             return {RAISED: error_to_wire(error)}
 
     async def _start(self, call: calls.StartChange) -> calls.Answer:
+        _SUPPLIED.set(call.supplied)
         lock = self._starting.setdefault(call.root, asyncio.Lock())
         async with lock:
             root = Path(call.root)

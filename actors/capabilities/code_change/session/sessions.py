@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.live_session import Answer, LiveSession
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import first_place, own_edits, with_work_tree
+from actors.capabilities.code_change.session.workplaces import first_place, laid_aside, own_edits, with_work_tree
 from actors.capabilities.code_change.store.session_store import SessionRow
+from runtime.codebase.git.commits import task_branches
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import standing
-from runtime.contracts.contract import END, Contract
+from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.payloads import is_text
 from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start
@@ -27,8 +28,20 @@ from runtime.primitives.own_threads import in_own_thread
 
 Recovery = Literal["", "resume", "discard"]
 
+# Key of an answer whose door has to make the index of the repository anew.
+REBUILDS = "rebuilds_index"
 LIVE_MS = 30 * 60_000
 MAX_QUERY_CHARS = 20_000
+NOTHING_LEFT = "no session was left in this repository; leave `recovery` and the flag resume out to begin one"
+NOT_AGREED = "clean: a person has to agree, and did not; they can run `jeeves clean --repo {root}`"
+YOURS = (
+    "You drive it: go on with it (get_session_status says where it stands); if the person wants it dropped, call with "
+    "`recovery`: discard, and they are asked. "
+)
+ON_TASK_BRANCH = (
+    "{root} is on {branch}, which an earlier session made and nothing resumes; switch to the branch that the change "
+    "shall go to (git switch …), then start again"
+)
 HOOKS = (
     "the hooks of this repository ({hooks}) are not run by this server's commit and merge; do yourself what they check "
     "and tell the person. The operator can have them run as `checks` of the contract"
@@ -66,24 +79,65 @@ class ChangeSessions:
         """
         async with self._lock:
             named = long_flags(self._contract, flags)
-            problems = problems_of_start(self._contract, intent, named, gate_level)
-            if not query.strip() or len(query) > MAX_QUERY_CHARS:
-                problems.append(f"query: {len(query)} characters, 1 to {MAX_QUERY_CHARS} expected")
-            elif not is_text(query):
-                problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
             found = await in_own_thread(self._ports.store.open_sessions, str(self._root))
-            wants_resume = recovery == "resume" or "resume" in named
+            cleans = has_trait(self._contract, named, "clean")
             if key and found and (found[0].owner, found[0].state.last_key) == (self._ports.owner, key):
                 return await self._resumed(found[0])
-            if found and not wants_resume and (recovery != "discard" or self._is_live(found[0])):
+            if recovery == "resume" or has_trait(self._contract, named, "resume"):
+                return await self._resumed(found[0]) if found else _refused(NOTHING_LEFT)
+            if found and not await self._may_go(found[0], is_wished=cleans or recovery == "discard"):
                 return self._left_over(found[0])
-            if found and wants_resume:
-                return await self._resumed(found[0])
-            if problems:
+            if problems := self._problems(intent, query, named, gate_level):
                 return _refused(*problems)
+            try:
+                cleaned = await self._cleaned(found) if cleans else []
+            except RepositoryError as error:
+                return _refused(error.message)
+            if cleaned is None:
+                return _refused(NOT_AGREED.format(root=self._root))
             for row in found:
                 await self._discarded(row)
-            return await self._begun(intent, query, named, gate_level, key)
+            told = await self._begun(intent, query, named, gate_level, key)
+            return {**told, "notes": [*cleaned, *told.get("notes", ())]} if cleaned else told
+
+    async def _may_go(self, row: SessionRow, *, is_wished: bool) -> bool:
+        """Return whether a session may be dropped: one that was left, or this client's own if the person agrees."""
+        if not is_wished or not self._is_live(row):
+            return is_wished
+        if row.owner != self._ports.owner:
+            return False
+        phase = self._contract.phase_name(row.state.phase)
+        question = f"Drop session {row.state.session_id}, which is in {phase}? Its branch and your files stay."
+        return bool(await self._ports.confirm(question))
+
+    def _problems(self, intent: str, query: str, flags: Sequence[str], gate_level: str) -> list[str]:
+        problems = problems_of_start(self._contract, intent, flags, gate_level)
+        if not query.strip() or len(query) > MAX_QUERY_CHARS:
+            problems.append(f"query: {len(query)} characters, 1 to {MAX_QUERY_CHARS} expected")
+        elif not is_text(query):
+            problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
+        return problems
+
+    async def _cleaned(self, found: Sequence[SessionRow]) -> list[str] | None:
+        """Delete what a person agrees to of the branches and checkpoints that earlier sessions left.
+
+        Return how each branch comes back; None where nobody agreed. Raises RepositoryError.
+        """
+        left = [row.state.session_id for row in found]
+        ours = {f"{BRANCH_PREFIX}{session_id}" for session_id in left}
+        stale = await in_own_thread(self._ports.stale_in, str(self._root))
+        branches = [name for name in await in_own_thread(task_branches, self._root) if name in stale or name in ours]
+        if not branches and not left:
+            return []
+        listed = [f"branches {', '.join(branches)}"] if branches else []
+        listed += [f"checkpoints of {', '.join(left)}"] if left else []
+        if not await self._ports.confirm(f"Delete what earlier sessions left: {'; '.join(listed)}?"):
+            return None
+        for row in found:
+            await self._discarded(row)
+        done = await in_own_thread(laid_aside, self._root, branches, self._ports)
+        notes = [f"branch {row['branch']} was deleted; `{row['restore']}` brings it back" for row in done["deleted"]]
+        return notes + [f"branch {row['branch']} stays: {row['reason']}" for row in done.get("kept", ())]
 
     async def left_over(self) -> Answer:
         """Return what is known of a session that this process does not drive, or that there is none."""
@@ -115,9 +169,10 @@ class ChangeSessions:
         pinned_text = self._contract.model_dump_json()
         await in_own_thread(self._ports.store.create, state, self._ports.owner, pinned_text)
         self._live = LiveSession(self._contract, state, self._ports)
-        outcomes = await in_own_thread(self._ports.store.outcomes, str(self._root))
-        hints = hints_of(query, outcomes)
+        hints = await self._live.hints()
         told = standing(self._contract, state)
+        if has_trait(self._contract, flags, "rebuild"):
+            told[REBUILDS] = True
         return {**told, **({"hints": hints} if hints else {}), **({"notes": notes} if notes else {})}
 
     def _placed(self, state: SessionState) -> tuple[SessionState, list[str]]:
@@ -134,7 +189,10 @@ class ChangeSessions:
         placed = state.with_(place=first_place(self._root))
         if placed.place is None or not placed.place.base_commit:
             raise GitWriteError(f"branch {place.branch} of {self._root} has no commit yet; make a first one")
-        if has_trait(self._contract, placed, "no_branch"):
+        stays = has_trait(self._contract, placed.flags, "no_branch")
+        if not stays and place.branch.startswith(BRANCH_PREFIX):
+            raise GitWriteError(ON_TASK_BRANCH.format(root=self._root, branch=place.branch))
+        if stays:
             placed = placed.with_(own_edits=own_edits(self._root, placed.place.base_commit))
         hooks = ", ".join(place.hooks)
         notes = [HOOKS.format(hooks=hooks)] if hooks else []
@@ -148,11 +206,16 @@ class ChangeSessions:
             "query": state.query,
         }
         if self._is_live(row):
-            problem = f"session {state.session_id} is live in {told['phase']}; one repository has one session at a time"
-            if self._is_of_our_server(row):
+            problem = (
+                f"session {state.session_id} is live in {told['phase']}; one repository has one session at a time. "
+            )
+            if row.owner == self._ports.owner:
+                problem += YOURS
+            elif self._is_of_our_server(row):
                 problem += (
-                    ". Another client of this server drives it; `recovery`: resume takes it over from that client"
+                    "Another client of this server drives it; `recovery`: resume takes it over from that client. "
                 )
+            problem += f"A person ends it with `jeeves runs cancel {state.session_id}`"
             return {**told, "error": {"code": "session_live", "problems": [problem]}}
         instruction = (
             "A session was left unfinished. Ask the person whether to go on with it or to drop it, then call "
@@ -194,10 +257,7 @@ class ChangeSessions:
 
     async def _discarded(self, row: SessionRow) -> None:
         """End a session that was left; its branch stays and counts as stale from now on."""
-        taken = await in_own_thread(self._ports.store.take_over, row.state.session_id, self._ports.owner)
-        assert taken is not None
-        ended = taken.state.with_(phase=END, outcome="discarded")
-        await in_own_thread(self._ports.store.keep, ended, self._ports.owner, "discarded", {})
+        await in_own_thread(self._ports.store.end, row.state.session_id, "discarded", "discarded", {})
 
 
 def _refused(*problems: str) -> Answer:

@@ -16,6 +16,8 @@ from runtime.database.store_part import Counted, Dropped, StorePart, SweepTask
 from runtime.errors import FencedError
 from runtime.primitives.clock import Clock
 
+# Owns the sessions that were ended from outside.
+NOBODY = "nobody"
 CHANGES = Counted("code_changes", "session of changes", "sessions of changes")
 
 
@@ -116,6 +118,12 @@ class SessionStore:
             )
         return self.get(session_id)
 
+    def end(self, session_id: str, kind: str, outcome: str, data: dict[str, Any]) -> None:
+        """End a session, whoever owns it; its owner can write it no more. Does nothing where it is over or unknown."""
+        row = self.take_over(session_id, NOBODY)
+        if row is not None and not row.state.is_over:
+            self.keep(row.state.ended(outcome), NOBODY, kind, data)
+
     def amend(self, state: SessionState, kind: str, data: dict[str, Any]) -> None:
         """Store what a person decided of a session, whoever owns it; its owner reads it before it goes on."""
         row = self.get(state.session_id)
@@ -133,6 +141,11 @@ class SessionStore:
         query = "SELECT body, owner, touched_ms FROM changes WHERE scope = ? AND is_over = 0 ORDER BY touched_ms DESC"
         with self._database.read() as queries:
             return [_row(row) for row in queries.rows(query, (scope,))]
+
+    def open_ids(self) -> set[str]:
+        """Return the ids of all sessions that are not over; work trees of one repository are scopes of their own."""
+        with self._database.read() as queries:
+            return {str(row[0]) for row in queries.rows("SELECT session_id FROM changes WHERE is_over = 0", ())}
 
     def all_sessions(self, limit: int = 100) -> list[SessionRow]:
         """Return sessions, the one called last first."""

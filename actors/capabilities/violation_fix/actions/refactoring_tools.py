@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -15,6 +16,7 @@ from actors.capabilities.violation_fix.actions.edit_tools import (
     edited,
 )
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, ErrorCategory, SourceText
+from actors.capabilities.violation_fix.checks.typing_config import typing_rules
 from actors.capabilities.violation_fix.refactoring.conditionals import simplify_conditional
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused
@@ -61,7 +63,12 @@ def extract_function_tool(place: FixWorkspace, asked: ExtractFunction) -> ToolRe
 
     def edit(source: SourceText) -> Edited | EditRefused:
         done = extract_function(
-            source.text, asked.start_line, asked.end_line, asked.name, line_length=place.line_length
+            source.text,
+            asked.start_line,
+            asked.end_line,
+            asked.name,
+            line_length=place.line_length,
+            typing=typing_rules(Path(place.root), place.file),
         )
         return outcome_of(done, f"Extracted '{asked.name}' from lines {asked.start_line}-{asked.end_line}")
 

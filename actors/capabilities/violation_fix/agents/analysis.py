@@ -1,15 +1,27 @@
-"""Analyses the violating function as it is now: lines, measures, what could be extracted. Pure."""
+"""Analyses the violating function as it is now: lines, measures, what could be extracted.
+
+Only the settings of the project are read, for what it asks of annotations.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from actors.capabilities.violation_fix.agents.fix_state import FixTask
+from actors.capabilities.violation_fix.checks.typing_config import typing_rules
 from actors.capabilities.violation_fix.policies.fix_rules import GOALS
 from actors.capabilities.violation_fix.policies.refactoring_rules import PlanningOptions, exceeded_of, measures_of
 from actors.capabilities.violation_fix.refactoring.candidates import CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
+from actors.capabilities.violation_fix.refactoring.conditionals import (
+    REDUCING,
+    SIMPLIFICATIONS,
+    Conditional,
+    conditionals_in,
+)
 from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, find_function
+from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, last_line
 from runtime.context.fields import MAX_SOURCE_CHARS
 from runtime.context.models import Analysis, ExtractionSuggestion, Fact, FactCategory
@@ -30,10 +42,10 @@ def analysed(task: FixTask, source: str, step: int) -> Analysed:
     text = SourceText(source)
     try:
         place = find_function(text.tree, task.symbol) if task.symbol else None
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         place = None
     if place is None:
-        return Analysed(Analysis(), ())
+        return Analysed(Analysis(), _facts_of_safe_fix(task, step))
     first, last = place.function.lineno, last_line(place.function)
     suggestions = _suggestions(task, text, place, limits)
     analysis = Analysis(
@@ -43,6 +55,29 @@ def analysed(task: FixTask, source: str, step: int) -> Analysed:
         extraction_suggestions=suggestions,
     )
     return Analysed(analysis, tuple(_facts(task, place, first, last, suggestions, step)))
+
+
+def has_first_step(task: FixTask, analysis: Analysis, source: str) -> bool:
+    """Return whether something can be done at once: a safe fix, an extraction, a conditional, or parameters."""
+    if task.found.fix == "safe" or analysis.extraction_suggestions or "arguments" in GOALS.get(task.found.check_id, ()):
+        return True
+    if not analysis.violating_function:
+        return False
+    text = SourceText(source)
+    place = find_function(text.tree, task.symbol)
+    if place is None:
+        return False
+    return any(_is_simplified(each) for each in conditionals_in(text, place, task.request.line_length))
+
+
+def _is_simplified(conditional: Conditional) -> bool:
+    for kind in REDUCING:
+        try:
+            if SIMPLIFICATIONS[kind](conditional) is not None:
+                return True
+        except RefusedRefactoring:
+            continue
+    return False
 
 
 def limits_of(task: FixTask) -> Limits:
@@ -58,7 +93,8 @@ def _suggestions(
     if not exceeded:
         return ()
     needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
-    found = CandidateSearch(text, place).ranked(needed, limits)
+    typing = typing_rules(Path(task.work_tree.folder), task.file)
+    found = CandidateSearch(text, place, typing=typing).ranked(needed, limits)
     return tuple(
         ExtractionSuggestion(
             start_line=candidate.start_line,
@@ -67,6 +103,28 @@ def _suggestions(
             reason=f"{candidate.reason}; complexity less {candidate.complexity_removed}",
         )
         for candidate in found[:MAX_SUGGESTIONS]
+    )
+
+
+def _facts_of_safe_fix(task: FixTask, step: int) -> tuple[Fact, ...]:
+    """Return what is known of a violation outside any function, if the linter can fix it."""
+    found = task.found
+    if found.fix != "safe":
+        return ()
+    statement = f"The linter has a safe fix of {found.check_id} at line {found.line} of {task.file}"
+    return (_fact("fix", statement, f"{task.file}:{found.check_id}", step),)
+
+
+def _fact(kind: str, statement: str, subject: str, step: int) -> Fact:
+    return Fact(
+        id=f"analysis-{step}-{kind}",
+        category=FactCategory.CODE_STRUCTURE,
+        statement=statement,
+        confidence=1.0,
+        source=f"analysis:{kind}",
+        step=step,
+        kind=f"analysis.{kind}",
+        subject=subject,
     )
 
 
@@ -85,16 +143,4 @@ def _facts(
         f"{measures.branches} branches, {measures.statements} statements and {measures.arguments} parameters",
         "candidates": f"{len(suggestions)} blocks of '{task.symbol}' could be extracted",
     }
-    return [
-        Fact(
-            id=f"analysis-{step}-{kind}",
-            category=FactCategory.CODE_STRUCTURE,
-            statement=statement,
-            confidence=1.0,
-            source=f"analysis:{kind}",
-            step=step,
-            kind=f"analysis.{kind}",
-            subject=task.symbol,
-        )
-        for kind, statement in told.items()
-    ]
+    return [_fact(kind, statement, task.symbol, step) for kind, statement in told.items()]

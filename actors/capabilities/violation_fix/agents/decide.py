@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, decoded
@@ -15,6 +16,7 @@ from actors.capabilities.violation_fix.agents.action_menu import BY_NAME, menu
 from actors.capabilities.violation_fix.agents.analysis import analysed, limits_of
 from actors.capabilities.violation_fix.agents.fix_state import ChosenAction, FixState, FixTask, plain, state_of, task_of
 from actors.capabilities.violation_fix.agents.model_answer import ModelAnswer
+from actors.capabilities.violation_fix.checks.typing_config import typing_rules
 from actors.capabilities.violation_fix.policies.fix_rules import Situation, choose
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.context.context_builder import ContextBuilder
@@ -112,6 +114,9 @@ def situation_of(seen: Seen) -> Situation:
         plan=state.plan,
         allowed=seen.context.actions.allowed,
         tried=state.tried,
+        typing=typing_rules(Path(task.work_tree.folder), task.file),
+        file=task.file,
+        function_lines=seen.context.precomputed.function_lines,
     )
 
 

@@ -126,6 +126,8 @@ def _report(task: FixTask, state: FixState, view: StageView) -> FixReport:
         is_tested=bool(task.watched_by),
         outputs=state.outputs,
         specific_outputs=state.specific_outputs,
+        ruled_steps=state.ruled_steps,
+        why_ruled=state.why_ruled,
     )
 
 

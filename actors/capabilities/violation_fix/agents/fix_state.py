@@ -123,6 +123,8 @@ class FixState(Frozen):
     `tests_ran`: whether all tests ran since the last edit. `watch`: the records that loops are detected from, as plain
     data; `first_digest`: the digest of the state before the first step. `tried`: refactorings that were refused or
     taken back, so that they are not proposed again. `outputs`: of tools, and those that gave a specific fact.
+    `has_candidates`: whether a first refactoring was found beforehand. `ruled_steps`: steps in which rules chose in the
+    place of a model, and why they did first.
     """
 
     step: NonNegative = 0
@@ -141,6 +143,9 @@ class FixState(Frozen):
     tried: tuple[dict[str, Any], ...] = ()
     outputs: NonNegative = 0
     specific_outputs: NonNegative = 0
+    has_candidates: bool = True
+    ruled_steps: NonNegative = 0
+    why_ruled: str = ""
 
 
 class ChosenAction(Frozen):
@@ -179,7 +184,10 @@ class ActionOutcome(Frozen):
 
 
 class FixReport(Frozen):
-    """Says how a fix ended. `is_tested`: whether a passing test watches over the function."""
+    """Says how a fix ended. `is_tested`: whether a passing test watches over the function.
+
+    `ruled_steps` and `why_ruled`: in how many steps rules took over from the model, and why.
+    """
 
     ending: Ending
     reason: str
@@ -192,6 +200,8 @@ class FixReport(Frozen):
     is_tested: bool = False
     outputs: NonNegative = 0
     specific_outputs: NonNegative = 0
+    ruled_steps: NonNegative = 0
+    why_ruled: str = ""
 
 
 def task_of(view: StageView) -> FixTask:

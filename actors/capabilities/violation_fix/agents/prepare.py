@@ -9,7 +9,7 @@ import msgspec
 
 from actors.capabilities.violation_fix.actions.edit_journal import digest_of
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, decoded
-from actors.capabilities.violation_fix.agents.analysis import analysed
+from actors.capabilities.violation_fix.agents.analysis import Analysed, analysed, has_first_step
 from actors.capabilities.violation_fix.agents.fix_state import FixRequest, FixState, FixTask, plain
 from actors.capabilities.violation_fix.agents.services import Services
 from actors.capabilities.violation_fix.agents.understand import phase_view
@@ -24,7 +24,7 @@ from runtime.codebase.git.side_branches import open_side_tree, restore_tree
 from runtime.context.adaptive_budget import new_budget
 from runtime.context.fact_store import FactStore
 from runtime.context.loop_records import state_digest
-from runtime.context.models import TaskSpec, Understanding, VerificationState, ViolationSpec
+from runtime.context.models import Analysis, TaskSpec, Understanding, VerificationState, ViolationSpec
 from runtime.errors import StageError
 from runtime.run.stage_view import StageView
 
@@ -103,7 +103,8 @@ def prepared(request: FixRequest, services: Services, at: datetime) -> tuple[Fix
 
 def _first_state(task: FixTask, content: bytes, passing: int, failing: int, services: Services) -> FixState:
     read = decoded(content, is_python=task.workspace.is_python)
-    facts = () if isinstance(read, EditRefused) else analysed(task, read.text, 0).facts
+    found = Analysed(Analysis(), ()) if isinstance(read, EditRefused) else analysed(task, read.text, 0)
+    facts = found.facts
     store, _ = FactStore(understanding=Understanding()).add(facts, 0)
     state = FixState(
         understanding=store.understanding,
@@ -111,6 +112,7 @@ def _first_state(task: FixTask, content: bytes, passing: int, failing: int, serv
         file_digest=task.file_digest,
         first_digest=state_digest({}, {"failing": failing, "passing": passing, "tests": False}),
         budget=new_budget(failing=failing),
+        has_candidates=has_first_step(task, found.analysis, read.text if not isinstance(read, EditRefused) else ""),
     )
     return state.changed(phase=services.phases.start(phase_view(state)))
 

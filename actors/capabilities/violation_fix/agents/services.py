@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runtime.codebase.git.linked_trees import FIX_TREES, FIXES_FOLDER
 from runtime.context.phase_definition import load_phases
 from runtime.context.phase_machine import PhaseMachine
 from runtime.settings import shipped_config_dir
 
 PHASES_FILE = "phases/fix_violation.yaml"
-FIXES_FOLDER = "fixes"
 
 
 class Services:
@@ -23,7 +23,7 @@ class Services:
 
     def tree_of(self, name: str) -> Path:
         """Return the folder of a fix's work tree."""
-        return self.folder / "trees" / name
+        return self.folder.parent / FIX_TREES / name
 
     def edits_of(self, name: str) -> Path:
         """Return the folder that the edits of a fix are recorded in."""

@@ -57,7 +57,10 @@ class Understood(NamedTuple):
 async def understand(context: StageContext, view: StageView) -> StageResult:
     """Take in the outcome of the last action."""
     outcome = ActionOutcome.model_validate(view.outputs["act"]["outcome"])
-    understood = after_step(task_of(view), state_of(view), outcome, context.services.phases)
+    state = state_of(view)
+    if why := str(view.outputs["decide"].get("why_rules", "")):
+        state = state.changed(ruled_steps=state.ruled_steps + 1, why_ruled=state.why_ruled or why)
+    understood = after_step(task_of(view), state, outcome, context.services.phases)
     return StageResult(
         {
             "state": plain(understood.state),
@@ -152,6 +155,7 @@ def phase_view(state: FixState, record: ActionRecord | None = None) -> PhaseView
         checks=(not verification.checks_failing) if has_checks else None,
         tests=verification.tests_passing if state.tests_ran else None,
         has_plan=state.plan is not None,
+        has_candidates=state.has_candidates,
         last_action="" if record is None or record.result is ActionResult.SKIPPED else record.action,
         last_result="" if record is None else record.result.value,
     )

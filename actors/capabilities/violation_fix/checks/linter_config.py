@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def linter_config(root: Path) -> LinterConfig:
     """Return the settings of ruff at the top of a repository, empty without any. Raises InputError for no TOML."""
     for name in CONFIG_FILES:
         data = _table(root, name)
-        found = data.get("tool", {}).get("ruff") if name == "pyproject.toml" and data is not None else data
+        found = _below(data, ("tool",)).get("ruff") if name == "pyproject.toml" else data
         if isinstance(found, dict):
             return _copied(found, name)
     return LinterConfig("", notes=("the repository has no settings of ruff at its top",))
@@ -63,10 +63,16 @@ def declared_version(root: Path) -> str:
     except InputError:
         # A file that is no TOML demands nothing; whoever wants its settings is told of that.
         return NEWEST
-    project = data.get("project")
-    demanded = str(project.get("requires-python", "")) if isinstance(project, dict) else ""
+    demanded = str(_below(data, ("project",)).get("requires-python", ""))
     minors = [int(minor) for minor in _BOUND.findall(demanded)]
     return f"py3{min(max(minors), 14)}" if minors and max(minors) >= 7 else ("py37" if minors else NEWEST)
+
+
+def _below(data: object, keys: Sequence[str]) -> Mapping[str, Any]:
+    """Return the table at a path of keys; an empty one where there is none, or something else."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
 
 
 def _table(root: Path, name: str) -> dict[str, Any] | None:

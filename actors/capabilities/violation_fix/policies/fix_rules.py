@@ -15,6 +15,7 @@ from actors.capabilities.violation_fix.policies.refactoring_rules import (
     Proposal,
     next_refactoring,
 )
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
 from runtime.context.models import AgentResponse
 
@@ -44,6 +45,9 @@ class Situation(NamedTuple):
     plan: str | None
     allowed: Collection[str]
     tried: Collection[Mapping[str, Any]]
+    typing: TypingRules | None = None
+    file: str = ""
+    function_lines: tuple[int, int] | None = None
 
 
 def choose(seen: Situation) -> AgentResponse:
@@ -78,7 +82,7 @@ def _implement(seen: Situation) -> AgentResponse:
     if goals is None or not seen.symbol:
         return _give_up(f"no rule mends {seen.check_id}")
     keys = {key for each in seen.tried if (key := _key_of(each)) is not None}
-    options = PlanningOptions(line_length=seen.line_length, goals=goals)
+    options = PlanningOptions(line_length=seen.line_length, goals=goals, typing=seen.typing)
     proposal = next_refactoring(seen.source, seen.symbol, seen.limits, keys, options)
     if isinstance(proposal, GiveUp):
         return _give_up(proposal.reason, "escalate" if proposal.code == "escalate" else "cannot_fix")
@@ -89,16 +93,22 @@ def _implement(seen: Situation) -> AgentResponse:
 
 
 def _plan(seen: Situation) -> AgentResponse:
-    return AgentResponse(
-        action="record_plan",
-        parameters={"plan": f"bring {seen.symbol or seen.check_id} within its limit by refactorings"},
-    )
+    what = seen.symbol or seen.check_id
+    plan = f"no first step was found for {what}: look for a sequence of refactorings, else hand it to a person"
+    return AgentResponse(action="record_plan", parameters={"plan": plan})
 
 
-def _analyze(seen: Situation) -> AgentResponse:
+def _look_up(seen: Situation) -> AgentResponse:
     if seen.symbol:
         return AgentResponse(action="load_context", parameters={"symbol": seen.symbol.rsplit(".", 1)[-1]})
     return _give_up(f"no rule mends {seen.check_id}")
+
+
+def _read(seen: Situation) -> AgentResponse:
+    if seen.function_lines is None or not seen.file:
+        return _look_up(seen)
+    first, last = seen.function_lines
+    return AgentResponse(action="read_file", parameters={"path": seen.file, "start_line": first, "end_line": last})
 
 
 def _give_up(reason: str, action: str = "cannot_fix") -> AgentResponse:
@@ -114,8 +124,8 @@ def _key_of(tried: Mapping[str, Any]) -> str | None:
 
 
 _BY_PHASE: Mapping[str, Callable[[Situation], AgentResponse]] = {
-    "init": _analyze,
-    "analyze": _analyze,
+    "init": _look_up,
+    "analyze": _read,
     "plan": _plan,
     "implement": _implement,
     "verify": _verify,

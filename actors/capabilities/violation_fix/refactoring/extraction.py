@@ -7,9 +7,13 @@ import keyword
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Annotator, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
-from actors.capabilities.violation_fix.refactoring.complexity import Function
+from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
+from actors.capabilities.violation_fix.refactoring.comments import first_moved_line
 from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
+from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
@@ -41,11 +45,19 @@ class Block:
 
 
 def extract_function(
-    source: str, first: int, last: int, name: str, *, line_length: int = 88, reserved: Collection[str] = ()
+    source: str,
+    first: int,
+    last: int,
+    name: str,
+    *,
+    line_length: int = 88,
+    reserved: Collection[str] = (),
+    typing: TypingRules | None = None,
 ) -> Refactored | Refused:
     """Move the whole statements on lines `first` to `last` (1-based, inclusive) into a function called `name`.
 
-    `reserved` are further names that the new function must not take, such as those used in other files.
+    `reserved` are further names that the new function must not take, such as those used in other files; `typing`: what
+    the project asks of its annotations.
     """
     text = SourceText(source)
     try:
@@ -59,7 +71,10 @@ def extract_function(
         extraction = analysis.analyse(block.statements)
         if isinstance(extraction, Refused):
             return extraction
-        new_source = write_extraction(block, extraction, name, line_length)
+        annotator = Annotator(text, typing)
+        CalleeHazards(annotator.package).refuse(extraction.statements, extraction.host)
+        signature = annotator.signature(block.place, extraction)
+        new_source = write_extraction(block, extraction, name, line_length, signature)
     except RefusedRefactoring as refused:
         return refused.refusal
     description = f"Extract {name} from {block.place.qualified_name} (lines {block.first_line} to {block.last_line})"
@@ -125,8 +140,7 @@ def block_of(source: SourceText, place: FunctionPlace, statements: Sequence[ast.
     if first is place.function.body[0] and _is_docstring(first):
         raise RefusedRefactoring("docstring", "the block holds the docstring of the function", (begin,))
     indent = source.indent(begin)
-    while begin > 1 and source.is_comment(begin - 1) and source.indent(begin - 1) == indent:
-        begin -= 1
+    begin = first_moved_line(source, begin, place.function)
     while end < source.line_count and source.is_comment(end + 1) and len(source.indent(end + 1)) > len(indent):
         end += 1
     return Block(source, place, tuple(statements), begin, end)
@@ -143,63 +157,17 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement.value.value, str)
 
 
-def write_extraction(block: Block, extraction: Extraction, name: str, line_length: int = 88) -> str:
+def write_extraction(
+    block: Block, extraction: Extraction, name: str, line_length: int = 88, signature: Signature = UNTYPED
+) -> str:
     """Return the whole file with the block replaced by a call and the new function beside the old one."""
     source = block.source
-    writer = HelperWriter(source, block.place, extraction, name, block.first_line, block.last_line, line_length)
+    lines = block.first_line, block.last_line
+    writer = HelperWriter(source, block.place, extraction, name, *lines, line_length, signature)
     written = writer.write()
     at_end = block.last_line == source.line_count and not source.lines(block.last_line, block.last_line).endswith("\n")
     call = written.call.removesuffix(source.newline) if at_end else written.call
     start = source.starts[block.first_line - 1]
     replaced = Edit(start, source.line_end_offset(block.last_line), call)
-    if extraction.host is not None:
-        inserted = _after(source, _last_namesake(extraction.host.class_, extraction.host.method), written.definition)
-    else:
-        inserted = _before(source, block.place.top_statement, written.definition)
+    inserted = insertion_of(source, block.place.top_statement, extraction.host, written.definition)
     return apply_edits(source.text, [replaced, inserted])
-
-
-def _last_namesake(class_: ast.ClassDef, method: Function) -> ast.stmt:
-    """Return the method, or the last of the methods after it that share its name (a property and its setter)."""
-    members = [node for node in ast.walk(class_) if isinstance(node, Function) and node.name == method.name]
-    siblings = next((body for body in _bodies(class_) if method in body), class_.body)
-    position = siblings.index(method)
-    while position + 1 < len(siblings) and siblings[position + 1] in members:
-        position += 1
-    return siblings[position]
-
-
-def _bodies(class_: ast.ClassDef) -> list[list[ast.stmt]]:
-    found = [class_.body]
-    for body in found:
-        found += [inner for node in body if not isinstance(node, Scope) for inner in statement_lists(node)]
-    return found
-
-
-def _after(source: SourceText, statement: ast.stmt, definition: str) -> Edit:
-    end = last_line(statement)
-    indent = source.indent(first_line(statement))
-    while end < source.line_count and source.is_comment(end + 1) and len(source.indent(end + 1)) > len(indent):
-        end += 1
-    offset = source.line_end_offset(end)
-    if source.lines(end, end).endswith(("\n", "\r")):
-        return Edit(offset, offset, source.newline + definition)
-    return Edit(offset, offset, source.newline * 2 + definition.removesuffix(source.newline))
-
-
-def _before(source: SourceText, statement: ast.stmt, definition: str) -> Edit:
-    begin = first_line(statement)
-    siblings = source.tree.body
-    position = siblings.index(statement)
-    # Overloads stay together with the function that they describe.
-    while (
-        position and isinstance(statement, Function) and getattr(siblings[position - 1], "name", None) == statement.name
-    ):
-        position -= 1
-        begin = first_line(siblings[position])
-    while begin > 1 and source.is_comment(begin - 1) and source.indent(begin - 1) == source.indent(begin):
-        begin -= 1
-    offset = source.starts[begin - 1]
-    if begin == 1 and source.text.startswith("\ufeff"):
-        offset += 1
-    return Edit(offset, offset, definition + source.newline * 2)

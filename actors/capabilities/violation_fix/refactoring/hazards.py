@@ -14,7 +14,12 @@ from actors.capabilities.violation_fix.refactoring.placement import decorator_na
 
 _DYNAMIC = frozenset({"locals", "eval", "exec"})
 _DYNAMIC_WITHOUT_ARGUMENTS = frozenset({"vars", "dir"})
-_FRAMES = frozenset({"_getframe", "currentframe", "_getframemodulename", "extract_stack", "print_stack"})
+FRAME_NAMES = frozenset(
+    {
+        *("_getframe", "currentframe", "_getframemodulename", "extract_stack", "print_stack", "format_stack"),
+        *("walk_stack", "getouterframes", "findCaller"),
+    }
+)
 _COMPILED = ("jit", "vectorize", "cuda", "kernel", "compile", "tf_function", "script", "guvectorize", "overload_method")
 _WEAK = frozenset({"ref", "proxy", "WeakMethod"})
 _TEMPORARY = frozenset(
@@ -79,7 +84,7 @@ def refuse_dynamic_function(function: Function) -> None:
         # Called under another name, or handed on, it sees them as well.
         if _is_builtin(node, _DYNAMIC):
             raise RefusedRefactoring(
-                "dynamic_names", f"{_name(node)}() sees local names of {function.name}", (node.lineno,)
+                "dynamic_names", f"{last_name(node)}() sees local names of {function.name}", (node.lineno,)
             )
         if isinstance(node, ast.Name) and node.id in ("__tracebackhide__", "__traceback_hide__"):
             raise RefusedRefactoring(
@@ -113,8 +118,10 @@ def refuse_frame_bound_code(statements: Sequence[ast.stmt]) -> None:
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Call):
             _refuse_call(node)
-        elif isinstance(node, ast.Attribute | ast.Name) and _name(node) in _FRAMES:
-            raise RefusedRefactoring("frame_inspection", f"{_name(node)} depends on the depth of the stack", (line,))
+        elif isinstance(node, ast.Attribute | ast.Name) and last_name(node) in FRAME_NAMES:
+            raise RefusedRefactoring(
+                "frame_inspection", f"{last_name(node)} depends on the depth of the stack", (line,)
+            )
         elif isinstance(node, ast.Global | ast.Nonlocal):
             raise RefusedRefactoring("declared_names", "the block declares names of an outer scope", (line,))
         elif isinstance(node, ast.Raise) and node.exc is None and id(node) not in handled:
@@ -133,14 +140,14 @@ def _refuse_call(node: ast.Call) -> None:
     for keyword in node.keywords:
         if keyword.arg in ("stacklevel", "skip_file_prefixes"):
             raise RefusedRefactoring("frame_inspection", "stacklevel counts the frames above the call", (node.lineno,))
-    name = _name(node.func)
+    name = last_name(node.func)
     if name == "warn" and len(node.args) > 2:
         raise RefusedRefactoring("frame_inspection", "a stack level counts the frames above the call", (node.lineno,))
-    if name == "stack" and isinstance(node.func, ast.Attribute) and _name(node.func.value) == "inspect":
+    if name == "stack" and isinstance(node.func, ast.Attribute) and last_name(node.func.value) == "inspect":
         raise RefusedRefactoring("frame_inspection", "inspect.stack() shows the frame", (node.lineno,))
 
 
-def _name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
@@ -149,7 +156,7 @@ def _name(node: ast.expr) -> str:
 def needs_class(statements: Sequence[ast.stmt]) -> bool:
     """Return whether code means the class around it: zero-argument super(), __class__, or a mangled name."""
     for node in (part for statement in statements for part in ast.walk(statement)):
-        if isinstance(node, ast.Call) and _name(node.func) == "super" and not node.args:
+        if isinstance(node, ast.Call) and last_name(node.func) == "super" and not node.args:
             return True
         if isinstance(node, ast.Name) and node.id == "__class__":
             return True
@@ -162,8 +169,8 @@ def needs_class(statements: Sequence[ast.stmt]) -> bool:
 def kept_alive(statements: Sequence[ast.stmt], names: frozenset[str], read: frozenset[str]) -> str | None:
     """Return a name whose only purpose may be to keep an object alive until the function ends."""
     for node in (part for statement in statements for part in own_nodes(statement)):
-        if isinstance(node, ast.Call) and _name(node.func) in _WEAK and node.args:
-            referent = _name(node.args[0])
+        if isinstance(node, ast.Call) and last_name(node.func) in _WEAK and node.args:
+            referent = last_name(node.args[0])
             if referent in names:
                 return referent
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Call):
@@ -172,7 +179,7 @@ def kept_alive(statements: Sequence[ast.stmt], names: frozenset[str], read: froz
         for target in targets:
             if not isinstance(target, ast.Name) or target.id not in names or target.id == "_":
                 continue
-            if target.id not in read or _name(node.value.func) in _TEMPORARY:
+            if target.id not in read or last_name(node.value.func) in _TEMPORARY:
                 return target.id
     return None
 

@@ -6,23 +6,19 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.hazards import is_bare
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
-    BUILTIN_NAMES,
     FunctionPlace,
     Scope,
-    bound_in,
-    bound_names,
-    has_lazy_annotations,
     names_read,
-    parameters_of,
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
-from actors.capabilities.violation_fix.refactoring.placement import decorator_names
 from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits
+from actors.capabilities.violation_fix.refactoring.wrapping import wrapped, wraps_in_columns
 
 RESULT_NAMES = ("result", "outcome", "found_result", "early_result")
 
@@ -46,6 +42,7 @@ class HelperWriter:
     first: int
     last: int
     line_length: int
+    signature: Signature = UNTYPED
 
     def write(self) -> HelperText:
         return HelperText(self._definition(), self._call())
@@ -80,7 +77,7 @@ class HelperWriter:
         host = self.extraction.host
         callee = f"{host.first_parameter}.{self.name}" if host is not None else self.name
         before, after = self._around_call()
-        lines = _wrapped(indent, f"{before}{callee}(", list(self.extraction.parameters), f"){after}", self.line_length)
+        lines = self._wrapped(indent, f"{before}{callee}(", list(self.extraction.parameters), f"){after}")
         form, jump = self.extraction.form, self.extraction.jump
         unit = self.source.indent_unit(self.place.function)
         if form is Form.IF_JUMP:
@@ -141,11 +138,15 @@ class HelperWriter:
             if host.is_class_method:
                 head.append(f"{indent}@classmethod")
         keyword = "async def" if self._is_async else "def"
-        returns = self._return_annotation()
-        head += _wrapped(indent, f"{keyword} {self.name}(", parameters, f"){returns}:", self.line_length)
+        returns = f" -> {self.signature.returns}" if self.signature.returns else ""
+        head += self._wrapped(indent, f"{keyword} {self.name}(", parameters, f"){returns}:")
         body = self._body(indent + unit)
         end = self._ending(indent + unit)
         return "".join(line + newline for line in head) + body + "".join(line + newline for line in end)
+
+    def _wrapped(self, indent: str, before: str, items: Sequence[str], after: str) -> list[str]:
+        in_columns = wraps_in_columns(self.source)
+        return wrapped(indent, before, items, after, self.line_length, in_columns=in_columns)
 
     def _body(self, indent: str) -> str:
         old = self.source.indent(self.extraction.first.lineno)
@@ -226,94 +227,11 @@ class HelperWriter:
             return [indent + self._return_of_outputs()]
         return []
 
-    # Annotations
-
     def _parameter(self, name: str) -> str:
-        annotation = self._annotation_of(name)
+        annotation = self.signature.parameters.get(name)
         return f"{name}: {annotation}" if annotation else name
-
-    def _annotation_of(self, name: str) -> str | None:
-        function = self.place.function
-        plain = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        found = [argument.annotation for argument in plain if argument.arg == name and argument.annotation is not None]
-        if not found or name in bound_in(function):
-            return None
-        annotation = found[0]
-        if annotation.end_lineno != annotation.lineno or not self._is_visible(annotation):
-            return None
-        text = self.source.segment(annotation)
-        may_be_none = any(word in text for word in ("None", "Optional", "Union", "|"))
-        return None if may_be_none and self._is_narrowed(name) else text
-
-    def _is_visible(self, annotation: ast.expr) -> bool:
-        """Check that the names of an annotation mean the same where the new function is defined."""
-        host = self.extraction.host
-        if host is not None and host.method is self.place.function:
-            return True
-        if any(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in ast.walk(annotation)):
-            return not self.place.parents
-        body = self.source.tree.body
-        before = body if has_lazy_annotations(self.source.tree) else body[: body.index(self.place.top_statement)]
-        module_names = frozenset[str]().union(*(bound_names(statement) for statement in before))
-        inner: set[str] = set()
-        for parent in self.place.parents:
-            inner |= bound_in(parent) | {argument.arg for argument in _arguments(parent)}
-        return all(
-            name in module_names | BUILTIN_NAMES and name not in inner and name != self.place.function.name
-            for name in names_read(annotation)
-        )
-
-    def _is_narrowed(self, name: str) -> bool:
-        """Check for tests outside the block that tell a type checker more than the annotation does."""
-        inside = {id(node) for statement in self.extraction.statements for node in ast.walk(statement)}
-        tests = [
-            test
-            for node in ast.walk(self.place.function)
-            if id(node) not in inside and (test := getattr(node, "test", None) or getattr(node, "subject", None))
-        ]
-        return any(name in names_read(test) for test in tests if isinstance(test, ast.AST))
-
-    def _return_annotation(self) -> str:
-        function = self.place.function
-        if function.returns is None or self.extraction.crossings.yields:
-            return ""
-        match self.extraction.form:
-            case Form.PLAIN | Form.THEN_JUMP if not self.extraction.outputs:
-                return " -> None"
-            case Form.IF_JUMP:
-                return " -> bool"
-            case Form.RETURN if self._may_copy_return_type():
-                return f" -> {self.source.segment(function.returns)}"
-        return ""
-
-    def _may_copy_return_type(self) -> bool:
-        function = self.place.function
-        returns = function.returns
-        if returns is None or returns.end_lineno != returns.lineno or not self._is_visible(returns):
-            return False
-        is_generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
-        special = decorator_names(function) & {"contextmanager", "asynccontextmanager"}
-        is_guard = any(word in self.source.segment(returns) for word in ("TypeGuard", "TypeIs", "Self", "NoReturn"))
-        return not (is_generator or special or is_guard)
-
-
-def _arguments(parent: ast.stmt) -> Sequence[ast.arg]:
-    return parameters_of(parent.args) if isinstance(parent, Function) else ()
 
 
 def _lines(text: str) -> list[str]:
     source = SourceText(text)
     return [source.line(number) for number in range(1, source.line_count + 1) if source.line(number)]
-
-
-def _wrapped(indent: str, before: str, items: Sequence[str], after: str, line_length: int) -> list[str]:
-    """Write a bracketed list on one line, on a line of its own, or one item a line, whichever fits first."""
-    one_line = f"{indent}{before}{', '.join(items)}{after}"
-    width = len(one_line.expandtabs(8))
-    if width <= line_length or not items:
-        return [one_line]
-    unit = "\t" if indent.endswith("\t") else "    "
-    inner = f"{indent}{unit}{', '.join(items)}"
-    if len(inner.expandtabs(8)) <= line_length:
-        return [f"{indent}{before}", inner, f"{indent}{after}"]
-    return [f"{indent}{before}", *(f"{indent}{unit}{item}," for item in items), f"{indent}{after}"]

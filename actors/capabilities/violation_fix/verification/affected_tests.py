@@ -59,8 +59,8 @@ def _file_of(tree: Path, test: str) -> str:
 def _imports(tree: Path, file: str, module: str) -> bool:
     try:
         parsed = ast.parse(read_below(tree, file, MAX_TEST_FILE_BYTES))
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return False
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False  # what cannot be read or parsed, as what is nested too deep, imports nothing
     package = module.rpartition(".")[0]
     last = module.rpartition(".")[2]
     for node in ast.walk(parsed):

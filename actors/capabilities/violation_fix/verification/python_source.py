@@ -11,6 +11,7 @@ import io
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -33,7 +34,8 @@ class FunctionPlace(msgspec.Struct, frozen=True):
 
 def functions_of(source: bytes) -> list[FunctionPlace]:
     """Return all functions of a file with their qualified names, in order; one inside another is `outer.inner`."""
-    return [_place(name, node) for name, node in _functions(ast.parse(source), "")]
+    with _bounded_depth():
+        return [_place(name, node) for name, node in _functions(ast.parse(source), "")]
 
 
 def function_at(source: bytes, line: int) -> FunctionPlace | None:
@@ -44,8 +46,9 @@ def function_at(source: bytes, line: int) -> FunctionPlace | None:
 
 def with_planted_exception(source: bytes, first_line: int) -> bytes | None:
     """Return a file whose function that begins at a line raises as soon as it is called; None without that function."""
-    tree = ast.parse(source)
-    node = next((node for name, node in _functions(tree, "") if _place(name, node).first_line == first_line), None)
+    with _bounded_depth():
+        named = _functions(ast.parse(source), "")
+        node = next((node for name, node in named if _place(name, node).first_line == first_line), None)
     if node is None:
         return None
     first = node.body[0]
@@ -68,7 +71,8 @@ def public_signatures(source: bytes, *, exports_imports: bool = False) -> dict[s
     Public is what has no leading underscore in any part of its name; dunder methods are. A name that a module or class
     assigns counts as `name`, and one that it imports as well where `exports_imports`, as in `__init__.py`.
     """
-    offered = dict(_offered(ast.parse(source), "", exports_imports))
+    with _bounded_depth():
+        offered = dict(_offered(ast.parse(source), "", exports_imports))
     return {name: told for name, told in offered.items() if told}
 
 
@@ -79,6 +83,15 @@ def excuses(source: bytes) -> Counter[str]:
         if token.type == tokenize.COMMENT and any(word in token.string.lower() for word in _EXCUSES):
             found[token.string] += 1
     return found
+
+
+@contextmanager
+def _bounded_depth() -> Iterator[None]:
+    """Raise SyntaxError for what is nested too deep for the parser, or for a walk of its tree."""
+    try:
+        yield
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError("the file is nested too deep to be read") from error
 
 
 def _functions(scope: ast.AST, prefix: str) -> Iterator[tuple[str, _Function]]:

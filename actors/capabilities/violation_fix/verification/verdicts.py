@@ -121,7 +121,7 @@ class Verification(msgspec.Struct, frozen=True):
 
 def save_baseline(baseline: Baseline, file: Path) -> None:
     """Write a baseline to a file, whole or not at all."""
-    fresh = file.with_suffix(".new")
+    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
     fresh.write_bytes(msgspec.json.encode(baseline))
     os.replace(fresh, file)  # noqa: PTH105 - a rename over what is there
 

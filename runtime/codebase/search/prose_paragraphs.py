@@ -1,0 +1,183 @@
+"""Groups the lines of documents and of comments into paragraphs that sentences do not leave.
+
+Marks of comments, quotations and lists are left out; so are headings, rules, comments of HTML and the bodies of
+directives that hold no prose. Examples and rows of tables are marked as such. Pure functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runtime.codebase.search.markup import TROFF_MACRO
+
+# What stands so much further left than the line above goes on with no paragraph.
+LEAST_DEDENT = 2
+MAX_TRAILING_LINES = 20
+
+_DOC_QUOTE = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|''')")
+_COMMENT = re.compile(r"\s*(?:///?!?|//|/\*\*?|\*/|\*(?=\s|$)|#+(?![!\[\w]|\.\s)|--+(?=\s)|;;+|<!--|-->)\s?")
+_TRAILING_BLOCK = re.compile(r"[\w;,)}\]]\s+/\*(?:(?!\*/)[^\"'`])*$")
+_LINE_COMMENT_END = re.compile(r"\s*(?:\*/|-->)\s*$")
+_QUOTATION = re.compile(r"^\s*(?:>\s?)+")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#\.|\.\. [\w:-]+::)\s+")
+_ROW = re.compile(r"\s*\|")
+_HEADING = re.compile(r"\s{0,3}(?:#{1,6}|={1,6})\s")
+_UNDERLINE = re.compile(r"\s*([=\-~^\"'`#*+.:_])\1{2,}\s*$")
+_RULE = re.compile(r"\s*(?:[-=~^*_#\"'`+|.:]{3,}[\s|+:-]*|\.\.(?:\s+(?![\w:-]+::\s+\S+\s+\S).*)?|@\w+)\s*$")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_HIDDEN = re.compile(r"\s*<!--")
+# What is said of one parameter: `@param name …`, `:param name: …`.
+_FIELD = re.compile(r"\s*(?:@\w+\s|:\w[\w *.\[\]-]{0,60}:\s)")
+# A directive whose body is no prose, and a paragraph that ends with the mark of an example.
+_CODE_DIRECTIVE = re.compile(
+    r"\s*\.\.\s+(?:code-block|code|sourcecode|literalinclude|parsed-literal|math|toctree|image|figure|testcode|doctest"
+    r"|highlight|raw|include|csv-table|list-table|auto\w+)::"
+)
+DISABLES = re.compile(
+    r"\b(?:noqa|nolint|eslint|pylint|type: ignore|prettier-ignore|SPDX|copyright|licen[cs]ed?|istanbul|rubocop)\b", re.I
+)
+
+
+class Line(NamedTuple):
+    """Holds the bare text of a line, and its number."""
+
+    number: int
+    text: str
+
+
+class Paragraph(NamedTuple):
+    """Holds lines that sentences do not leave. `is_example`: in a fence or below a mark of one; `is_row`: of a table.
+
+    `block`: the number of the comment, or of the prose between examples and headings, that it is part of.
+    """
+
+    lines: list[Line]
+    is_example: bool = False
+    is_row: bool = False
+    block: int = 0
+
+
+def bare(line: str) -> str:
+    """Return a line without the marks of comments, documentation strings, quotations and lists."""
+    text = _COMMENT.sub("", line, count=1) if _COMMENT.match(line) else line
+    text = _LIST_MARK.sub("", _QUOTATION.sub("", _LINE_COMMENT_END.sub("", text)))
+    return _DOC_QUOTE.sub("", text).strip()
+
+
+def passage_paragraphs(lines: Sequence[str], first_line: int, *, is_document: bool = True) -> list[Paragraph]:
+    """Group the lines that stand together; list items, rows of tables and lines of examples begin a paragraph."""
+    paragraphs = [Paragraph([])]
+    block = 0
+    layout = _Layout()
+    for place, line in enumerate(lines):
+        text = bare(line)
+        kind = layout.kind_of(line) if is_document else "prose"
+        is_heading = is_document and kind == "prose" and _is_heading(lines, place)
+        if kind == "fence" or is_heading:
+            block += 1
+        if kind in {"fence", "hidden"} or is_heading or not text or _RULE.match(line) or TROFF_MACRO.match(line):
+            paragraphs.append(Paragraph([], kind == "example", block=block))
+            continue
+        is_example = kind == "example"
+        is_row = is_document and not is_example and _ROW.match(line) is not None
+        is_other = is_row or paragraphs[-1].is_row or is_example != paragraphs[-1].is_example
+        is_other = is_other or (is_document and place > 0 and _indent(lines[place - 1]) - _indent(line) >= LEAST_DEDENT)
+        if is_other or _begins_item(line, is_document=is_document):
+            paragraphs.append(Paragraph([], is_example, is_row, block))
+        paragraphs[-1].lines.append(Line(first_line + place, text))
+    return [paragraph for paragraph in paragraphs if paragraph.lines]
+
+
+def comment_paragraphs(lines: Sequence[str], first_line: int) -> list[Paragraph]:
+    """Group the lines of comments and documentation strings that stand together, without notes to other programs."""
+    paragraphs = [Paragraph([])]
+    block = 0
+    for place, (line, is_prose) in enumerate(zip(lines, comment_lines(lines), strict=True)):
+        block += not is_prose
+        text = bare(line) if is_prose else ""
+        if not text or _RULE.match(line) or DISABLES.search(line):
+            paragraphs.append(Paragraph([], block=block))
+            continue
+        if _begins_item(line, is_document=False):
+            paragraphs.append(Paragraph([], block=block))
+        paragraphs[-1].lines.append(Line(first_line + place, text))
+    return [paragraph for paragraph in paragraphs if paragraph.lines]
+
+
+class _Layout:
+    """Tracks which lines of a document are examples, hidden or prose."""
+
+    def __init__(self) -> None:
+        self._is_fenced = self._is_hidden = False
+        self._directive = -1
+
+    def kind_of(self, line: str) -> str:
+        """Advance by a line and return its kind: `fence`, `example`, `hidden` or `prose`."""
+        if _FENCE.match(line) and not self._is_hidden:
+            self._is_fenced = not self._is_fenced
+            return "fence"
+        if self._is_fenced:
+            return "example"
+        if self._is_hidden or _HIDDEN.match(line):
+            self._is_hidden = "-->" not in line
+            return "hidden"
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and 0 <= self._directive < indent:
+            return "example"
+        if line.strip():
+            opens = _CODE_DIRECTIVE.match(line) or (line.rstrip().endswith("::") and not line.lstrip().startswith(".."))
+            self._directive = indent if opens else -1
+        return "prose"
+
+
+def comment_lines(lines: Sequence[str]) -> list[bool]:
+    """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line.
+
+    What goes on with a comment that trails code is a comment, too.
+    """
+    marked: list[bool] = []
+    closing: str | None = None
+    in_block = False
+    for place, line in enumerate(lines):
+        stripped = line.strip()
+        if closing is not None:
+            marked.append(True)
+            closing = None if closing in stripped else closing
+            continue
+        if in_block:
+            marked.append(True)
+            in_block = "*/" not in stripped
+            continue
+        opened = _DOC_QUOTE.match(stripped)
+        if opened is not None:
+            marked.append(True)
+            closing = opened.group(1) if stripped.count(opened.group(1)) == 1 else None
+            continue
+        in_block = (stripped.startswith("/*") and "*/" not in stripped) or opens_trailing_block(lines, place)
+        marked.append(_COMMENT.match(line) is not None and not stripped.startswith("#!"))
+    return marked
+
+
+def opens_trailing_block(lines: Sequence[str], place: int) -> bool:
+    """Return whether a line of code ends with the beginning of a block comment that a line soon below closes."""
+    if "/*" not in lines[place] or not _TRAILING_BLOCK.search(lines[place]):
+        return False
+    below = lines[place + 1 : place + 1 + MAX_TRAILING_LINES]
+    marks = next((line for line in below if "*/" in line or "/*" in line), "")
+    return "*/" in marks and "/*" not in marks.partition("*/")[0]
+
+
+def _indent(line: str) -> int:
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+
+
+def _begins_item(line: str, *, is_document: bool) -> bool:
+    text = line if is_document else _COMMENT.sub("", line, count=1)
+    return _LIST_MARK.match(text) is not None or _FIELD.match(text) is not None
+
+
+def _is_heading(lines: Sequence[str], place: int) -> bool:
+    is_underlined = place + 1 < len(lines) and _UNDERLINE.match(lines[place + 1]) is not None
+    return is_underlined or _HEADING.match(lines[place]) is not None

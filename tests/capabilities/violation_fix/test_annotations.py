@@ -1,0 +1,415 @@
+"""New functions are annotated as the code around them is: wholly, not at all, or not made under strict typing."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Mapping
+
+import pytest
+
+from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
+from actors.capabilities.violation_fix.refactoring.extraction import extract_function
+from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused
+
+STRICT = TypingRules(module="shop.orders", is_strict=True, is_checked=True, min_python=(3, 11))
+
+
+class Sources:
+    """Holds the other modules of a package."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+
+    def source_of(self, module: str) -> tuple[str, bool] | None:
+        text = self._modules.get(module)
+        return (textwrap.dedent(text), False) if text is not None else None
+
+
+def extracted(source: str, rules: TypingRules | None = None, name: str = "_do_part") -> Refactored | Refused:
+    """Extract the lines between the two marks of a source."""
+    lines = textwrap.dedent(source).lstrip("\n").splitlines()
+    first = next(number for number, line in enumerate(lines) if line.strip() == "# begin")
+    last = next(number for number, line in enumerate(lines) if line.strip() == "# end")
+    text = "\n".join(line for line in lines if line.strip() not in ("# begin", "# end")) + "\n"
+    return extract_function(text, first + 1, last - 1, name, line_length=200, typing=rules)
+
+
+def signature(source: str, rules: TypingRules | None = None) -> str:
+    done = extracted(source, rules)
+    assert isinstance(done, Refactored), done
+    functions = [node for node in ast.walk(ast.parse(done.source)) if isinstance(node, ast.FunctionDef)]
+    node = next(each for each in functions if each.name == "_do_part")
+    return ast.get_source_segment(done.source, node).partition(":\n")[0]  # type: ignore[union-attr]
+
+
+def refusal(source: str, rules: TypingRules | None = None) -> str:
+    done = extracted(source, rules)
+    assert isinstance(done, Refused), done.source
+    return str(done)
+
+
+def test_parameters_and_results_get_the_types_of_what_they_are_assigned() -> None:
+    source = """
+        def total(rows: list[int], limit: int) -> int:
+            count = 0
+            label = f"{limit}"
+            is_over = limit > 3
+            # begin
+            for row in rows:
+                if row > limit and is_over:
+                    count += row
+                    print(label)
+            # end
+            return count
+    """
+    assert signature(source, STRICT) == (
+        "def _do_part(rows: list[int], limit: int, count: int, label: str, is_over: bool) -> int"
+    )
+
+
+def test_no_signature_is_half_typed() -> None:
+    source = """
+        def total(rows, limit: int):
+            # begin
+            for row in rows:
+                if row > limit:
+                    print(row)
+            # end
+            return limit
+    """
+    assert signature(source) == "def _do_part(rows, limit)"
+
+
+def test_a_function_without_annotations_stays_without() -> None:
+    source = """
+        def total(rows):
+            count = 0
+            # begin
+            for row in rows:
+                if row:
+                    count += 1
+            # end
+            return count
+    """
+    assert signature(source) == "def _do_part(rows, count)"
+
+
+UNKNOWN = """
+    def total(limit: int) -> int:
+        rows = anything.at_all()
+        # begin
+        for row in rows:
+            if row > limit:
+                print(row)
+        # end
+        return limit
+"""
+
+
+def test_an_unknown_type_is_refused_under_strict_typing_and_never_invented() -> None:
+    assert "the type of rows is not known" in refusal(UNKNOWN, STRICT)
+    assert signature(UNKNOWN + "\n    def other(x): pass\n") == "def _do_part(limit, rows)"
+
+
+def test_a_file_whose_functions_are_all_annotated_counts_as_strict() -> None:
+    annotated = UNKNOWN + "\n    def other(x: int) -> None: ...\n"
+    assert "unknown_type" in refusal(annotated)
+
+
+def test_callees_of_the_package_tell_what_they_return() -> None:
+    rules = TypingRules(
+        module="shop.orders",
+        is_strict=True,
+        is_checked=True,
+        sources=Sources(
+            {
+                "shop.prices": "from shop.money import Money\ndef price_of(name: str) -> 'Money': ...",
+                "shop.money": "class Money:\n    cents: int\n    def parts(self) -> list[str]: ...",
+            }
+        ),
+    )
+    source = """
+        from shop.money import Money
+        from .prices import price_of
+
+        def show(name: str) -> None:
+            price = price_of(name)
+            parts = price.parts()
+            # begin
+            for part in parts:
+                if part and price.cents:
+                    print(part)
+            # end
+            print(name)
+    """
+    assert signature(source, rules) == "def _do_part(price: Money, parts: list[str]) -> None"
+
+
+def test_a_type_that_the_module_has_no_name_for_is_not_written() -> None:
+    rules = TypingRules(
+        module="shop.orders",
+        is_strict=True,
+        sources=Sources(
+            {"shop.prices": "from shop.money import Money\ndef price() -> Money: ...", "shop.money": "class Money: ..."}
+        ),
+    )
+    source = """
+        from shop.prices import price
+
+        def show(name: str) -> None:
+            found = price()
+            # begin
+            for letter in name:
+                if letter:
+                    print(letter, found)
+            # end
+            print(name)
+    """
+    assert "the type of found is not known" in refusal(source, rules)
+
+
+def test_attributes_of_self_and_files_that_are_opened_have_types() -> None:
+    source = """
+        from typing import TextIO
+
+        class Reader:
+            limit: int
+
+            def __init__(self, names: list[str]) -> None:
+                self.names = names
+
+            def read(self, path: str) -> list[str]:
+                names = self.names
+                found: list[str] = []
+                with open(path) as file:
+                    # begin
+                    for line in file:
+                        if line in names:
+                            found.append(line)
+                    # end
+                return found
+    """
+    assert signature(source, STRICT) == ("def _do_part(names: list[str], found: list[str], file: TextIO) -> None")
+
+
+def test_what_tests_have_excluded_is_not_in_the_annotation() -> None:
+    source = """
+        from typing import Optional, Union
+
+        def show(name: Optional[str], size: Union[int, str, None], both: Optional[int]) -> None:
+            if name is None:
+                return
+            if isinstance(size, int):
+                # begin
+                for letter in name:
+                    if letter:
+                        print(letter, size, both)
+                # end
+            print(name)
+    """
+    assert signature(source, STRICT) == "def _do_part(name: str, size: int, both: Optional[int]) -> None"
+
+
+def test_a_narrowed_parameter_that_is_bound_anew_keeps_its_declared_type() -> None:
+    source = """
+        def show(name: str | None) -> str | None:
+            if name is not None:
+                # begin
+                for letter in name.split():
+                    if letter:
+                        name = None
+                # end
+            return name
+    """
+    assert signature(source, STRICT) == "def _do_part(name: str | None) -> str | None"
+
+
+def test_several_results_are_a_tuple_and_a_jump_is_a_truth_value() -> None:
+    several = """
+        def show(names: list[str]) -> str:
+            # begin
+            count = 0
+            last = ""
+            for name in names:
+                if name:
+                    count += 1
+                    last = name
+            # end
+            return last * count
+    """
+    assert signature(several, STRICT) == "def _do_part(names: list[str]) -> tuple[int, str]"
+    jump = """
+        def show(names: list[str]) -> None:
+            for name in names:
+                # begin
+                if name:
+                    if len(name) > 3:
+                        continue
+                    print(name)
+                # end
+                print(names)
+    """
+    assert signature(jump, STRICT) == "def _do_part(name: str) -> bool"
+
+
+def test_no_function_that_may_return_none_promises_a_text() -> None:
+    source = """
+        def show(name: str) -> str:
+            print(name)
+            # begin
+            if name == "a":
+                print(1)
+                return "b"
+            if name == "b":
+                return "c"
+            # end
+    """
+    assert "the type of the result is not known" in refusal(source, STRICT)
+
+
+def test_annotations_that_could_not_be_evaluated_there_are_quoted() -> None:
+    source = """
+        from typing import TYPE_CHECKING, List
+        if TYPE_CHECKING:
+            from shop.money import Money
+
+        def show(prices: "List[Money]") -> None:
+            first = prices[0]
+            # begin
+            for each in prices:
+                if each != first:
+                    print(each)
+            # end
+            print(prices)
+    """
+    assert signature(source, STRICT) == 'def _do_part(prices: "List[Money]", first: "Money") -> None'
+    assert signature("from __future__ import annotations\n" + textwrap.dedent(source), STRICT).count('"') == 2
+
+
+def test_an_alternative_is_written_as_the_oldest_python_can_evaluate_it() -> None:
+    source = """
+        def show(names: {annotation}) -> int:
+            found = None
+            for name in names:
+                found = name
+            # begin
+            if found:
+                for letter in found:
+                    if letter:
+                        print(letter)
+            # end
+            return 1
+    """
+    annotated = source.format(annotation="'list[str]'")
+    assert signature(annotated, STRICT) == "def _do_part(found: str | None) -> None"
+    old = TypingRules(is_strict=True, is_checked=True, min_python=(3, 8))
+    assert "the type of found is not known" in refusal(annotated, old)
+
+
+def test_names_of_the_class_body_do_not_stand_for_what_the_module_calls_so() -> None:
+    source = """
+        class Table:
+            def list(self) -> int:
+                return 1
+
+            def show(self, names: str) -> None:
+                parts = names.split()
+                # begin
+                for part in parts:
+                    if part:
+                        print(part, self)
+                # end
+                print(names)
+    """
+    assert "the type of parts is not known" in refusal(source, STRICT)
+
+
+def test_an_empty_list_whose_elements_come_from_the_block_stays_with_them() -> None:
+    source = """
+        def show(names: list[str]) -> list[str]:
+            found = []
+            print(1)
+            # begin
+            for name in names:
+                if name:
+                    found.append(name)
+            # end
+            return found
+    """
+    assert "the type of found is not known" in refusal(source, STRICT)
+
+
+def test_a_part_of_a_generator_promises_what_the_whole_does() -> None:
+    source = """
+        from collections.abc import Iterator
+
+        def walk(names: list[str]) -> Iterator[str]:
+            print(names)
+            # begin
+            for name in names:
+                if name:
+                    yield name
+            # end
+            print(1)
+    """
+    assert signature(source, STRICT) == "def _do_part(names: list[str]) -> Iterator[str]"
+
+
+def test_a_generic_class_is_written_as_the_builtin_one_where_only_typing_is_imported() -> None:
+    source = """
+        import typing
+
+        def show(names: {}[str], *more: str, **options: str) -> None:
+            parts = names[0].split()
+            # begin
+            for part in parts:
+                if part:
+                    print(part, options)
+            # end
+            print(names)
+    """
+    plain = "def _do_part(options: dict[str, str], parts: list[str]) -> None"
+    assert signature(source.format("typing.List"), STRICT) == plain
+    old = TypingRules(is_strict=True, is_checked=True, min_python=(3, 8))
+    assert signature(source.format("typing.List"), old) == (
+        "def _do_part(options: typing.Dict[str, str], parts: typing.List[str]) -> None"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        ("' '.join(names)", "str"),
+        ("names[0].split()", "list[str]"),
+        ("{name: len(name) for name in names}", "dict[str, int]"),
+        ("[len(name) for name in names]", "list[int]"),
+        ("dict(zip(names, names))", None),
+        ("names and names[0]", "list[str] | str"),
+        ("os.path.join(names[0], 'x')", "str"),
+        ("sorted(set(names))", "list[str]"),
+        ("len(names) / 2", "float"),
+        ("not names", "bool"),
+        ("{**{}}", None),
+        ("lambda: 1", None),
+        ("(1, 'a')", "tuple[int, str]"),
+        ("names.index(names[0])", "int"),
+    ],
+)
+def test_expressions_have_types_or_are_unknown(value: str, annotation: str | None) -> None:
+    source = f"""
+        import os
+
+        def show(names: list[str]) -> None:
+            found = {value}
+            # begin
+            for name in names:
+                if name:
+                    print(found)
+            # end
+            print(1)
+    """
+    if annotation is None:
+        assert "the type of found is not known" in refusal(source, STRICT)
+    else:
+        assert signature(source, STRICT) == f"def _do_part(names: list[str], found: {annotation}) -> None"
