@@ -29,8 +29,9 @@ from actors.capabilities.code_analysis.answers.evidence import evidence_of
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import query_terms
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.absence import MAX_QUESTION_CHARS, Absence
 from runtime.codebase.search.familiarity import familiarity
+from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from runtime.codebase.tool_parts.absent_words import absent_words
 from tests.ranking.absent_pairs import read_pairs
@@ -181,16 +182,20 @@ def _answered(case: Case, codebase: Codebase, shares: Mapping[str, float]) -> tu
     asked = ask(case, codebase)
     claims = write_claims(evidence_of(asked.question, asked.facts), [GOAL.id])[GOAL.id]
     text = compose(asked.question, [Finding(GOAL, tuple(claims))], {}, None)
-    absence = msgspec.structs.replace(asked.absence, familiar=familiarity(codebase.index, case.question, shares))
+    absence = msgspec.structs.replace(asked.absence, familiar=_familiar(case.question, codebase, shares))
     features = confidence.all_features(in_answer_order(asked.facts), asked.facts, absence, codebase.meaning)
     return features, told_by(case, text)
 
 
 def _of_subject(question: str, codebase: Codebase, shares: Mapping[str, float]) -> dict[str, float]:
-    absence = msgspec.convert(absent_words(codebase, question)[0], Absence)
-    absence = msgspec.structs.replace(absence, familiar=familiarity(codebase.index, question, shares))
+    absence = msgspec.convert(absent_words(codebase, without_frame(question))[0], Absence)
+    absence = msgspec.structs.replace(absence, familiar=_familiar(question, codebase, shares))
     features = confidence.features_of_subject(absence)
     return features | confidence.features_of_meaning(absence, codebase.meaning)
+
+
+def _familiar(question: str, codebase: Codebase, shares: Mapping[str, float]) -> float:
+    return familiarity(codebase.index, without_frame(question)[:MAX_QUESTION_CHARS], shares)
 
 
 def main() -> None:

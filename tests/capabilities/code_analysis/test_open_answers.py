@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from actors.capabilities.code_analysis.answers.by_aspect import answer
 from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, MAX_LIKELY, NOT_FOUND
 from actors.capabilities.code_analysis.answers.confidence import (
     ENOUGH,
@@ -26,6 +27,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     level,
     trust_in,
 )
+from actors.capabilities.code_analysis.answers.evidence import evidence_of
 from actors.capabilities.code_analysis.answers.further_places import (
     MAX_PER_POINT,
     MAX_POINTS,
@@ -36,6 +38,7 @@ from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS,
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.kinds.who_calls import KIND as WHO_CALLS
+from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.answer_order import (
     MAX_PER_FILE,
     Place,
@@ -390,3 +393,12 @@ async def test_what_is_asked_of_a_name_that_nothing_bears_is_not_found(relay: An
     first = document["answer"].split("\n")[0]
     assert first.startswith((DID_NOT_FIND, "Nothing in this repository"))
     assert re.search(r"weigh_parcel_again|max_parallel_vans|ParcelScanner", first)
+
+
+@pytest.mark.parametrize("file", ["LICENSE.txt", "CITATION.cff", ".oxlintrc.json", "CONTRIBUTORS.txt"])
+def test_files_of_rights_people_and_style_checks_answer_only_questions_for_them(file: str) -> None:
+    facts = [found(file, 1, 1.0), found("a.py", 1, 0.5)]
+    (lead, *others) = answer(evidence_of(analyse("How does it send mail when it has finished?"), facts))
+    assert [lead.citations[0].file, *(claim.citations[0].file for claim in others)] == ["a.py"]
+    asked = answer(evidence_of(analyse("Which authors and lint rules does the license name?"), facts))
+    assert file in {citation.file for claim in asked for citation in claim.citations}

@@ -261,8 +261,8 @@ def _composed(
             confidence=confidence,
             unanswered=unanswered(parts) if is_found else (),
             absence=None if execution is None else execution.absence,
-            unused=no_uses(question.identifiers, facts, reports_of(view)),
             undefined=undefined,
+            unused=no_uses(question.identifiers, facts, reports_of(view)),
         )
     claims = in_order(findings)
     ended = [f"This answer is partial: {failure}."] if failure is not None else []

@@ -20,10 +20,12 @@ from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.verdict import verdict_claims, with_verdicts
 from actors.capabilities.code_analysis.answers.wording import module_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
 from actors.capabilities.code_analysis.question.polar import polar_clause
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from actors.capabilities.code_analysis.ranking.leading_place import Weights, in_leading_order
+from runtime.codebase.files.boilerplate import asks_for_boilerplate, is_boilerplate
 
 
 def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
@@ -31,18 +33,26 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
 
     `weights`: those by which the leading place is chosen; by default the fitted ones.
     """
-    question = evidence.question.text
-    places = in_leading_order(question, in_answer_order(evidence.facts), weights)
+    question, facts = evidence.question.text, _told(evidence)
+    places = in_leading_order(question, in_answer_order(facts), weights)
     parts = places_of_parts(question, places)
-    values = value_claims(evidence.facts, lambda clause: numbers_of_text(parts, question, clause))
+    values = value_claims(facts, lambda clause: numbers_of_text(parts, question, clause))
     asked = [clause for part in parts if (clause := polar_clause(part.part.text)) is not None]
-    verdicts = verdict_claims(asked, evidence.facts, lambda clause: numbers_of_text(parts, question, clause))
-    values = [*verdicts, *with_verdicts(asked, values, evidence.facts)]
-    said, asides = document_claims(evidence.facts), aside_claims(evidence.facts)
+    verdicts = verdict_claims(asked, facts, lambda clause: numbers_of_text(parts, question, clause))
+    values = [*verdicts, *with_verdicts(asked, values, facts)]
+    said, asides = document_claims(facts), aside_claims(facts)
     said = [claim for claim in said if not _is_repeated(claim, verdicts)]
     left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
     claims = answer_claims(places, parts, said, left_words=left_words)
-    return with_all_parts([*values, *(claims or document_claims(evidence.facts, "lead")), *asides], parts)
+    return with_all_parts([*values, *(claims or document_claims(facts, "lead")), *asides], parts)
+
+
+def _told(evidence: Evidence) -> list[CodeFact]:
+    """Return the facts without those of files of rights, people and style checks, unless the question asks for them."""
+    asked = evidence.question
+    if asks_for_boilerplate(asked.text, asked.paths):
+        return evidence.facts
+    return [fact for fact in evidence.facts if not is_boilerplate(fact.citation.file)]
 
 
 def _is_repeated(claim: Claim, verdicts: Sequence[Claim]) -> bool:

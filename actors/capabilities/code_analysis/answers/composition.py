@@ -161,8 +161,8 @@ def compose(
     confidence: float | None = None,
     unanswered: Sequence[str] = (),
     absence: Absence | None = None,
-    unused: Mapping[str, str] | None = None,
     undefined: Sequence[str] = (),
+    unused: Mapping[str, str] | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
