@@ -17,8 +17,8 @@ threads.
 from __future__ import annotations
 
 import copy
+import stat
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
@@ -33,6 +33,7 @@ from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
+from runtime.codebase.git.known_history import HistoryMemory
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (
     Callee,
@@ -61,10 +62,11 @@ from runtime.codebase.search.text_search import FoundText, byte_filter, compile_
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
+from runtime.primitives.sized_cache import SizedCache
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
-# What meaning alone may find: unrelated texts of this model have cosines up to some 0.25.
-_CACHED_SOURCES = 64
+# The texts of some 300,000 lines; with the lists of their lines they take three times that.
+_CACHED_BYTES = 12_000_000
 
 _SourceKey = tuple[str, int, int]
 
@@ -87,11 +89,11 @@ class Codebase:
         self.index = reader
         self.allow_secrets = allow_secrets
         self.semantics = semantics
+        self.history = HistoryMemory()
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
-        self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
-        self._sources_guard = Lock()
+        self._sources: SizedCache[_SourceKey, SourceText] = SizedCache(_CACHED_BYTES)
         self._files: dict[str, tuple[IndexedFile, ...]] = {}
         self._proofs: dict[str, CallProofs] = {}
         self._proofs_guard = Lock()
@@ -187,10 +189,9 @@ class Codebase:
     def source(self, path: str) -> SourceText:
         """Return text and hash of a file as it is on disk now. RepositoryError if it cannot be read as text."""
         relative = readable_path(self.root, path, allow_secrets=self.allow_secrets)
-        full = self.root / relative
         try:
-            status = full.stat()
-            if not full.is_file():
+            status = (self.root / relative).stat()
+            if not stat.S_ISREG(status.st_mode):
                 raise RepositoryError(f"{relative} is not a file", path=relative)
             if status.st_size > MAX_READ_BYTES:
                 raise RepositoryError(f"{relative} is too large to read: {status.st_size} bytes", path=relative)
@@ -201,18 +202,12 @@ class Codebase:
             raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
 
     def _cached_source(self, key: _SourceKey) -> SourceText:
-        with self._sources_guard:
-            cached = self._sources.get(key)
-            if cached is not None:
-                self._sources.move_to_end(key)
-                return cached
-        source = read_source(self.root, key[0])
+        source = self._sources.get(key)
         if source is None:
-            raise RepositoryError(f"{key[0]} is binary", path=key[0])
-        with self._sources_guard:
-            self._sources[key] = source
-            while len(self._sources) > _CACHED_SOURCES:
-                self._sources.popitem(last=False)
+            source = read_source(self.root, key[0])
+            if source is None:
+                raise RepositoryError(f"{key[0]} is binary", path=key[0])
+            self._sources.put(key, source, key[1])
         return source
 
     def read_lines(self, path: str, start: int = 1, end: int | None = None) -> list[str]:

@@ -114,7 +114,8 @@ def all_words(field: str) -> frozenset[str]:
 
 def language_of(path: str) -> str | None:
     """Return the name of the language that a file name indicates, or None."""
-    name = PurePosixPath(path).name.lower()
+    name = path.rpartition("/")[2]
+    name = (PurePosixPath(path).name if name in ("", ".") else name).lower()
     named = _by_file_name().get(name)
     if named is not None:
         return named

@@ -145,6 +145,7 @@ class Limits(_Frozen):
     """Holds how often each loop may be taken before something else happens, and the sizes of what is submitted."""
 
     task_failures: int = Field(default=3, ge=1, le=100)
+    failures_in_all: int = Field(default=9, ge=1, le=1_000)
     interventions: int = Field(default=2, ge=1, le=100)
     quality_reverts: int = Field(default=3, ge=1, le=100)
     min_reason_chars: int = Field(default=10, ge=1, le=1_000)

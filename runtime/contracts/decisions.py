@@ -12,11 +12,11 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.contracts import duties
-from runtime.contracts.contract import END, ESCALATION, Condition, Contract, PhaseRule
+from runtime.contracts.contract import END, ESCALATION, Condition, Contract, Limits, PhaseRule
 from runtime.contracts.duties import Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import first_phase, next_phase
-from runtime.contracts.session_state import Escalation, SessionState, Task
+from runtime.contracts.session_state import Escalation, SessionState
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
 MAX_SUMMARY_CHARS = 2_000
@@ -68,7 +68,8 @@ def answered(contract: Contract, state: SessionState, text: str, *, goes_on: boo
     if not goes_on:
         return Decision(_ended(state, "ended_by_person", at_ms))
     tasks = duties.without_failures(state.tasks)
-    state = state.with_(tasks=tasks, interventions=0, escalation=None, revert_reason=f"a person says: {text}")
+    state = state.with_(tasks=tasks, interventions=0, verify_failures=0, escalation=None)
+    state = state.with_(revert_reason=f"a person says: {text}")
     back = next(name for name in contract.order if contract.phases[name].duty == "plan")
     return Decision(_entered(state.with_(changed_at_ms=at_ms), back))
 
@@ -166,7 +167,7 @@ def _holds(condition: Condition, contract: Contract, state: SessionState, outcom
         "answered_yes": outcome.answered_yes,
         "tasks_open": bool(state.open_tasks),
         "verification_failed": outcome.has_failed,
-        "task_failed_often": outcome.has_failed and _most_failures(state.tasks) >= limits.task_failures,
+        "task_failed_often": outcome.has_failed and _has_failed_often(state, limits),
         "intervened_often": state.interventions >= limits.interventions,
         "issues_found": outcome.has_issues,
         "moved_since_review": outcome.has_moved,
@@ -175,8 +176,10 @@ def _holds(condition: Condition, contract: Contract, state: SessionState, outcom
     return found[condition]
 
 
-def _most_failures(tasks: Sequence[Task]) -> int:
-    return max((task.failure_count for task in tasks), default=0)
+def _has_failed_often(state: SessionState, limits: Limits) -> bool:
+    """Return whether a task failed too often, or verification did, whichever tasks it blamed each time."""
+    most = max((task.failure_count for task in state.tasks), default=0)
+    return most >= limits.task_failures or state.verify_failures >= limits.failures_in_all
 
 
 def _entered(state: SessionState, phase: str) -> SessionState:

@@ -256,7 +256,13 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     # Where a flag ends the session here whichever way, nothing else will say how it went.
     ends = (contract.flags[flag].ends_after for flag in state.flags if flag in contract.flags)
     outcome = "verification_failed" if state.phase in ends else state.outcome
-    changed = state.with_(tasks=tasks, failed_tasks=named, revert_reason=payload["details"], outcome=outcome)
+    changed = state.with_(
+        tasks=tasks,
+        failed_tasks=named,
+        revert_reason=payload["details"],
+        outcome=outcome,
+        verify_failures=state.verify_failures + 1,
+    )
     return Outcome(changed, problems, has_failed=True)
 
 
@@ -265,7 +271,8 @@ def _own_verdict(observed: Observed) -> tuple[str, ...]:
 
 
 def _intervene(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    return Outcome(state.with_(interventions=state.interventions + 1, tasks=without_failures(state.tasks)))
+    tasks = without_failures(state.tasks)
+    return Outcome(state.with_(interventions=state.interventions + 1, tasks=tasks, verify_failures=0))
 
 
 def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:

@@ -102,7 +102,8 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     are the files whose exploration was accepted, `permitted` those that may be written. `summaries`: `step_05_PHASE` →
     summary, in the order in which they were finished first. `last_key` names the call of the last kept submission.
     `reviewed`: the commit that the quality review looked at. `own_edits`: file → digest of what the user had not
-    committed at the start, for sessions that work without a branch.
+    committed at the start, for sessions that work without a branch. `verify_failures`: failed verifications since the
+    last intervention, whichever tasks they named.
     """
 
     session_id: str
@@ -141,6 +142,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     last_key: str = ""
     reviewed: str = ""
     own_edits: dict[str, str] = {}
+    verify_failures: int = 0
 
     @property
     def is_over(self) -> bool:

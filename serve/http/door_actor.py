@@ -13,7 +13,7 @@ import msgspec
 
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
-from actors.system import attach_system
+from actors.system_actors import attach_system
 from serve.http.app import http_app
 from serve.http.listening import http_server, listening_socket
 from serve.http.service import Service, ServiceSpec

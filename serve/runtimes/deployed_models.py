@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from actors.model_handle import application_name
-from actors.system import systems_on_cluster
+from actors.system_actors import systems_on_cluster
 from runtime.llm.provider import all_providers
 from runtime.settings import Settings
 from serve.contributions import providers

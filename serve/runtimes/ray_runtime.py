@@ -13,7 +13,8 @@ from ray._private import worker
 from actors.addresses import DEFAULT_NAMESPACE, log_keeper, namespace_of
 from actors.cluster import Cluster, attach, start_local
 from actors.origin import code_version
-from actors.system import System, SystemSpec, attach_system, end_system, start_system, systems_on_cluster
+from actors.system import System
+from actors.system_actors import SystemSpec, attach_system, end_system, start_system, systems_on_cluster
 from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig

@@ -58,7 +58,7 @@ async def submitted(system: Any, told: dict[str, Any]) -> list[RunId]:
 
 
 async def keep(told: dict[str, Any]) -> None:
-    from actors.system import SystemSpec, start_system
+    from actors.system_actors import SystemSpec, start_system
 
     system = start_system(SystemSpec(**{**system_spec(Path(told["state_dir"]), (LINE,)), **told["spec"]}))
     await system.ready()

@@ -39,7 +39,7 @@ def request(number: int = 0, user_id: str = "local", **script: Any) -> Request:
 @contextmanager
 def system_up(state_dir: Path, **spec: Any) -> Any:
     from actors.cluster import start_local
-    from actors.system import SystemSpec, start_system
+    from actors.system_actors import SystemSpec, start_system
 
     with start_local(RaySettings(), state_dir):
         yield start_system(SystemSpec(**{**system_spec(state_dir, (LINE,)), **spec}))

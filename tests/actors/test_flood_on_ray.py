@@ -44,7 +44,7 @@ async def test_a_flood_of_runs_is_worked_off_by_a_real_system(tmp_path: Path) ->
     import ray
 
     from actors.cluster import start_local
-    from actors.system import SystemSpec, start_system
+    from actors.system_actors import SystemSpec, start_system
 
     cluster = start_local(RaySettings(), tmp_path)
     try:

@@ -35,7 +35,7 @@ CAPABILITY = "tests.actors.calling_capability:CAPABILITY"
 async def started(tmp_path: Path) -> AsyncIterator[Any]:
     """Starts a system from the fields of its description."""
     from actors.cluster import start_local
-    from actors.system import SystemSpec, start_system
+    from actors.system_actors import SystemSpec, start_system
 
     cluster = start_local(RaySettings(), tmp_path)
 

@@ -19,7 +19,7 @@ CAPABILITY = "tests.actors.modelled_capability:CAPABILITY"
 
 async def test_a_model_is_called_once_though_the_agent_is_killed_after_it_answered(tmp_path: Path) -> None:
     from actors.cluster import start_local
-    from actors.system import SystemSpec, start_system
+    from actors.system_actors import SystemSpec, start_system
 
     config = PipelineBuilder("modelled", max_llm_calls=1).stage("a", has_llm=True, model_role="planner").build()
     endpoint = Endpoint(says("well said", usage={"prompt_tokens": 40, "completion_tokens": 5}))

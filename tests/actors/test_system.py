@@ -230,7 +230,7 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
 ) -> None:
     from actors.actor_calls import call_actor
     from actors.agent_actor import AgentActor
-    from actors.system import _create
+    from actors.system_actors import _create
     from runtime.pipeline.config import as_wire
 
     pipeline = PipelineBuilder("odd", capability="sample").stage(stage).build()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actors.cluster import start_local
-from actors.system import SystemSpec, start_system
+from actors.system_actors import SystemSpec, start_system
 from runtime.run.envelope import Request
 from runtime.settings import RaySettings
 from runtime.testing import PipelineBuilder

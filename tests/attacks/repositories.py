@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.git.known_history import HistoryMemory
 from runtime.codebase.index.writer import refresh
 from runtime.tools.result import ToolResult
 
@@ -122,7 +123,11 @@ HISTORY: dict[str, Callable[[Git], Any]] = {
     "first_with": lambda git: commit_history.first_with(git, "alpha_thing"),
     "boundary": commit_history.boundary,
     "log_of_lines": lambda git: commit_history.log_of_lines(git, "alpha.py", 1, 2, limit=5),
-    "blame": lambda git: commit_history.blame(git, "alpha.py", 1, 4),
+    "is_committed": lambda git: commit_history.is_committed(git, "alpha.py", b"alpha = 1\n"),
+    "blame": lambda git: [
+        *commit_history.blame(git, "alpha.py", 1, 4),
+        *commit_history.blame(git, "pkg/beta.py", 1, 1, f"{BETA}\n\nGAMMA = 2\n".encode()),
+    ],
     "diff": lambda git: commit_history.diff(git, "HEAD", None),
     "co_changed": lambda git: commit_history.co_changed(git, "alpha.py", limit=5),
     "work_tree": commit_history.work_tree,
@@ -205,6 +210,7 @@ class Site:
         """Everything that tools tell from git."""
         answers: list[tuple[str, str, Any, str | None]] = []
         for name, arguments in TOOL_CALLS:
+            self.codebase.history = HistoryMemory()  # git has to be run, whatever was asked before
             tool = TOOLS.get(name)
             result: ToolResult = tool.run(self.codebase, tool.read_arguments(arguments))
             answers.append((name, result.status, _without_now(result.data), result.error))

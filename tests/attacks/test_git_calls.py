@@ -91,7 +91,9 @@ def calls_of_git() -> dict[str, list[str]]:
         imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         names_git = "runtime.codebase.git.git_process" in imported
         for node in nodes:
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run"):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            if node.func.attr not in ("run", "history"):
                 continue
             receiver = ast.unparse(node.func.value)
             if (names_git and "git" in receiver) or (path.endswith("git_process.py") and receiver == "self"):

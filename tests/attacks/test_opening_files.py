@@ -38,6 +38,7 @@ MAY_OPEN = {
     "runtime/codebase/search/ranker.py": "the weights of our own package",
     "runtime/codebase/search/lexicon.py": "the words of our own package",
     "actors/capabilities/code_analysis/answers/confidence.py": "the weights of our own package",
+    "actors/capabilities/code_analysis/ranking/leading_place.py": "the weights of our own package",
     "actors/capabilities/code_analysis/ranking/worth_telling.py": "the weights of our own package",
     "actors/capabilities/violation_fix/verification/in_project/jeeves_test_report.py": "reports, in a folder of ours",
     "actors/capabilities/violation_fix/verification/test_runs.py": "reports, and the programs that write them",

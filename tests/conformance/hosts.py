@@ -145,7 +145,7 @@ class RayHost:
 
 
 def system_spec(state_dir: Path, pipelines: tuple[PipelineConfig, ...] = PIPELINES) -> dict[str, Any]:
-    """The fields of `actors.system.SystemSpec`."""
+    """The fields of `actors.system_actors.SystemSpec`."""
     return {
         "pipelines": [as_wire(pipeline) for pipeline in pipelines],
         "capabilities": {pipeline.name: capability_of(pipeline) for pipeline in pipelines},
@@ -171,7 +171,7 @@ class ClusterUp:
 
     def __enter__(self) -> Any:
         from actors.cluster import start_local
-        from actors.system import SystemSpec, start_system
+        from actors.system_actors import SystemSpec, start_system
 
         self._cluster = start_local(RaySettings(), self._state_dir)
         return start_system(SystemSpec(**system_spec(self._state_dir, self._pipelines), limits=self._limits))

@@ -45,7 +45,7 @@ class BusCalls:
 @pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from actors.cluster import start_local
-    from actors.system import SystemSpec, start_system
+    from actors.system_actors import SystemSpec, start_system
 
     state_dir = tmp_path_factory.mktemp("changes")
     cluster = start_local(RaySettings(), state_dir)

@@ -1,4 +1,7 @@
-"""Every command of the README is run as it stands, in a copy of this environment and a state folder of its own."""
+"""Every command of the README is run as it stands, in a copy of this environment and a state folder of its own.
+
+The block that begins the README indexes this repository; the others begin with a copy of the finished index.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN_HERE = ("make test",)
-SHORT = ("in_process jeeves ask",)
-"""What a block says that takes seconds; all others are run by `make check` alone."""
+SHORT = ('JEEVES_RAY__MODE=in_process jeeves ask "Where are bounds enforced?" --repo .',)
+"""The blocks that take seconds; all others are run by `make check` alone."""
+FROM_NOTHING = ("make ask", *SHORT)
 TIMEOUT_S = 240
 
 
@@ -26,7 +31,7 @@ def blocks() -> list[str]:
 
 
 def marked(block: str) -> Any:
-    return pytest.param(block, marks=() if any(word in block for word in SHORT) else pytest.mark.long)
+    return pytest.param(block, marks=() if block.strip() in SHORT else pytest.mark.long)
 
 
 def free_port() -> int:
@@ -42,11 +47,23 @@ def test_the_readme_shows_both_commands_and_every_door() -> None:
     assert len(blocks()) >= 8
 
 
+@pytest.fixture(scope="session")
+def finished_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of this repository, made once in each process of tests."""
+    state = tmp_path_factory.mktemp("indexed")
+    command = [sys.executable, "-m", "serve.cli.main", "index", "--repo", "."]
+    environment = {**os.environ, "JEEVES_STATE_DIR": str(state)}
+    subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=TIMEOUT_S, check=True)
+    return state / "index"
+
+
 @pytest.mark.ray
 @pytest.mark.parametrize(
     "block", [marked(block) for block in blocks()], ids=lambda block: block.strip().splitlines()[-1][:40]
 )
-def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path) -> None:
+def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if block.strip() not in FROM_NOTHING and "--repo ." in block:
+        shutil.copytree(request.getfixturevalue("finished_index"), tmp_path / "state" / "index")
     script = block.replace("/tmp/", f"{tmp_path}/").replace("8700", str(free_port()))
     environment = {
         **os.environ,

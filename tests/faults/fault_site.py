@@ -49,7 +49,7 @@ class Site:
 
     async def up(self) -> None:
         """Start the system and return when everybody is there."""
-        from actors.system import SystemSpec, start_system
+        from actors.system_actors import SystemSpec, start_system
 
         told = {**system_spec(self.folder, self.pipelines), "keeper": KEEPER}
         self.system = start_system(SystemSpec(**told, store=msgspec.to_builtins(self.store)))

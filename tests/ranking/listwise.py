@@ -28,12 +28,15 @@ def fit(examples: Sequence[Example], names: Collection[str], *, penalty: float =
     starts = np.cumsum([0, *(len(example.gains) for example in used[:-1])])
     targets = np.concatenate([example.gains / example.gains.sum() for example in used])
     shares = np.array([COMMIT_WEIGHT if example.case.kind == "commit" else 1.0 for example in used])
-    weights = _least(scaled, targets, starts, shares / shares.sum(), penalty / len(used))
+    weights = least_loss(scaled, targets, starts, shares / shares.sum(), penalty / len(used))
     return {FEATURES[column]: float(weight) for column, weight in zip(columns, weights / deviations, strict=True)}
 
 
-def _least(scaled: Numbers, targets: Numbers, starts: np.ndarray, shares: Numbers, penalty: float) -> Numbers:
-    """Return the weights of the least loss, by Newton's method: the loss is convex. `starts`: of each example."""
+def least_loss(scaled: Numbers, targets: Numbers, starts: np.ndarray, shares: Numbers, penalty: float) -> Numbers:
+    """Return the weights of the least loss, by Newton's method: the loss is convex. `starts`: of each example.
+
+    `targets` and `shares` sum up to 1, the former over the rows of each example, the latter over the examples.
+    """
     sizes = np.diff([*starts, len(scaled)])
     of_row = np.repeat(shares, sizes)
 

@@ -23,6 +23,7 @@ from actors.capabilities.code_analysis.answers.further_places import MAX_POINTS
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking import worth_telling
 from actors.capabilities.code_analysis.ranking.answer_order import Place, in_answer_order
+from actors.capabilities.code_analysis.ranking.leading_place import in_leading_order
 from runtime.codebase.citation import Citation
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from tests.ranking.asked import Asked, ask
@@ -55,15 +56,17 @@ def judged(asked: Asked) -> list[Judged]:
     told = told_places(asked)
     rows = list(zip(told, worth_telling.features_of(told), strict=True))
     behind = [(place.fact, features) for place, features in rows if not place.is_prose][1:]
-    return [Judged(asked.case.repo, features, is_needed(asked.case, _lines(fact))) for fact, features in behind]
+    return [Judged(asked.case.repo, features, is_needed(asked.case, shown_lines(fact))) for fact, features in behind]
 
 
 def told_places(asked: Asked) -> list[Place]:
-    """Return the places of which lines were chosen, in answer order."""
-    return [place for place in in_answer_order(asked.facts) if place.fact.excerpt is not None]
+    """Return the places of which lines were chosen, in the order in which an answer tells them."""
+    ordered = in_leading_order(asked.case.question, in_answer_order(asked.facts))
+    return [place for place in ordered if place.fact.excerpt is not None]
 
 
-def _lines(fact: CodeFact) -> Citation:
+def shown_lines(fact: CodeFact) -> Citation:
+    """Return the chosen lines of a place, which a claim about it cites."""
     assert fact.excerpt is not None
     return msgspec.structs.replace(
         fact.citation, start_line=fact.excerpt.start_line, end_line=fact.excerpt.end_line, quote=""
@@ -91,7 +94,7 @@ def judge(asked: Sequence[Asked], state: str) -> None:
             for name, places in (("the first ones", [place for place, _ in behind]), ("worth telling", kept)):
                 found = tables[name].setdefault(repo, [0.0, 0.0])
                 found[0] += len(places[:MAX_POINTS])
-                found[1] += sum(is_needed(one.case, _lines(place.fact)) for place in places[:MAX_POINTS])
+                found[1] += sum(is_needed(one.case, shown_lines(place.fact)) for place in places[:MAX_POINTS])
     for name, by_repo in tables.items():
         shown, right = (sum(found[n] for found in by_repo.values()) for n in (0, 1))
         low, high = _interval(list(by_repo.values()))
@@ -121,7 +124,7 @@ def main() -> None:
     made: dict[str, dict[str, float]] = {}
     semantics = open_semantics(given.state / "vectors.sqlite", here=True)
     for state, meaning in (("words", None), ("vectors", semantics)):
-        asked = _asked(given.clones, given.state, meaning)
+        asked = asked_in_words(given.clones, given.state, meaning)
         if given.judge:
             judge(asked, state)
         else:
@@ -131,7 +134,7 @@ def main() -> None:
         print(f"{worth_telling.FILE}: {made}")
 
 
-def _asked(clones: Path, state: Path, semantics: Semantics | None) -> list[Asked]:
+def asked_in_words(clones: Path, state: Path, semantics: Semantics | None) -> list[Asked]:
     """Ask the questions in words of all clones; with semantics, of those that could be compared by meaning."""
     cases = read_cases(CASES)
     found: list[Asked] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path, PurePosixPath
 
 from runtime.codebase.files.walk import is_secret
@@ -28,21 +30,38 @@ def relative_to_root(root: Path, path: str) -> str:
     """
     if "\0" in path:
         raise path_denied("a path cannot hold a NUL character", path)
+    # By strings: tools ask for hundreds of paths in a call, for which Path objects take longer than the file system.
     try:
-        resolved = (root / path.strip()).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
+        resolved = os.path.realpath(os.path.join(root, path.strip()))  # noqa: PTH118 - as said
+        _require_end(resolved)
+    except (OSError, ValueError) as error:
         raise path_denied(f"{path} cannot be followed: {error}", path) from error
-    if not resolved.is_relative_to(root):
+    top = str(root)
+    if resolved == top:
+        return "."
+    below = top if top.endswith("/") else f"{top}/"
+    if not resolved.startswith(below):
         raise path_denied(f"{path} lies outside the repository", path)
-    relative = resolved.relative_to(root)
-    if _FORBIDDEN_PARTS.intersection(relative.parts):
+    relative = resolved.removeprefix(below)
+    if not _FORBIDDEN_PARTS.isdisjoint(relative.split("/")):
         raise path_denied(f"{path} is version-control data and is not read", path)
-    return relative.as_posix()
+    return relative
+
+
+def _require_end(resolved: str) -> None:
+    """Raise OSError for links that lead back to themselves, which are left in a path as they are."""
+    try:
+        os.stat(resolved)  # noqa: PTH116 - as said above
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
 
 
 def readable_path(root: Path, path: str, *, allow_secrets: bool = False) -> str:
     """Return the path as `relative_to_root` does, for a file to be read: secrets are refused too."""
     relative = relative_to_root(root, path)
-    if not allow_secrets and (is_secret(relative) or is_secret(PurePosixPath(path.strip()).as_posix())):
+    named = path.strip()
+    is_named_otherwise = named != relative and is_secret(PurePosixPath(named).as_posix())
+    if not allow_secrets and (is_named_otherwise or is_secret(relative)):
         raise path_denied(f"{path} may hold secrets and is not read", path)
     return relative

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.codebase.git.blocking_files import blocking_file
-from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_folder import GitFolder, find_git_folder
 from runtime.codebase.git.git_settings import WOULD_WAIT, refused
 from runtime.codebase.git.git_view import build_view
+from runtime.codebase.git.known_history import HistoryMemory, HistoryState, history_state
 from runtime.errors import RepositoryError
 from runtime.processes.programs import program_folders, run_program
 
@@ -46,11 +47,17 @@ class Git:
     The files HEAD and index are copied at the first command; later changes to them are not seen.
     """
 
-    def __init__(self, root: Path, *, program: str = "git", timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self, root: Path, memory: HistoryMemory | None = None, *, program: str = "git", timeout_s: float = TIMEOUT_S
+    ) -> None:
+        """Name the folder without running anything; `memory` serves several objects of one program."""
         self._root = root
+        self._memory = memory
         self._program = program
         self._timeout_s = timeout_s
         self._prepared: tuple[str, dict[str, str]] | None = None
+        self._folder: GitFolder | None = None
+        self._state: HistoryState | None = None
         self._blocking: str | None = None
 
     def run(self, command: str, *arguments: str) -> str:
@@ -65,10 +72,35 @@ class Git:
         program, environment = self._prepared
         return self._output([program, "--no-pager", command, *always, *arguments], environment, command)
 
+    def history(self, command: str, *arguments: str) -> str:
+        """Return the output of a command that prints what HEAD alone decides, from memory if it was run before.
+
+        Raises what `run` raises; errors are not remembered.
+        """
+        memory, asked = self._memory, (command, *arguments)
+        if memory is None:
+            return self.run(*asked)
+        if self._prepared is None:
+            self._prepared = self._prepare()
+        state = self._unmoved_state()
+        known = None if state is None else memory.get(state, asked)
+        if known is not None:
+            return known
+        printed = self.run(*asked)
+        if state is not None and self._unmoved_state() == state:
+            memory.put(state, asked, printed)
+        return printed
+
+    def _unmoved_state(self) -> HistoryState | None:
+        """Return the state of the history as of the first command; None if it is another one by now."""
+        if self._folder is None or self._state is None:
+            return None
+        return self._state if history_state(self._folder) == self._state else None
+
     def why_unusable(self) -> str | None:
         """Return the reason why no history can be read here; None in a git work tree with at least one commit."""
         try:
-            self.run("rev-parse", "--verify", "--quiet", "HEAD")
+            self.history("rev-parse", "--verify", "--quiet", "HEAD")
         except RepositoryError as error:
             return NO_HISTORY if "status" in error.values else error.message
         return None
@@ -85,6 +117,9 @@ class Git:
         except OSError as error:
             raise RepositoryError(f"no temporary folder can be made for git: {error.strerror}") from error
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        # Before HEAD is copied: if it moves meanwhile, the state that is compared later is another one.
+        if self._memory is not None:
+            self._folder, self._state = folder, history_state(folder)
         return program, build_view(folder, place)
 
     def _refused(self) -> RepositoryError:

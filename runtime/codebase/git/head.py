@@ -27,8 +27,11 @@ def head_commit(root: Path) -> str | None:
 
 def _head(root: Path) -> str | None:
     folder = find_git_folder(root)
-    if folder is None or folder.top != root:
-        return None
+    return None if folder is None or folder.top != root else commit_of(folder)
+
+
+def commit_of(folder: GitFolder) -> str | None:
+    """Return the hash that HEAD resolves to; None before the first commit. Raises RepositoryError and OSError."""
     value = _first_line(folder, folder.private / "HEAD")
     for _ in range(_MAX_LINK_DEPTH):
         if value is None or _HASH.fullmatch(value):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import tree_sitter
 
@@ -15,6 +16,8 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.language_registry import language_at, load_grammar
 
 MAX_PARSED_CHARS = 4_000_000
+# A longer body than this is taken to do more than logging; bodies can be nested as deep as a file is long.
+MAX_LOGGING_BODY_BYTES = 4_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
 _STRING = frozenset(
@@ -73,14 +76,8 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     Lines that hold no more than the head of a definition are judged by its body.
     """
     lines = text.split("\n")
-    grammar = language_at(path).grammar
-    if grammar is None or len(text) > MAX_PARSED_CHARS:
-        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=kind_of_path(path) == "source")
-    language = language_at(path).name
-    try:
-        parser = tree_sitter.Parser(load_grammar(language))
-    except (ImportError, AttributeError, ValueError):
-        # A grammar that cannot be loaded leaves the judgement by lines.
+    parser = _parser_of(path)
+    if parser is None or len(text) > MAX_PARSED_CHARS:
         return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=kind_of_path(path) == "source")
     data = text.encode("utf-8", "replace")
     tree = parser.parse(data)
@@ -90,6 +87,28 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     shown = _blanked(data, list(_no_work(tree.root_node)))
     shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
     return _says_nothing(_between(data, shown, start, end, body))
+
+
+def code_lines(text: str, path: str) -> list[str]:
+    """Return the lines of a text without its comments, where the language of the path has a grammar."""
+    parser = _parser_of(path)
+    if parser is None or len(text) > MAX_PARSED_CHARS:
+        return text.split("\n")
+    data = text.encode("utf-8", "replace")
+    comments = (node for node in _walk(parser.parse(data).root_node) if _COMMENT.search(node.type))
+    shown = _blanked(data, [(node.start_byte, node.end_byte) for node in comments])
+    return shown.decode("utf-8", "replace").split("\n")
+
+
+def _parser_of(path: str) -> tree_sitter.Parser | None:
+    """Return a parser for a path's language; None without a grammar, or with one that cannot be loaded."""
+    language = language_at(path)
+    if language.grammar is None:
+        return None
+    try:
+        return tree_sitter.Parser(load_grammar(language.name))
+    except (ImportError, AttributeError, ValueError):
+        return None
 
 
 def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
@@ -110,23 +129,35 @@ def _says_nothing(text: str, *, has_heads: bool = False) -> bool:
     return True
 
 
+class _Within(NamedTuple):
+    """Links a node to those around it: to ask a node for its parent costs as much as the tree is deep."""
+
+    node: tree_sitter.Node
+    around: _Within | None
+
+
 def _walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    waiting = [node]
+    return (each.node for each in _walk_within(node))
+
+
+def _walk_within(node: tree_sitter.Node) -> Iterator[_Within]:
+    waiting = [_Within(node, None)]
     while waiting:
         each = waiting.pop()
         yield each
-        waiting += reversed(each.children)
+        waiting += [_Within(child, each) for child in reversed(each.node.children)]
 
 
 def _no_work(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
     """Yield the bytes of comments, of strings that stand as statements, and of the heads of definitions."""
-    for node in _walk(root):
+    for each in _walk_within(root):
+        node = each.node
         if _COMMENT.search(node.type) or _is_bare_string(node):
             yield node.start_byte, node.end_byte
         elif _DEFINITION.search(node.type):
             body = _body_of(node)
             if body is not None:
-                yield _statement_of(node).start_byte, body.start_byte
+                yield _statement_of(each).start_byte, body.start_byte
             elif node.type in _BODILESS:
                 yield node.start_byte, node.end_byte
 
@@ -135,7 +166,7 @@ def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, in
     """Yield the bytes of logging in bodies that do nothing else; `shown` is the text without what is no work anyhow."""
     for node in _walk(root):
         body = _body_of(node) if _DEFINITION.search(node.type) else None
-        if body is None:
+        if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
             continue
         while body.named_child_count == 1 and _BLOCK.search(body.named_children[0].type):
             body = body.named_children[0]
@@ -161,10 +192,11 @@ def _is_bare_string(node: tree_sitter.Node) -> bool:
     return node.type in _STATEMENT and node.named_child_count == 1 and node.named_children[0].type in _STRING
 
 
-def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node:
+def _statement_of(each: _Within) -> tree_sitter.Node:
     """Return the declaration, export or decorated definition that a definition is the value of."""
-    while node.parent is not None and _AROUND.search(node.parent.type) and node.parent.end_byte - node.end_byte <= 1:
-        node = node.parent
+    node, around = each
+    while around is not None and _AROUND.search(around.node.type) and around.node.end_byte - node.end_byte <= 1:
+        node, around = around
     return node
 
 

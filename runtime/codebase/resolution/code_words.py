@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.primitives.sized_cache import SizedCache
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
 MAX_PARSED_BYTES = 1_000_000
-_CACHED_TREES = 8
+# The trees of some 100 files: 40 MB.
+MAX_CACHED_CHARS = 1_500_000
 _NO_CODE = re.compile(r"comment|string|regex|char_literal|heredoc|jsx_text|preproc_arg")
 # What is computed within a string is code again.
 _CODE_AGAIN = re.compile(r"substitution|interpolation|embedded|formatted_placeholder")
@@ -38,15 +39,22 @@ def lines_in_code(source: SourceText, path: str, name: str, lines: list[int]) ->
     return kept
 
 
-@functools.lru_cache(maxsize=_CACHED_TREES)
+_trees: SizedCache[tuple[str, str], Tree] = SizedCache(MAX_CACHED_CHARS)
+
+
 def _tree(source: SourceText, language: str) -> Tree | None:
     import tree_sitter
 
-    try:
-        grammar = load_grammar(language)
-    except (ImportError, AttributeError, ValueError):
-        return None
-    return tree_sitter.Parser(grammar).parse(source.text.encode("utf-8", "replace"))
+    key = (source.sha256, language)
+    made = _trees.get(key)
+    if made is None:
+        try:
+            grammar = load_grammar(language)
+        except (ImportError, AttributeError, ValueError):
+            return None
+        made = tree_sitter.Parser(grammar).parse(source.text.encode("utf-8", "replace"))
+        _trees.put(key, made, len(source.text))
+    return made
 
 
 def _is_code(root: Node, place: tuple[int, int], length: int) -> bool:

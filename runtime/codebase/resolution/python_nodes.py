@@ -39,6 +39,7 @@ _ASSIGNING = {
     "named_expression": "name",
 }
 _PARAMETERS = frozenset({"parameters", "lambda_parameters"})
+_STATIC_MARK = "@staticmethod"
 
 
 def text_of(node: Node | None) -> str:
@@ -133,13 +134,18 @@ def is_keyword(node: Node) -> bool:
 def self_name(function: Node) -> str:
     """Return the name of a method's first parameter, its object or class. Empty for a static method."""
     outer = function.parent
-    if outer is not None and any(text_of(child) == "@staticmethod" for child in outer.named_children):
+    if outer is not None and any(_is_static_mark(child) for child in outer.named_children):
         return ""
     parameters = function.child_by_field_name("parameters")
     first = parameters.named_children[0] if parameters is not None and parameters.named_children else None
     if first is not None and first.type == "typed_parameter":
         first = first.named_children[0]
     return text_of(first) if first is not None and first.type == "identifier" else ""
+
+
+def _is_static_mark(node: Node) -> bool:
+    # The length first: the text of a node is a copy, here of whole methods.
+    return node.end_byte - node.start_byte == len(_STATIC_MARK) and text_of(node) == _STATIC_MARK
 
 
 def declared_global(scope: Node, name: str) -> bool:

@@ -10,6 +10,7 @@ grammar recovers. Nothing is executed; a type is known only if it is annotated o
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 Where = Literal["unbound", "module", "import", "class", "local"]
 
 MAX_HOPS = 4
+# A file is kept for many questions, each of which asks for the bindings of a few names.
+MAX_KNOWN_NAMES = 200
+
+_WORD_BYTES = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"_")
 
 
 class Use(NamedTuple):
@@ -55,14 +60,42 @@ class Use(NamedTuple):
     binds: bool
 
 
+def places_of_word(source: bytes, word: bytes) -> Iterator[int]:
+    """Yield the offsets at which a word stands by itself: with no ASCII letter, digit or underscore beside it."""
+    at = source.find(word) if word else -1
+    while at >= 0:
+        end = at + len(word)
+        before, after = source[at - 1 : at], source[end : end + 1]
+        if not (at and before[0] in _WORD_BYTES) and not (after and after[0] in _WORD_BYTES):
+            yield at
+            # As a regular expression would, go on behind the word.
+            at = source.find(word, end)
+        else:
+            at = source.find(word, at + 1)
+
+
+def lines_with(text: str, name: str) -> Iterator[int]:
+    """Yield the lines, counted from 1, on which a name stands by itself, in code or elsewhere: once for each place."""
+    data, last, line = _bytes_of(text), 0, 1
+    for start in places_of_word(data, _bytes_of(name)):
+        line += data.count(b"\n", last, start)
+        last = start
+        yield line
+
+
+def _bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
 class PythonFile:
     """Holds the syntax tree of one file and resolves the uses of a name in it."""
 
     def __init__(self, text: str) -> None:
         import tree_sitter
 
-        self._source = text.encode("utf-8", "replace")
+        self._source = _bytes_of(text)
         self._tree = tree_sitter.Parser(load_grammar(PYTHON.name)).parse(self._source)
+        self._has_globals = b"global" in self._source
         self._bound: dict[str, dict[int, list[Node]]] = {}
         self._attributes: dict[tuple[int, str], frozenset[str]] = {}
 
@@ -72,9 +105,10 @@ class PythonFile:
 
     def _places(self, name: str) -> Iterator[Node]:
         root = self._tree.root_node
-        for found in re.finditer(rb"(?<![\w])" + re.escape(name.encode()) + rb"(?![\w])", self._source):
-            node = root.descendant_for_byte_range(found.start(), found.end())
-            if node is not None and node.type == "identifier" and node.start_byte == found.start():
+        word = _bytes_of(name)
+        for start in places_of_word(self._source, word):
+            node = root.descendant_for_byte_range(start, start + len(word))
+            if node is not None and node.type == "identifier" and node.start_byte == start:
                 yield node
 
     def _use(self, node: Node) -> Use:
@@ -112,7 +146,7 @@ class PythonFile:
         scope: Node | None = scope_of(node)
         first = True
         while scope is not None:
-            if declared_global(scope, name):
+            if self._has_globals and declared_global(scope, name):
                 scope = self._tree.root_node
             # The names of a class body are not seen from the functions in it.
             if scope.id in bound and (first or scope.type != "class_definition"):
@@ -125,11 +159,14 @@ class PythonFile:
         """Return the bindings of a name, by scope."""
         known = self._bound.get(name)
         if known is None:
+            if len(self._bound) >= MAX_KNOWN_NAMES:
+                self._bound.clear()
             known = self._bound[name] = {}
             for node in self._places(name):
                 scope = binding_of(node)
                 if scope is not None:
-                    scope = self._tree.root_node if declared_global(scope, name) else scope
+                    is_global = self._has_globals and declared_global(scope, name)
+                    scope = self._tree.root_node if is_global else scope
                     known.setdefault(scope.id, []).append(node)
         return known
 

@@ -24,9 +24,11 @@ from runtime.codebase.resolution.code_words import lines_in_code
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.resolution.proven_links import MAX_CALLS, callers
 from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, brings
+from runtime.codebase.resolution.python_uses import lines_with
 from runtime.primitives.dotted_names import last_part
 
 MAX_MENTION_FILES = 200
+MAX_OWNERS = 500
 
 _KIND_ORDER: dict[str, int] = {
     **dict.fromkeys(CONTAINER_KINDS, 0),
@@ -38,6 +40,8 @@ _KIND_ORDER: dict[str, int] = {
 }
 _OTHER_KIND_ORDER = 1
 _NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
+# As a heading or a sentence of its own; «deprecated names» are not meant.
+_DEPRECATED = re.compile(r"(?:^|\n|[.@]\s*)\W{0,4}deprecated\b(?!\s+\w+s\b)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"::|#|->|/")
 
 Read = Callable[[str], SourceText | None]
@@ -54,16 +58,34 @@ def dotted_path(path: str) -> str:
     return base.removesuffix("/__init__").removesuffix("/index").replace("/", ".")
 
 
+def names_borne(index: IndexReader, words: Sequence[str]) -> list[str]:
+    """Return those of some words that a type or callable of the source bears, spelt alike."""
+    kinds = CONTAINER_KINDS | CALLABLE_KINDS
+    return [
+        word
+        for word in words
+        if any(
+            one.name == word and one.kind in kinds and kind_of_path(one.file) == "source"
+            for one in index.symbols_of_name(word)
+        )
+    ]
+
+
 def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
-    """Find definitions of a simple or dotted name, best first: of namesakes the one that most source files import."""
+    """Find definitions of a simple or dotted name, best first.
+
+    Of namesakes those lead that are not deprecated, then those that most source files import, then those whose class is
+    named most often.
+    """
     wanted = normal_name(name)
     last = last_part(wanted)
     if not last:
         return []
     same_last = index.symbols_of_name(last)
     exact = [symbol for symbol in same_last if _means(symbol, wanted)]
-    importers = _importers(index, last) if len(exact) > 1 else {}
-    exact.sort(key=lambda symbol: _order(symbol, last, importers.get(symbol.file, 0)))
+    if len(exact) > 1:
+        importers, mentions = _importers(index, last), _mentions_of_owners(index, exact)
+        exact.sort(key=lambda one: _order(one, last, importers[one.file], mentions.get(last_part(one.owner), 0)))
     if not fuzzy or len(exact) >= limit:
         return exact[:limit]
     pattern = "%" + last.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_") + "%"
@@ -90,13 +112,24 @@ def _importers(index: IndexReader, name: str) -> Counter[str]:
     return Counter(target for file, target in found if target and kind_of_path(file) == "source")
 
 
-def _order(symbol: SymbolRecord, last: str, importers: int = 0) -> tuple[int, int, int, int, int, str, int]:
+def _mentions_of_owners(index: IndexReader, symbols: Sequence[SymbolRecord]) -> dict[str, int]:
+    """Count how often the class or function around each symbol is named."""
+    owners = sorted({last_part(symbol.owner) for symbol in symbols if symbol.owner})[:MAX_OWNERS]
+    marks = ", ".join("?" * len(owners))
+    return dict(index.rows(f"SELECT name, count(*) FROM refs WHERE name IN ({marks}) GROUP BY name", owners))
+
+
+def _order(
+    symbol: SymbolRecord, last: str, importers: int = 0, mentions: int = 0
+) -> tuple[int, int, int, bool, int, int, int, str, int]:
     return (
         int(symbol.name != last),
         int(kind_of_path(symbol.file) != "source"),
         _KIND_ORDER.get(symbol.kind, _OTHER_KIND_ORDER),
+        _DEPRECATED.search(symbol.docstring) is not None,
         symbol.qualified_name.count("."),
         -importers,
+        -mentions,
         symbol.file,
         symbol.start_line,
     )
@@ -171,6 +204,8 @@ def _mentions(
         if source is None or name not in source.text:
             continue
         is_scoped = language_at(path).is_scoped
+        if is_scoped and all((path, line) in taken for line in lines_with(source.text, name)):
+            continue
         lines = sorted(meaning.uses.of(path, name) or ()) if is_scoped else _lines_like_code(source, name)
         lines = [line for line in lines if (path, line) not in taken]
         if not is_scoped:

@@ -14,9 +14,11 @@ from runtime.codebase.search.markup import TROFF_MACRO
 
 # What stands so much further left than the line above goes on with no paragraph.
 LEAST_DEDENT = 2
+MAX_TRAILING_LINES = 20
 
 _DOC_QUOTE = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|''')")
 _COMMENT = re.compile(r"\s*(?:///?!?|//|/\*\*?|\*/|\*(?=\s|$)|#+(?![!\[\w]|\.\s)|--+(?=\s)|;;+|<!--|-->)\s?")
+_TRAILING_BLOCK = re.compile(r"[\w;,)}\]]\s+/\*(?:(?!\*/)[^\"'`])*$")
 _LINE_COMMENT_END = re.compile(r"\s*(?:\*/|-->)\s*$")
 _QUOTATION = re.compile(r"^\s*(?:>\s?)+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#\.|\.\. [\w:-]+::)\s+")
@@ -131,11 +133,14 @@ class _Layout:
 
 
 def comment_lines(lines: Sequence[str]) -> list[bool]:
-    """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line."""
+    """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line.
+
+    What goes on with a comment that trails code is a comment, too.
+    """
     marked: list[bool] = []
     closing: str | None = None
     in_block = False
-    for line in lines:
+    for place, line in enumerate(lines):
         stripped = line.strip()
         if closing is not None:
             marked.append(True)
@@ -150,9 +155,18 @@ def comment_lines(lines: Sequence[str]) -> list[bool]:
             marked.append(True)
             closing = opened.group(1) if stripped.count(opened.group(1)) == 1 else None
             continue
-        in_block = stripped.startswith("/*") and "*/" not in stripped
+        in_block = (stripped.startswith("/*") and "*/" not in stripped) or opens_trailing_block(lines, place)
         marked.append(_COMMENT.match(line) is not None and not stripped.startswith("#!"))
     return marked
+
+
+def opens_trailing_block(lines: Sequence[str], place: int) -> bool:
+    """Return whether a line of code ends with the beginning of a block comment that a line soon below closes."""
+    if "/*" not in lines[place] or not _TRAILING_BLOCK.search(lines[place]):
+        return False
+    below = lines[place + 1 : place + 1 + MAX_TRAILING_LINES]
+    marks = next((line for line in below if "*/" in line or "/*" in line), "")
+    return "*/" in marks and "/*" not in marks.partition("*/")[0]
 
 
 def _indent(line: str) -> int:

@@ -30,13 +30,22 @@ _REFERS = re.compile(
     r"|note:? (?:this|it|these)|(?:enabled|disabled|required|ignored|deprecated|only) (?:if|when|by|in|for))\b(?!-)",
     re.IGNORECASE,
 )
+# What a comment calls the thing that it documents, wherever it speaks of it.
+_ITSELF = re.compile(
+    r"this (?:function|method|class|module|type|option|setting|parameter|argument|flag|macro|struct|interface|trait"
+    r"|test|package|file|constructor|hook|middleware|component|field|property|variable|constant|value|object|command)\b",
+    re.IGNORECASE,
+)
 _OPENING = "\"'([*_-—– "
 
 
-def is_dependent(text: str, *, is_first: bool) -> bool:
+def is_dependent(text: str, *, is_first: bool, documents: bool = False) -> bool:
     """Return whether a sentence cannot be quoted without the one before it.
 
     `is_first`: it begins the documentation of what it is quoted for, which «this» and «when enabled» then refer to.
+    `documents`: it stands in a comment, which calls what it documents «this function».
     """
     begun = text.lstrip(_OPENING)
+    if documents and _ITSELF.match(begun):
+        return False
     return _CONNECTS.match(begun) is not None or (not is_first and _REFERS.match(begun) is not None)

@@ -23,6 +23,7 @@ from runtime.codebase.search.prose_paragraphs import (
     passage_paragraphs,
 )
 from runtime.codebase.search.sentence_context import is_dependent
+from runtime.codebase.search.statements import Statements
 
 MAX_SENTENCES = 2
 # What stands in a quotation for lines that it leaves out.
@@ -61,11 +62,25 @@ _NO_PROSE = re.compile(r"`[^`]*`|\S*[_/:.(){}\[\]=]\S+")
 _PROSE_WORD = re.compile(r"[^\W\d_]+")
 
 
+class Documented(msgspec.Struct, frozen=True):
+    """Holds the lines of the statement that a comment documents, and the line that names it, as it stands, stripped.
+
+    `has_members`: whether it holds members that are documented each by itself, as a class does.
+    """
+
+    start_line: int
+    end_line: int
+    head_line: int
+    text: str
+    has_members: bool = False
+
+
 class Sentence(msgspec.Struct, frozen=True):
     """Holds a sentence and the first and last of its lines, inclusive, from 1.
 
     `share`: of the question's weight that it covers, 0 to 1, less for a question or an example in a passage. `line`:
     its first line as it stands in the file, stripped. `begins`: whether its documentation begins with it.
+    `of`: of a comment in code, what it documents; None if that is not known.
     """
 
     text: str
@@ -74,6 +89,7 @@ class Sentence(msgspec.Struct, frozen=True):
     share: float = 0.0
     line: str = ""
     begins: bool = False
+    of: Documented | None = None
 
 
 _Found = list[tuple[Sentence, Paragraph]]
@@ -95,7 +111,10 @@ def best_sentences(
     """
     found = _sentences_of(lines, first_line, passage_paragraphs(lines, first_line, is_document=is_document))
     terms = [_term_of(lines, first_line, sentence) if is_document else None for sentence, _ in found]
-    needs = [_needed(found, at, begins=not is_document or terms[at] is not None) for at in range(len(found))]
+    needs = [
+        _needed(found, at, begins=not is_document or terms[at] is not None, documents=not is_document)
+        for at in range(len(found))
+    ]
     usable = [place for place, needed in enumerate(needs) if needed is not None]
     if not usable:
         return ()
@@ -164,32 +183,40 @@ def _is_of_same_item(lines: Sequence[str], first_line: int, said: Sentence, belo
     )
 
 
-def _needed(found: _Found, place: int, *, begins: bool) -> list[int] | None:
+def _needed(found: _Found, place: int, *, begins: bool, documents: bool) -> list[int] | None:
     """Return the places of the sentences to quote ahead of one, at most one; None if it cannot be quoted.
 
-    `begins`: what begins a documentation may refer to the thing that is documented.
+    `begins`: what begins a documentation may refer to the thing that is documented; `documents`: of a comment.
     """
     sentence, paragraph = found[place]
     if is_damaged(sentence.text):
         return None
-    if paragraph.is_row or not is_dependent(sentence.text, is_first=sentence.begins and begins):
+    if paragraph.is_row or not is_dependent(sentence.text, is_first=sentence.begins and begins, documents=documents):
         return []
     if place == 0:
         return None
     before, above = found[place - 1]
     is_near = above.block == paragraph.block and not (above.is_row or above.is_example)
-    if not is_near or is_damaged(before.text):
+    is_ended = above is paragraph or before.text.endswith((".", "!", "?", ":"))
+    if not is_near or not is_ended or is_damaged(before.text):
         return None
-    return None if is_dependent(before.text, is_first=before.begins and begins) else [place - 1]
+    is_hanging = is_dependent(before.text, is_first=before.begins and begins, documents=documents)
+    return None if is_hanging else [place - 1]
 
 
 def best_quote(
-    lines: Sequence[str], first_line: int, weights: Mapping[str, float], *, is_document: bool
+    lines: Sequence[str],
+    first_line: int,
+    weights: Mapping[str, float],
+    *,
+    is_document: bool,
+    statements: Statements | None = None,
 ) -> Sentence | None:
     """Return the sentence of a place that covers most of a question, the first of equals; None if none is worth it.
 
     Of code, comments and documentation strings count; of a document, what is neither example, table nor heading. One
-    that depends on the sentence before is told with it, or not at all.
+    that depends on the sentence before is told with it, or not at all. `statements`: those of the lines, to tell what
+    its comment documents.
     """
     whole = sum(weights.values())
     best: Sentence | None = None
@@ -203,7 +230,8 @@ def best_quote(
     )
     found = _sentences_of(lines, first_line, paragraphs)
     for place, (sentence, _) in enumerate(found):
-        needed = _needed(found, place, begins=not is_document) if _is_quotable(sentence.text, is_document) else None
+        is_usable = _is_quotable(sentence.text, is_document)
+        needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
             continue
         said = _joined([found[at][0] for at in (*needed, place)])
@@ -212,7 +240,18 @@ def best_quote(
         gain = share - WORD_COST * len(said.text.split())
         if gain > best_gain and len(said.text) <= MAX_QUOTE_CHARS:
             best, best_gain = msgspec.structs.replace(said, share=round(share, 4)), gain
-    return best
+    if best is None or statements is None:
+        return best
+    return msgspec.structs.replace(best, of=_documented(lines, first_line, statements, best.end_line - first_line))
+
+
+def _documented(lines: Sequence[str], first_line: int, statements: Statements, place: int) -> Documented | None:
+    owner = statements.owners.get(place)
+    if owner is None:
+        return None
+    head = statements.head(owner)
+    ends = (first_line + owner.start, first_line + owner.end, first_line + head)
+    return Documented(*ends, lines[head].strip()[:MAX_QUOTE_CHARS], statements.is_holder(owner))
 
 
 def _is_quotable(text: str, is_document: bool) -> bool:

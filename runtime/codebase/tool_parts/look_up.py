@@ -39,7 +39,7 @@ def with_git(
     log = AttemptLog()
     try:
         place = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets) if path else None
-        git = Git(codebase.root)
+        git = Git(codebase.root, codebase.history)
         if why := git.why_unusable():
             return log.result("unsupported", {}, [], error=why)
         return read(git, None if place == "." else place, log)

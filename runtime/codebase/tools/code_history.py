@@ -16,6 +16,8 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
+from runtime.codebase.files.regular_file import read_below
+from runtime.codebase.files.source_text import MAX_READ_BYTES
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.commit_history import BlamedLine, Commit
 from runtime.codebase.git.git_process import Git
@@ -69,7 +71,7 @@ def explain_code_history(
             error = f"no symbol {symbol} in the index" if symbol else "give a path or a symbol"
             missing: ToolStatus = "not_found" if symbol else "error"
             return log.result(missing, {"symbol": symbol}, [], error=error, at_fault="request")
-        git = Git(codebase.root)
+        git = Git(codebase.root, codebase.history)
         if why := git.why_unusable():
             return log.result("unsupported", place, [], error=why)
         if place["file"] != "." and not commit_history.is_tracked(git, place["file"]):
@@ -144,7 +146,9 @@ class _History:
         blamed: list[BlamedLine] = []
         if start is not None:
             last = min(end, start + MAX_BLAMED_LINES - 1)
-            blamed = self._part("blame", lambda: commit_history.blame(self._git, file, start, last))
+            blamed = self._part(
+                "blame", lambda: commit_history.blame(self._git, file, start, last, self._content_of(file))
+            )
         changes = self._part("diff", lambda: [commit_history.diff(self._git, "HEAD", whole)])
         text, cut = changes[0] if changes else ("", False)
         name = last_part(str(self._place["symbol"] or ""))
@@ -167,6 +171,12 @@ class _History:
             status = "empty"
         error = "; ".join(self._errors) or None
         return self._log.result(status, data, self._citations, truncated=truncated, error=error)
+
+    def _content_of(self, file: str) -> bytes:
+        try:
+            return read_below(self._codebase.root, file, MAX_READ_BYTES)
+        except OSError:
+            return b""
 
     def _log_of(self, whole: str | None) -> list[Commit]:
         is_file = whole is not None and (self._codebase.root / whole).is_file()

@@ -178,7 +178,7 @@ class _Neighbours:
         return similar_files(self._codebase, self._file)
 
     def _co_changed(self) -> list[_Related]:
-        git = Git(self._codebase.root)
+        git = Git(self._codebase.root, self._codebase.history)
         found = [other for other in commit_history.co_changed(git, self._file, limit=30) if other.path in self._known]
         self.changes = {other.path: {"commits": other.commits, **asdict(other.newest)} for other in found}
         self.boundary = commit_history.boundary(git)

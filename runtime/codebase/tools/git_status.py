@@ -28,7 +28,7 @@ def git_status(codebase: Codebase) -> ToolResult:
     """
     log = AttemptLog(codebase.max_retries)
     try:
-        found = log.run("git_status", lambda: [commit_history.work_tree(Git(codebase.root))])[0]
+        found = log.run("git_status", lambda: [commit_history.work_tree(Git(codebase.root, codebase.history))])[0]
     except RepositoryError as error:
         return log.result("unsupported", {}, [], error=error.message)
     changes = [

@@ -6,6 +6,7 @@ likeliest one of the repository. Calls are followed breadth first and each defin
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import deque
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.records import Callee, SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
@@ -123,8 +125,9 @@ def entry_points(codebase: Codebase) -> list[tuple[str, SymbolRecord]]:
     found = [("main", symbol) for name in _MAIN_NAMES for symbol in codebase.symbols_named(name, limit=50)]
     found = [(kind, symbol) for kind, symbol in found if symbol.kind in CALLABLE_KINDS]
     decorated = codebase.index.references("r.kind = 'decorator'", (), limit=2_000)
+    source_of = functools.lru_cache(maxsize=1)(codebase.try_source)  # they come file by file
     for use in decorated:
-        kind = _kind_of_mark(codebase, use.file, use.line)
+        kind = _kind_of_mark(source_of(use.file), use.line)
         if kind is not None:
             below = codebase.index.symbols(
                 "f.path = ? AND s.start_line <= ? AND s.name_line > ?", (use.file, use.line, use.line), 5
@@ -141,8 +144,7 @@ def _order(point: tuple[str, SymbolRecord]) -> tuple[bool, int, int, str, int]:
     return (is_aside, kinds.index(kind), symbol.file.count("/"), symbol.file, symbol.start_line)
 
 
-def _kind_of_mark(codebase: Codebase, file: str, line: int) -> str | None:
-    source = codebase.try_source(file)
+def _kind_of_mark(source: SourceText | None, line: int) -> str | None:
     if source is None or line > len(source.lines):
         return None
     text = source.lines[line - 1][:400]

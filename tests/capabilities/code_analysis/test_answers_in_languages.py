@@ -72,6 +72,26 @@ async def test_functions_that_only_hand_on_are_compared_by_what_they_hand_on_to(
     assert told.index("**Differences**") < told.index("In `Stamp`:")
 
 
+@pytest.mark.parametrize("names", [("Seal", "SealTwice"), ("SealTwice", "Seal")])
+async def test_functions_that_hand_on_to_the_same_call_it_both(desk: AnalysisHarness, names: tuple[str, str]) -> None:
+    told = await answer(desk, "What is the difference between {} and {}?".format(*names))
+    assert "Both `Seal` and `SealTwice` call `SealWith`" in told
+    assert "calls `SealWith`" not in told
+    assert 'Only in `SealTwice`: `return SealWith(parcel, "gold")`' in told
+
+
+async def test_what_one_hands_on_to_is_not_compared_with_what_another_does_itself(desk: AnalysisHarness) -> None:
+    told = (await answer(desk, "Compare Weight and Seal")).partition("**Differences**")[2]
+    assert "Only `Weight` calls `weigh`" in told
+    assert "Only `Seal` calls `SealWith`" in told
+    assert "by way of" not in told
+
+
+async def test_a_capitalised_word_that_a_definition_bears_names_it(desk: AnalysisHarness) -> None:
+    told = await answer(desk, "Who uses the Weigher here?")
+    assert "`Depot.AddWeigher`" in told
+
+
 async def test_what_one_builds_on_the_other_is_told_first_and_private_members_are_not(desk: AnalysisHarness) -> None:
     told = (await answer(desk, "What is the difference between Reader and TreeReader?")).partition("**Differences**")[2]
     assert told.startswith("\n\n- `TreeReader` builds on `Reader`: `class TreeReader extends Reader`")

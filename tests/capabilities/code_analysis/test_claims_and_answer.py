@@ -12,9 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED, Finding, compose, ranked_citations
+from actors.capabilities.code_analysis.answers.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.wording import excerpt, first_sentence, lead_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, plain, read_claims, render
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from runtime.primitives.ids import GoalId
@@ -194,8 +196,21 @@ def test_what_answers_is_cited_before_who_uses_it() -> None:
 
 def test_a_goal_without_claims_is_named_in_the_answer_when_others_have_some() -> None:
     found = Finding(Goal(GoalId("definition"), ""), (claim("it is", ("a.py", 1, 1), role="lead"),))
-    answer = compose(analyse("q"), [found, Finding(Goal(GoalId("tests"), ""), ())], {}, None)
-    assert "No test was proven to use it." in answer
+    proven = no_uses(["Depot"], [], [StepReport("use0", "explore_symbol_usage", "not_found")])
+    answer = compose(analyse("q"), [found, Finding(Goal(GoalId("tests"), ""), ())], {}, None, unused=proven)
+    assert "No test was proven to use `Depot`." in answer
+    assert "No test" not in compose(analyse("q"), [found, Finding(Goal(GoalId("tests"), ""), ())], {}, None)
+
+
+def test_what_was_not_found_is_named_in_full() -> None:
+    lead = msgspec.structs.replace(claim("it is", ("a.py", 1, 1), role="lead"), subject="Depot.accept")
+    goals = [Finding(Goal(GoalId(aspect), ""), ()) for aspect in ("configuration", "mechanism", "history", "together")]
+    for question, subject in (("How do parcels wait?", "`Depot.accept`"), ("How does `Van.load` wait?", "`Van.load`")):
+        told = compose(analyse(question), [Finding(Goal(GoalId("definition"), ""), (lead,)), *goals], {}, None)
+        assert f"No setting for {subject} was found." in told
+        assert f"how {subject} works." in told
+        assert f"No commit that changed {subject} was found." in told
+        assert f"changes together with {subject}." in told
 
 
 def test_an_answer_without_claims_says_what_was_looked_for() -> None:

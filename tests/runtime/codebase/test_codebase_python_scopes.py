@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.resolution.python_scopes import python_file
+from runtime.codebase.resolution.python_uses import MAX_KNOWN_NAMES, PythonFile, places_of_word
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from tests.repositories import repository_files
 from tests.runtime.codebase.sample_repository import write_files
@@ -143,3 +146,36 @@ def test_a_method_is_reached_through_heirs_unless_they_have_their_own(
     codebase = opened(root)
     assert callers(codebase, "Base.step", "a.py") == {("a.py", 3), ("b.py", 6), ("b.py", 11)}
     assert callers(codebase, "Leaf.step", "b.py") == {("b.py", 14), ("e.py", 6)}
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        (b"", b"x"),
+        (b"x", b"x"),
+        (b"xx x xx x", b"x"),
+        (b"aa aaa aa", b"aa"),
+        (b"x_ _x x1 1x x.x", b"x"),
+        ("éx xé ñx".encode(), b"x"),
+        (b"a.b a.b.c", b"a.b"),
+        (b"\nx\nx", b"x"),
+    ],
+)
+def test_whole_words_are_found_where_a_regular_expression_finds_them(source: bytes, word: bytes) -> None:
+    pattern = rb"(?<![\w])" + re.escape(word) + rb"(?![\w])"
+    assert list(places_of_word(source, word)) == [found.start() for found in re.finditer(pattern, source)]
+
+
+def test_a_file_is_parsed_once_for_questions_about_all_its_names(scopes: Codebase) -> None:
+    source = scopes.source("pkg/core.py")
+    assert python_file(source) is python_file(scopes.source("pkg/core.py"))
+
+
+def test_a_file_forgets_the_bindings_of_names_before_they_add_up() -> None:
+    count = 3 * MAX_KNOWN_NAMES
+    made = (f"def f{i}(a{i}):\n    global g{i}\n    g{i} = a{i}\n    return f{i}\n" for i in range(count))
+    read = PythonFile("".join(made))
+    for i in range(count):
+        assert [use.where for use in read.uses(f"a{i}")] == ["local", "local"]
+    assert len(read._bound) <= MAX_KNOWN_NAMES
+    assert {use.where for use in read.uses("g0")} == {"module"}

@@ -172,6 +172,7 @@ TEXT = st.text("ab `:<>[]{}()|*\\f-.~@_&;#", max_size=60) | st.sampled_from(
 
 @given(st.lists(TEXT, max_size=6).map(" ".join))
 def test_markup_is_stripped_at_once(text: str) -> None:
-    told = without_markup(text)
-    assert len(told) <= len(text)
-    assert holds([text], told) or not told
+    line = f"A {text}"
+    told = without_markup(line)
+    assert len(told) <= len(line)
+    assert holds([line], told)

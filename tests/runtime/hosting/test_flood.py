@@ -31,6 +31,7 @@ def resident_bytes() -> int:
     return pages * resource.getpagesize()
 
 
+@pytest.mark.long
 async def test_a_flood_of_runs_ends_within_the_quotas_and_within_a_bound_of_memory(tmp_path: Path) -> None:
     log = SqliteRunLog(tmp_path / "runs.sqlite", "normal")
     doors_open, under_way = asyncio.Event(), 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from actors.capabilities.code_analysis.agents.tool_choice import NOT_PLANNED
 from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED
 from actors.capabilities.code_analysis.evidence.claims import plain
+from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
 from actors.capabilities.code_analysis.handover.passes import last_pass, passes_of
 from actors.capabilities.code_analysis.question.aspects import Aspect, aspect_of
@@ -94,11 +95,16 @@ def not_looked_for(view: StageView) -> dict[str, str]:
     }
 
 
-def _forbidden_by(view: StageView) -> dict[Aspect, str]:
-    """Map each aspect of an open goal to the context bound that forbade calls relevant to it in this query."""
+def reports_of(view: StageView) -> list[StepReport]:
+    """Return the reports of the steps of all passes of this query."""
     execution = execution_if_any(view)
     reports = [report for done in passes_of(view) for report in done.steps]
-    reports += [] if execution is None else execution.results
+    return reports if execution is None else [*reports, *execution.results]
+
+
+def _forbidden_by(view: StageView) -> dict[Aspect, str]:
+    """Map each aspect of an open goal to the context bound that forbade calls relevant to it in this query."""
+    reports = reports_of(view)
     wanted = {aspect_of(goal) for goal in view.goals.unanswered}
     return {
         aspect: bound

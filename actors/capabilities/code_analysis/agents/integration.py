@@ -27,6 +27,7 @@ from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     failure_in,
     not_looked_for,
     remarks,
+    reports_of,
 )
 from actors.capabilities.code_analysis.agents.unreadable_paths import folders_not_read, not_read
 from actors.capabilities.code_analysis.answers.composition import (
@@ -41,6 +42,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     tells_none_of_the_names,
 )
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
+from actors.capabilities.code_analysis.answers.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
 from actors.capabilities.code_analysis.evidence.claims import (
@@ -270,12 +272,14 @@ def _composed(
     if draft is None:
         reasons = missing_reasons(view)
         execution = execution_if_any(view)
+        facts = [] if execution is None else execution.facts
         return compose(
             *(question, findings, skipped, ended_by, remarks(view), reasons, failure),
             is_found=is_found,
             confidence=confidence,
             unanswered=unanswered(parts) if is_found else (),
             absence=None if execution is None else execution.absence,
+            unused=no_uses(question.identifiers, facts, reports_of(view)),
         )
     claims = in_order(findings)
     ended = [f"This answer is partial: {failure}."] if failure is not None else []
@@ -296,9 +300,7 @@ def _question(view: StageView) -> Question:
 
 def missing_reasons(view: StageView) -> dict[str, str]:
     """Map aspects to the reason why nothing was found for them, where the steps give one."""
-    execution = execution_if_any(view)
-    steps = [step for done in passes_of(view) for step in done.steps]
-    steps += [] if execution is None else execution.results
+    steps = reports_of(view)
     reasons: dict[str, str] = {}
     for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
         reports = [step for step in steps if step.tool == tool]

@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.handover.critique import critique_if_any
 from actors.capabilities.code_analysis.handover.intent import IntentOutput, WantedGoal, intent_if_any
 from actors.capabilities.code_analysis.handover.perception import PerceptionOutput, memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.reading import read, written
-from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.question.analysis import Question, analyse, capitalised_words
 from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.kinds import kind_of
@@ -27,6 +27,7 @@ from actors.capabilities.code_analysis.session.follow_up import in_context
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.overview.purposes import project_names
+from runtime.codebase.resolution.symbol_links import names_borne
 from runtime.primitives.ids import GoalId
 from runtime.run.envelope import InterruptRequest
 from runtime.run.goals import Goal, GoalsPatch
@@ -61,7 +62,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     return StageInput(
         {
             "question": _asked(view, view.raw_input if perceived is None else perceived.normalized_input),
-            "project": await _project_names(context, perceived),
+            **await _names_in_code(context, view, perceived),
             "turns": memory_of(view).turns,
             "graph": EntityGraph() if perceived is None else perceived.traversal_state.graph,
             "hint": hinted.refine_intent_hint if hinted else None,
@@ -76,11 +77,18 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     )
 
 
-async def _project_names(context: StageContext, perceived: PerceptionOutput | None) -> dict[str, bool]:
-    """Return what the repository is called; nothing before it was opened."""
+async def _names_in_code(
+    context: StageContext, view: StageView, perceived: PerceptionOutput | None
+) -> dict[str, dict[str, bool] | list[str]]:
+    """Return what the repository is called, and the question's words that definitions bear; nothing before opening."""
     if perceived is None or perceived.repository is None or context.services is None:
         return {}
-    return dict(await context.run_blocking(project_names, context.services.codebase(perceived.repository)))
+    codebase = context.services.codebase(perceived.repository)
+    project = dict(await context.run_blocking(project_names, codebase))
+    words = [
+        word for word in capitalised_words(_asked(view, perceived.normalized_input)) if word.lower() not in project
+    ]
+    return {"project": project, "names": await context.run_blocking(names_borne, codebase.index, words)}
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -88,7 +96,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     facts = given.facts
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
     turns = msgspec.convert(facts["turns"], list[SessionTurn])
-    question = _with_hint(in_context(analyse(str(facts["question"]), facts.get("project")), turns, graph), facts)
+    question = _with_hint(
+        in_context(analyse(str(facts["question"]), facts.get("project"), facts.get("names") or ()), turns, graph), facts
+    )
     subject = _short(question.subject)
     if question.identifiers and (kind_of(question).of_relation or question.further):
         subject = question.identifiers[0]

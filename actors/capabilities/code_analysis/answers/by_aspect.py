@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from actors.capabilities.code_analysis.answers.absent_subject import aside_claims
 from actors.capabilities.code_analysis.answers.default_value import value_claims
@@ -17,21 +17,37 @@ from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, ans
 from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
+from actors.capabilities.code_analysis.answers.verdict import verdict_claims, with_verdicts
 from actors.capabilities.code_analysis.answers.wording import module_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
+from actors.capabilities.code_analysis.question.polar import polar_clause
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
+from actors.capabilities.code_analysis.ranking.leading_place import Weights, in_leading_order
 
 
-def answer(evidence: Evidence) -> list[Claim]:
-    """Return claims about the values, places and passages that answer a question in words."""
-    places, question = in_answer_order(evidence.facts), evidence.question.text
+def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
+    """Return claims about the values, places and passages that answer a question in words.
+
+    `weights`: those by which the leading place is chosen; by default the fitted ones.
+    """
+    question = evidence.question.text
+    places = in_leading_order(question, in_answer_order(evidence.facts), weights)
     parts = places_of_parts(question, places)
     values = value_claims(evidence.facts, lambda clause: numbers_of_text(parts, question, clause))
+    asked = [clause for part in parts if (clause := polar_clause(part.part.text)) is not None]
+    verdicts = verdict_claims(asked, evidence.facts, lambda clause: numbers_of_text(parts, question, clause))
+    values = [*verdicts, *with_verdicts(asked, values, evidence.facts)]
     said, asides = document_claims(evidence.facts), aside_claims(evidence.facts)
+    said = [claim for claim in said if not _is_repeated(claim, verdicts)]
     left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
     claims = answer_claims(places, parts, said, left_words=left_words)
     return with_all_parts([*values, *(claims or document_claims(evidence.facts, "lead")), *asides], parts)
+
+
+def _is_repeated(claim: Claim, verdicts: Sequence[Claim]) -> bool:
+    """Return whether a verdict quotes what a claim quotes."""
+    return any(quote in verdict.quotes for verdict in verdicts for quote in claim.quotes)
 
 
 def listing(evidence: Evidence) -> list[Claim]:

@@ -53,6 +53,10 @@ def differences(one: Entity, other: Entity, facts: Sequence[CodeFact]) -> list[C
         for entity, others in ((one, _calls_other(one, other)), (other, _calls_other(other, one)))
     }
     related += [claim for entity in (one, other) for claim in _hand_on_claims(entity, passed_on[entity.name])]
+    ends = {name: chain[-1].place if chain else None for name, chain in passed_on.items()}
+    if not all(ends.values()) or len(set(ends.values())) == 1:
+        # What one does itself is no match for what the other hands on, and what both hand on differs in how alone.
+        passed_on = {one.name: [], other.name: []}
     calls = {entity.name: _calls_of(entity, passed_on[entity.name], facts) for entity in (one, other)}
     if any(passed_on.values()) or calls[one.name].keys() != calls[other.name].keys():
         ways = {name: f", by way of {code_span(chain[-1].name)}," for name, chain in passed_on.items() if chain}
@@ -224,10 +228,15 @@ def _of_calls(
         claims.append(_list(f"Both {code_span(one.name)} and {code_span(other.name)} call", both, cited))
     for entity, own, others in ((one, left, right), (other, right, left)):
         only = [name for name in own if name not in others]
-        if only:
+        if only and _is_whole(other if entity is one else one):
             cited = [own[name] for name in only[:MAX_CITED]]
             claims.append(_list(f"Only {code_span(entity.name)}{ways.get(entity.name, '')} calls", only, cited))
     return claims
+
+
+def _is_whole(entity: Entity) -> bool:
+    """Return whether all of its code was read: else nobody knows what it does not do."""
+    return entity.code is not None and entity.code.citation.end_line >= entity.citation.end_line
 
 
 def _of_members(one: Entity, other: Entity, left: Mapping[str, Citation], right: Mapping[str, Citation]) -> list[Claim]:
@@ -253,7 +262,10 @@ def _list(head: str, names: Sequence[str], cited: Sequence[Citation]) -> Claim:
 def _own_lines_of_both(one: Entity, other: Entity) -> list[Claim]:
     if one.code is None or other.code is None:
         return []
-    return [*_own_lines(one, other), *_own_lines(other, one)]
+    return [
+        *(_own_lines(one, other) if _is_whole(other) else ()),
+        *(_own_lines(other, one) if _is_whole(one) else ()),
+    ]
 
 
 def _own_lines(entity: Entity, other: Entity) -> list[Claim]:

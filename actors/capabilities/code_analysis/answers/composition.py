@@ -57,17 +57,16 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("related", "**See also**"),
 )
 
+# What is said of an aspect without claims; of uses and tests, only what a search proved of a thing (`no_uses`).
 _MISSING: dict[str, str] = {
-    "answer": "Nothing was found that speaks of it.",
-    "usage": "No use of it was proven in this repository.",
-    "tests": "No test was proven to use it.",
-    "mechanism": "Nothing was found that shows how it works.",
-    "configuration": "No setting for it was found.",
-    "definition": "No definition of it was found.",
+    "answer": "Nothing was found that speaks of {subject}.",
+    "mechanism": "Nothing was found that shows how {subject} works.",
+    "configuration": "No setting for {subject} was found.",
+    "definition": "No definition of {subject} was found.",
     "listing": "Nothing to list was found.",
     "structure": "The layout could not be read.",
-    "history": "No commit that changed it was found.",
-    "together": "No file was found that changes together with it.",
+    "history": "No commit that changed {subject} was found.",
+    "together": "No file was found that changes together with {subject}.",
 }
 
 _NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
@@ -162,19 +161,23 @@ def compose(
     confidence: float | None = None,
     unanswered: Sequence[str] = (),
     absence: Absence | None = None,
+    unused: Mapping[str, str] | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
-    `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
-    Unless it `is_found`, the claims are listed as likely places (`as_likely`). `absence`: what of the question occurs
-    nowhere. A `confidence` that is not high is told, and so are the `unanswered` parts of a question.
+    `reasons`: aspect → why nothing was found for it; `unused`: aspect → what a search proved of uses and tests.
+    `failure`: the stage that failed for good and why, in words. Unless it `is_found`, the claims are listed as likely
+    places (`as_likely`). `absence`: what of the question occurs nowhere. A `confidence` that is not high is told, and
+    so are the `unanswered` parts of a question.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []
-    why = {**_MISSING, **(reasons or {})}
-    missing = [why[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in why]
+    subject = _subject(question, claims)
+    why = {aspect: text.format(subject=subject) for aspect, text in _MISSING.items()}
+    why |= {**(unused or {}), **(reasons or {})}
+    missing = [why[aspect] for f in findings if not f.claims and (aspect := aspect_of(f.goal)) in why]
     if not claims and not was_cut and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
         parts += missing
     elif not claims:
@@ -196,6 +199,12 @@ def compose(
         parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
         parts += _without_answer(unanswered)
     return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+
+
+def _subject(question: Question, claims: Sequence[Claim]) -> str:
+    """Return what a question is about: the names in it, else the place that leads, else its own words."""
+    names = question.identifiers or [claim.subject for claim in claims if claim.role == "lead" and claim.subject][:1]
+    return plain(" or ".join(map(code_span, names)) or f"«{question.subject}»")
 
 
 def _without_answer(unanswered: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.comment_pairing import lines_about, own_line
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
@@ -73,9 +74,15 @@ def own_words(excerpt: Excerpt) -> Sentence | None:
     return said if said is not None and 2 * said.share >= excerpt.share else None
 
 
-def cited_lines(fact: CodeFact, said: Sentence | None) -> tuple[Citation, ...]:
-    """Return the lines to cite: those of the excerpt and of the sentence, together if they are near enough."""
+def cited_lines(fact: CodeFact, said: Sentence | None, told: Sequence[int] = ()) -> tuple[Citation, ...]:
+    """Return the lines to cite: those of the excerpt and of the sentence, together if they are near enough.
+
+    `told`: the lines that are shown or quoted. Of members, such as settings, no others are cited.
+    """
     excerpt = excerpt_in(fact)
+    if excerpt.of_members and told:
+        spans = [(number, number) for number in told] + ([] if said is None else [(said.start_line, said.end_line)])
+        return tuple(lines_of(fact, start, end) for start, end in _joined(spans))
     chosen = lines_of(fact, excerpt.start_line, excerpt.end_line)
     if said is None or (excerpt.start_line <= said.start_line and said.end_line <= excerpt.end_line):
         return (chosen,)
@@ -83,6 +90,17 @@ def cited_lines(fact: CodeFact, said: Sentence | None) -> tuple[Citation, ...]:
     if end - start < MAX_CITED_LINES:
         return (lines_of(fact, start, end),)
     return (chosen, lines_of(fact, said.start_line, said.end_line))
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans of lines in order, those that overlap or have nothing but one line between them as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1] + 2:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def lines_of(fact: CodeFact, start: int, end: int) -> Citation:
@@ -112,35 +130,55 @@ def _overlap(one: Citation, other: Citation) -> bool:
 
 
 def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str) -> Claim | None:
-    """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither."""
+    """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither.
+
+    Lines are told with a sentence only where it is about them. Where it is about none of those chosen, what it does
+    document is told with it, unless the lines by themselves tell more of the question.
+    """
     excerpt = excerpt_in(fact)
+    numbered = list(zip(excerpt.quoted, excerpt.quotes, strict=True))
     said = own_words(excerpt)
-    bits, quotes = ([], []) if said is None else ([quoted(said.text)], [said.text])
-    for run in _telling(excerpt, said)[: most - len(bits)]:
-        bits.append(" ".join(code_span(_cut(line)) for line in run))
-        quotes += run
+    own = numbered if said is None else lines_about(said, numbered)
+    if said is not None and not _telling(own, said):
+        if said.share < excerpt.told_share and _telling(numbered, None):
+            said, own = None, numbered
+        else:
+            own = [] if (line := own_line(said)) is None else [line]
+    runs = _telling(own, said)[: most - (said is not None)]
+    bits = [] if said is None else [quoted(said.text)]
+    bits += [" ".join(code_span(_cut(line)) for _, line in run) for run in runs]
+    quotes = [*([] if said is None else [said.text]), *(line for run in runs for _, line in run)]
+    told = [number for run in runs for number, _ in run]
     if not bits:
         return None
     text = f"{ahead}{named(fact)}: {', '.join(bits)}"
-    return Claim("point", text, cited_lines(fact, said), subject=fact.name, quotes=tuple(quotes), parts=parts)
+    is_of_quoted = set(told) <= set(excerpt.quoted)
+    cited = cited_lines(fact, said, told) if is_of_quoted and told else _own_lines(fact, said, told)
+    return Claim("point", text, cited, subject=fact.name, quotes=tuple(quotes), parts=parts)
 
 
-def _telling(excerpt: Excerpt, said: Sentence | None) -> list[list[str]]:
-    """Return the telling lines that the sentence does not repeat; each with the line that goes on with it.
+def _own_lines(fact: CodeFact, said: Sentence | None, told: Sequence[int]) -> tuple[Citation, ...]:
+    """Return the lines of a sentence and of the line that it documents."""
+    ends = [*told, *(() if said is None else (said.start_line, said.end_line))]
+    return (lines_of(fact, min(ends), max(ends)),)
+
+
+def _telling(numbered: Sequence[tuple[int, str]], said: Sentence | None) -> list[list[tuple[int, str]]]:
+    """Return those of the lines that the sentence does not repeat; each with the line that goes on with it.
 
     Remarks, imports and bare signatures tell nothing by themselves.
     """
-    runs: list[list[str]] = []
+    runs: list[list[tuple[int, str]]] = []
     last = 0
-    for number, line in zip(excerpt.quoted, excerpt.quotes, strict=True):
+    for number, line in numbered:
         if said is not None and line.lstrip(_COMMENT_MARKS) in said.text:
             continue
         if says_nothing(line) or comment_lines([line])[0]:
             continue
         if runs and number == last + 1:
-            runs[-1].append(line)
+            runs[-1].append((number, line))
         else:
-            runs.append([line])
+            runs.append([(number, line)])
         last = number
     return runs
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.comment_pairing import is_shown_with
 from actors.capabilities.code_analysis.answers.further_places import (
     cited_lines,
     excerpt_in,
@@ -28,6 +29,8 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.prose_paragraphs import comment_lines
 from runtime.codebase.search.sentences import Sentence
 
 # A comment that is no documentation by its marks.
@@ -89,8 +92,18 @@ def _lead(fact: CodeFact) -> Claim:
     said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
     is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
-    code = "" if is_repeat else textwrap.dedent(excerpt.text)
-    return Claim("lead", text, cited_lines(fact, said), code=code, subject=fact.name, quotes=_quotes(said))
+    code = "" if is_repeat else textwrap.dedent(_without(said, excerpt))
+    shown = range(excerpt.shown_start, excerpt.shown_end + 1)
+    return Claim("lead", text, cited_lines(fact, said, shown), code=code, subject=fact.name, quotes=_quotes(said))
+
+
+def _without(said: Sentence | None, excerpt: Excerpt) -> str:
+    """Return the lines to show without those at their head that the quoted sentence repeats, if code follows these."""
+    lines = excerpt.text.split("\n")
+    if said is None or not said.start_line <= excerpt.shown_start <= said.end_line:
+        return excerpt.text
+    rest = lines[said.end_line - excerpt.shown_start + 1 :]
+    return "\n".join(rest) if rest and not comment_lines(rest)[0] else excerpt.text
 
 
 def _document_claim(fact: CodeFact, role: ClaimRole) -> Claim | None:
@@ -104,11 +117,17 @@ def _document_claim(fact: CodeFact, role: ClaimRole) -> Claim | None:
 
 
 def _documentation(fact: CodeFact, said: Sentence | None) -> Sentence | None:
-    """Return a sentence that documents a place or a member, or stands ahead: a remark within is no headline."""
-    if said is None or not _REMARK.match(said.line) or (not fact.name and said.start_line <= fact.citation.start_line):
-        return said
+    """Return a sentence that documents a place, stands ahead of it, or documents what is shown of it.
+
+    A remark within is no headline.
+    """
+    if said is None:
+        return None
     told, documented = (" ".join(index_terms(text).split()) for text in (said.text, fact.docstring))
-    return said if documented and (told in documented or documented in told) else None
+    if documented and (told in documented or documented in told):
+        return said
+    is_ahead = not fact.name and said.start_line <= fact.citation.start_line
+    return said if is_shown_with(said, excerpt_in(fact)) and (is_ahead or not _REMARK.match(said.line)) else None
 
 
 def _quotes(said: Sentence | None) -> tuple[str, ...]:

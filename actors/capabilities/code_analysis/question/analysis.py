@@ -187,10 +187,16 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return query_terms(self.text[: found.start()]).counts.keys() <= _ASKING
 
 
-def analyse(text: str, project: Mapping[str, bool] | None = None) -> Question:
+def capitalised_words(text: str) -> tuple[str, ...]:
+    """Return the words that are capitalised within a sentence, each once: names of the code, or of something else."""
+    return tuple(dict.fromkeys(_CAPITALISED.findall(text)))
+
+
+def analyse(text: str, project: Mapping[str, bool] | None = None, names: Collection[str] = ()) -> Question:
     """Take a question apart; total: any text gives a Question.
 
-    `project`: what the repository is called, as `with_project_named` takes it.
+    `project`: what the repository is called, as `with_project_named` takes it. `names`: those of its capitalised words
+    that definitions bear; the others name nothing.
     """
     told = with_project_named(text, project or {})
     if told != text:
@@ -200,6 +206,8 @@ def analyse(text: str, project: Mapping[str, bool] | None = None) -> Question:
     paths = tuple(dict.fromkeys(_PATH.findall(text)))
     named = [part for groups in _QUOTED.findall(text) for part in groups if part]
     named += _CALL.findall(text)
+    capitalised = capitalised_words(text)
+    named += [name for name in capitalised if name in names]
     parts = parts_of(text)
     core = _core(text, parts) if len(parts) > 1 else text
     terms = query_terms(without_frame(core))
@@ -209,7 +217,6 @@ def analyse(text: str, project: Mapping[str, bool] | None = None) -> Question:
     named += [name for name in bare if name not in paths]
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
-    capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))
     if identifiers and (other := _taken_over(kind, text)) is not None:
         kind, aspects = other, other.aspects
     if kind.names_each:

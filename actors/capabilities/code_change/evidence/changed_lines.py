@@ -14,6 +14,7 @@ from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
 
 Lines = tuple[tuple[int, int], ...]
+Replaced = tuple[tuple[int, int, tuple[str, ...]], ...]
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 MAX_DIGESTED_BYTES = 1 << 26
@@ -25,12 +26,14 @@ class ChangedLines(msgspec.Struct, frozen=True):
     """Holds the files that differ, with the lines that may prove something about each: file → ranges, inclusive.
 
     `removals`: the lines before and behind what was only removed, which are among them. `deleted`: files that are gone.
+    `replaced`: for each range of new lines the old ones in whose place they stand.
     """
 
     changes: tuple[Change, ...]
     lines: Mapping[str, Lines]
     removals: Mapping[str, Lines]
     deleted: frozenset[str]
+    replaced: Mapping[str, Replaced] = {}
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -40,6 +43,11 @@ class ChangedLines(msgspec.Struct, frozen=True):
     def proves(self, file: str, start: int, end: int) -> bool:
         """Return whether a range overlaps a change of a file."""
         return any(first <= end and start <= last for first, last in self.lines.get(file, ()))
+
+    def before(self, file: str, start: int, end: int) -> tuple[str, ...]:
+        """Return the old lines in whose place lines of a range of a file stand."""
+        pairs = self.replaced.get(file, ())
+        return tuple(line for first, last, old in pairs if first <= end and start <= last for line in old)
 
     def within(self, file: str, start: int, end: int) -> Lines:
         """Return the changed parts of a range of a file."""
@@ -53,6 +61,7 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         found = changes_since(git, base_commit, is_ours)
         changes = [msgspec.structs.replace(change, file=printable(change.file)) for change in found]
         lines: dict[str, Lines] = {}
+        replaced: dict[str, Replaced] = {}
         removals: dict[str, Lines] = {}
         for change in (each for each in found if printable(each.file) == each.file):
             if change.how == "added":
@@ -62,8 +71,9 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
                 told = git.run("diff-index", *options, base_commit, "--", change.file)
                 added, removals[change.file] = hunks(told)
                 lines[change.file] = (*added, *removals[change.file])
+                replaced[change.file] = replacements(told)
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
-    return ChangedLines(tuple(changes), lines, removals, deleted)
+    return ChangedLines(tuple(changes), lines, removals, deleted, replaced)
 
 
 def digests_of(folder: Path, files: Iterable[str]) -> dict[str, str]:
@@ -102,6 +112,7 @@ def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str
         {file: lines for file, lines in changed.lines.items() if file not in same},
         {file: lines for file, lines in changed.removals.items() if file not in same},
         changed.deleted - same,
+        changed.replaced,
     )
 
 
@@ -119,3 +130,16 @@ def hunks(difference: str) -> tuple[Lines, Lines]:
         else:
             removed.append((max(1, first), first + 1))
     return tuple(added), tuple(removed)
+
+
+def replacements(difference: str) -> Replaced:
+    """Return the ranges of new lines in a difference without context, each with the lines that it replaces."""
+    found = []
+    heads = list(_HUNK.finditer(difference))
+    ends = [*(head.start() for head in heads[1:]), len(difference)]
+    for head, end in zip(heads, ends, strict=True):
+        first, many = int(head.group(1)), int(head.group(2)) if head.group(2) else 1
+        old = [line[1:] for line in difference[head.end() : end].split("\n")[1:] if line.startswith("-")]
+        if many and old:
+            found.append((first, first + many - 1, tuple(old)))
+    return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
 from runtime.contracts.payloads import is_text
 
 MAX_FILE_BYTES = 20_000_000
@@ -17,6 +17,7 @@ MAX_RANGE_LINES = 2_000
 
 _PLACE = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 _DELETED = re.compile(r"deleted:\s*(.+)", re.DOTALL)
+_COMMENT_MARKS = ("#", "//", "/*", "--", ";", "%")
 _FORM = "write path:line, path:first-last or deleted: path"
 
 
@@ -84,7 +85,23 @@ def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: Chang
     parts = changed.within(file, start, min(end, count))
     if all(is_empty(text, file, first, last) for first, last in parts):
         return f"the changed ones of lines {start} to {end} of '{file}' implement nothing"
+    if all(_is_as_before(text, file, first, last, changed) for first, last in parts):
+        return f"the changed ones of lines {start} to {end} of '{file}' differ in blanks or comments alone"
     return None
+
+
+def _is_as_before(text: str, file: str, first: int, last: int, changed: ChangedLines) -> bool:
+    """Return whether lines say what stood in their place before, but for comments and blanks behind."""
+    old = changed.before(file, first, last)
+    if not old or last - first >= MAX_RANGE_LINES:
+        return False
+    code = [line.rstrip() for line in code_lines(text, file)[first - 1 : last]]
+    return all(not line or any(_says(before, line) for before in old) for line in code)
+
+
+def _says(before: str, line: str) -> bool:
+    rest = before[len(line) :].strip() if before.startswith(line) else None
+    return rest is not None and (not rest or rest.startswith(_COMMENT_MARKS))
 
 
 def _is_beside_removal(file: str, start: int, end: int, changed: ChangedLines) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from runtime.contracts.session_state import SessionState
 # What `jeeves init` writes: it makes no folder dirty and belongs to no change, agreements aside.
 OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
+_SHORT_GIT = re.compile(r"git~\d+", re.IGNORECASE)
+_BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
 OUR_FILES = frozenset(
     {
@@ -35,12 +38,12 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
 
     `reads_count`: files that the server's tools showed count as explored, as in sessions without an exploration.
     """
-    if (why := path_problem(file, folder)) is not None:
+    if (why := path_problem(file, folder) or unfit_name(file, folder)) is not None:
         return why
     if _AGREEMENT.fullmatch(file):
         # Data that a team commits; nothing follows it before a person has allowed it.
         return None
-    if file.split("/")[0].casefold() == OUR_FOLDER:
+    if _plain(file.split("/")[0]) == OUR_FOLDER:
         return f"'{file}' belongs to the contract and is not part of a change"
     if (other := namesake(state, file, folder)) is not None:
         return (
@@ -87,7 +90,26 @@ def _listed_alike(folder: Path, path: PurePosixPath) -> str | None:
 
 
 def _plain(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+    """Return a name as the most forgiving systems take it: no case, no invisible characters, no blank or dot behind."""
+    shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFC", shown).casefold().partition(":")[0].rstrip(" .") or name
+
+
+def unfit_name(file: str, folder: Path) -> str | None:
+    """Return why a name is unfit for a file that is written here; None where it is not.
+
+    Some systems take other spellings for git's own folder too: with invisible characters, short names, blanks behind.
+    """
+    if any(unicodedata.category(char) == "Cc" or char in _BIDIRECTIONAL for char in file):
+        return f"{file[:200]!r} holds control characters; give the file a plain name"
+    place = folder
+    for part in PurePosixPath(file).parts:
+        if _plain(part) == ".git" or _SHORT_GIT.fullmatch(part):
+            return f"'{file[:200]}' lies in git's own folder, as some systems read it"
+        if place != folder and os.path.lexists(place / ".git"):
+            return f"'{file[:200]}' lies in {place.relative_to(folder)}, which is a repository of its own"
+        place = place / part
+    return None
 
 
 def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:

@@ -138,9 +138,9 @@ class ChangeRecords:
         """Return what earlier sessions left in a repository: their branches, and checkpoints that no server drives."""
         rows = self._store.open_sessions(str(root))
         driven = {row.state.session_id for row in rows if is_driven(self._state_dir / OWNERS, row.owner)}
-        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in driven}
-        branches = tuple(branch for branch in task_branches(root) if branch not in kept)
         sessions = tuple(row.state.session_id for row in rows if row.state.session_id not in driven)
+        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in self._store.open_ids().difference(sessions)}
+        branches = tuple(branch for branch in task_branches(root) if branch not in kept)
         before_s = SystemClock().now_ms() / 1000 - FIX_IDLE_S
         idle = tuple(idle_trees(root, FIX_PREFIX, before_s))
         young = tuple(branch for branch in sorted(task_branches(root, FIX_PREFIX)) if branch not in idle)

@@ -49,5 +49,5 @@ class Ports:
 
     def stale_in(self, repository: str) -> tuple[str, ...]:
         """Return the branches of sessions in a repository that no checkpoint can bring back."""
-        kept = {f"{BRANCH_PREFIX}{row.state.session_id}" for row in self.store.open_sessions(repository)}
+        kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in self.store.open_ids()}
         return tuple(branch for branch in task_branches(Path(repository)) if branch not in kept)

@@ -123,8 +123,10 @@ class ChangeSessions:
 
         Return how each branch comes back; None where nobody agreed. Raises RepositoryError.
         """
-        branches = list(await in_own_thread(task_branches, self._root))
         left = [row.state.session_id for row in found]
+        ours = {f"{BRANCH_PREFIX}{session_id}" for session_id in left}
+        stale = await in_own_thread(self._ports.stale_in, str(self._root))
+        branches = [name for name in await in_own_thread(task_branches, self._root) if name in stale or name in ours]
         if not branches and not left:
             return []
         listed = [f"branches {', '.join(branches)}"] if branches else []

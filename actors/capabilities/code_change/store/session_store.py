@@ -142,6 +142,11 @@ class SessionStore:
         with self._database.read() as queries:
             return [_row(row) for row in queries.rows(query, (scope,))]
 
+    def open_ids(self) -> set[str]:
+        """Return the ids of all sessions that are not over; work trees of one repository are scopes of their own."""
+        with self._database.read() as queries:
+            return {str(row[0]) for row in queries.rows("SELECT session_id FROM changes WHERE is_over = 0", ())}
+
     def all_sessions(self, limit: int = 100) -> list[SessionRow]:
         """Return sessions, the one called last first."""
         query = "SELECT body, owner, touched_ms FROM changes ORDER BY touched_ms DESC LIMIT ?"

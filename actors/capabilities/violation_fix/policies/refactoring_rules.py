@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,10 +17,17 @@ from actors.capabilities.violation_fix.refactoring.outcomes import Refused, Refu
 from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
-MAX_STEPS = 6
-# How many of the best candidates are followed to their end at each step.
-BREADTH = 3
-SIMPLIFICATION_SCORE = 3.4
+# Below this, readers who would have to merge it turned most plans down.
+MIN_SCORE = 0.5
+# A reader takes one or two cuts; the branches of one chain may be more.
+MAX_CUTS = 2
+MAX_STEPS = 5
+# How many of the best candidates are followed to their end, by the number of steps before.
+BREADTH = (6, 3, 1, 1, 1)
+SIMPLIFICATION_SCORE = 0.86
+# What a further step of its own, and a further branch of the same chain, cost the reader.
+_FURTHER_STEP = 0.93
+_FURTHER_BRANCH = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ def plan_refactorings(
     tried: Collection[str] = (),
     options: PlanningOptions | None = None,
 ) -> Plan | GiveUp:
-    """Return the fewest refactorings that bring a function, and each new one, within the limits."""
+    """Return the refactorings that bring a function, and each new one, within the limits."""
     try:
         place = find_function(SourceText(source).tree, function_qualified_name)
     except (SyntaxError, ValueError) as error:
@@ -137,6 +144,7 @@ class _Step:
     proposal: Proposal
     score: float
     start_line: int
+    family: str
     apply: Callable[[], str | None]
 
 
@@ -150,34 +158,35 @@ class _Planner:
         self.blocked: dict[str, str] = {}
 
     def plan(self, source: str) -> Plan | None:
-        """Follow the best candidates; where they lead nowhere, try the next best first steps."""
-        plans: list[Plan] = []
-        for step in self._steps(source)[:BREADTH]:
-            shortest = min((len(plan.steps) for plan in plans), default=MAX_STEPS)
-            if shortest == 1:
-                break
-            plan = self._follow(step, shortest)
-            if plan is not None:
-                plans.append(plan)
-        return min(plans, key=lambda plan: (len(plan.steps), -plan.score), default=None)
+        """Return the plan that a reader takes most likely, if that is likely enough."""
+        return self._best(source, (), 1.0)
 
-    def _follow(self, first: _Step, at_most: int) -> Plan | None:
-        steps: list[Proposal] = []
-        score = 0.0
-        step: _Step | None = first
-        while step is not None and len(steps) < at_most:
-            source = step.apply()
-            if source is None:
-                return None
-            steps.append(step.proposal)
-            score += step.score
-            place = find_function(SourceText(source).tree, self.name)
-            if place is None:
-                return None
-            if not exceeded_of(place, self.limits, self.options):
-                return Plan(tuple(steps), source, score)
-            step = next(iter(self._steps(source)), None)
-        return None
+    def _best(self, source: str, before: tuple[_Step, ...], score: float) -> Plan | None:
+        best: Plan | None = None
+        followed = 0
+        for step in self._steps(source):
+            reached = _score_with(step, before, score)
+            if reached < MIN_SCORE or (best is not None and reached <= best.score):
+                continue
+            if not _is_bearable((*before, step)):
+                continue
+            followed += 1
+            if followed > BREADTH[len(before)]:
+                break
+            plan = self._followed(step, before, reached)
+            if plan is not None and (best is None or plan.score > best.score):
+                best = plan
+        return best
+
+    def _followed(self, step: _Step, before: tuple[_Step, ...], score: float) -> Plan | None:
+        source = step.apply()
+        place = find_function(SourceText(source).tree, self.name) if source is not None else None
+        if source is None or place is None:
+            return None
+        done = (*before, step)
+        if not exceeded_of(place, self.limits, self.options):
+            return Plan(tuple(each.proposal for each in done), source, score)
+        return self._best(source, done, score) if len(done) < MAX_STEPS else None
 
     def _steps(self, source: str) -> list[_Step]:
         """Return what can be done with a source next, best first."""
@@ -187,7 +196,7 @@ class _Planner:
             return []
         exceeded = exceeded_of(place, self.limits, self.options)
         needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
-        found = [*self._extractions(text, place, needed), *self._simplifications(text, place, needed)]
+        found = [*self._extractions(text, place, needed), *self._simplifications(text, place)]
         untried = [step for step in found if step.proposal.key not in self.tried]
         return sorted(untried, key=lambda step: (-step.score, step.start_line))
 
@@ -196,7 +205,10 @@ class _Planner:
         found = search.ranked(needed, self.limits)
         for refusal in search.refusals:
             self._count(refusal)
-        return [_Step(self._extraction(one), one.score, one.start_line, partial(self._extracted, one)) for one in found]
+        return [
+            _Step(self._extraction(one), one.score, one.start_line, one.family, partial(self._extracted, one))
+            for one in found
+        ]
 
     def _extracted(self, candidate: Candidate) -> str | None:
         name, line_length = candidate.suggested_name, self.options.line_length
@@ -206,7 +218,7 @@ class _Planner:
             self._count(refused.refusal)
             return None
 
-    def _simplifications(self, text: SourceText, place: FunctionPlace, needed: int) -> list[_Step]:
+    def _simplifications(self, text: SourceText, place: FunctionPlace) -> list[_Step]:
         steps = []
         for conditional in conditionals_in(text, place, self.options.line_length):
             for kind in REDUCING:
@@ -216,9 +228,9 @@ class _Planner:
                     self._count(refused.refusal)
                     continue
                 if source is not None:
-                    score = SIMPLIFICATION_SCORE + (2.0 if needed == 1 else 0.0)
                     proposal = self._simplification(conditional.line, kind)
-                    steps.append(_Step(proposal, score, conditional.line, partial(str, source)))
+                    apply = partial(str, source)
+                    steps.append(_Step(proposal, SIMPLIFICATION_SCORE, conditional.line, "simplified", apply))
         return steps
 
     def _simplification(self, line: int, kind: str) -> Proposal:
@@ -254,5 +266,24 @@ class _Planner:
             return GiveUp("no_candidate", f"{self.name}: {over}; no block is worth a function of its own")
         code, _ = self.refusals.most_common(1)[0]
         return GiveUp(
-            code, f"{self.name}: {over}; no sequence of extractions is enough, mostly since {self.blocked[code]}"
+            code,
+            f"{self.name}: {over}; no blocks with a name of their own are enough, mostly since {self.blocked[code]}",
         )
+
+
+def _score_with(step: _Step, before: Sequence[_Step], score: float) -> float:
+    """Return how likely a reader takes the steps before and this one: the weakest decides, each further one costs."""
+    if not before:
+        return step.score
+    is_branch = bool(step.family) and any(step.family == each.family for each in before)
+    return min(score, step.score) * (_FURTHER_BRANCH if is_branch else _FURTHER_STEP)
+
+
+def _is_bearable(steps: Sequence[_Step]) -> bool:
+    """Return whether there are not too many cuts; branches of one chain count as one."""
+    names = [str(step.proposal.parameters.get("name", number)) for number, step in enumerate(steps)]
+    # Two names for one thing leave the reader to guess which does what.
+    if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
+        return False
+    cuts = [step.family or str(number) for number, step in enumerate(steps)]
+    return len(set(cuts) - {"simplified"}) <= MAX_CUTS

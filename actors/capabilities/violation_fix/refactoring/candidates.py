@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,13 +21,12 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
     Limits,
-    Loop,
-    Try,
     branches_of,
     complexity_of,
     nesting_of,
     statements_of,
 )
+from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape, cuts_of
 from actors.capabilities.violation_fix.refactoring.extraction import Block, block_of
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
@@ -36,21 +35,17 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     has_lazy_annotations,
     names_in_module,
     places_of,
-    statement_lists,
 )
-from actors.capabilities.violation_fix.refactoring.naming import SuggestedName, suggest_names
+from actors.capabilities.violation_fix.refactoring.naming import BRANCH_REASON, SuggestedName, suggest_names
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
-MAX_OUTPUTS = 3
+MAX_OUTPUTS = 2
 MIN_LINES = 3
 # Below this, readers who would have to merge it found most names misleading.
-MIN_QUALITY = 0.6
+MIN_QUALITY = 0.55
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
-_MAX_RUN = 14
-# How many simple statements may prepare the first compound statement of a block.
-_MAX_LEADING = 4
 
 
 @dataclass(frozen=True)
@@ -68,6 +63,7 @@ class Candidate:
     block: Block
     extraction: Extraction
     signature: Signature
+    family: str = ""
 
 
 class CandidateSearch:
@@ -109,20 +105,14 @@ class CandidateSearch:
             if analysis.refusal is not None:
                 self.refusals.append(analysis.refusal)
                 continue
-            for statements, parents in _runs(analysis):
-                candidate = self._candidate(analysis, statements, parents, needed, limits)
+            for cut in cuts_of(analysis, self.source):
+                candidate = self._candidate(analysis, cut, limits)
                 if candidate is not None:
                     found.append(candidate)
         return sorted(found, key=lambda candidate: (-candidate.score, candidate.start_line, -candidate.end_line))
 
-    def _candidate(
-        self,
-        analysis: FunctionAnalysis,
-        statements: Sequence[ast.stmt],
-        parents: Sequence[ast.stmt],
-        needed: int,
-        limits: Limits,
-    ) -> Candidate | None:
+    def _candidate(self, analysis: FunctionAnalysis, cut: Cut, limits: Limits) -> Candidate | None:
+        statements = cut.statements
         if not _keeps_limits(statements, limits) or is_function_body(analysis.place, statements):
             return None
         try:
@@ -141,10 +131,10 @@ class CandidateSearch:
             or not _is_sensible(extraction, limits)
         ):
             return None
-        context = BlockContext(self.source, analysis.place, statements, parents, extraction.parameters)
-        name = self._free_name(suggest_names(context, extraction))
+        context = BlockContext(self.source, analysis.place, cut, extraction)
+        name = self._free_name(suggest_names(context))
         if name is None:
-            refusal = Refused("no_name", "nothing in the block says what it does", (block.first_line, block.last_line))
+            refusal = Refused("no_name", "no name says all that it does", (block.first_line, block.last_line))
             self.refusals.append(refusal)
             return None
         try:
@@ -165,39 +155,38 @@ class CandidateSearch:
             block=block,
             extraction=extraction,
             signature=signature,
+            family=_family_of(name, context),
         )
-        return replace(candidate, score=round(_score(candidate, context, name, needed), 4))
+        return replace(candidate, score=round(name.quality * _fitness(candidate, context), 4))
 
     def _free_name(self, suggestions: Sequence[SuggestedName]) -> SuggestedName | None:
         for suggestion in suggestions:
-            if suggestion.quality < MIN_QUALITY:
-                continue
             name = suggestion.name
             is_looked_up = any(name.startswith(prefix) and prefix != "_" for prefix in self._dispatch_prefixes)
-            if name not in self.taken and name.lstrip("_") not in BUILTIN_NAMES and not is_looked_up:
+            if suggestion.quality < MIN_QUALITY or is_looked_up:
+                continue
+            if name not in self.taken and name.lstrip("_") not in BUILTIN_NAMES and _plain(name) not in self._called:
                 return suggestion
         return None
 
+    @cached_property
+    def _called(self) -> frozenset[str]:
+        """Functions that the file defines or calls: a new one must not differ from them by underscores alone."""
+        names = {node.name for node in ast.walk(self.source.tree) if isinstance(node, Scope)}
+        calls = (node.func for node in ast.walk(self.source.tree) if isinstance(node, ast.Call))
+        names |= {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
+        return frozenset(_plain(name) for name in names)
 
-def _runs(analysis: FunctionAnalysis) -> Iterator[tuple[list[ast.stmt], tuple[ast.stmt, ...]]]:
-    """Yield runs of consecutive statements that a reader could see as a unit, outer blocks first."""
-    pending: list[tuple[list[ast.stmt], tuple[ast.stmt, ...]]] = [(analysis.place.function.body, ())]
-    while pending:
-        body, parents = pending.pop(0)
-        is_compound = [complexity_of([statement]) > 0 for statement in body]
-        for begin in range(len(body)):
-            leading = next((n for n in range(begin, len(body)) if is_compound[n]), None)
-            if leading is None or leading - begin > _MAX_LEADING:
-                continue
-            last = min(len(body), begin + _MAX_RUN)
-            for end in range(leading + 1, last + 1):
-                if is_compound[end - 1] or end == len(body):
-                    yield body[begin:end], parents
-            if last < len(body):
-                yield body[begin:], parents
-        for statement in body:
-            if not isinstance(statement, Scope):
-                pending += [(inner, (*parents, statement)) for inner in statement_lists(statement)]
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _family_of(name: SuggestedName, context: BlockContext) -> str:
+    """Return what the branches of one chain share, so that they can be moved together; empty outside of chains."""
+    label = context.label
+    is_branch = label is not None and label.chain >= 3 and name.reason == BRANCH_REASON
+    return label.subject if label is not None and is_branch else ""
 
 
 def _keeps_limits(statements: Sequence[ast.stmt], limits: Limits) -> bool:
@@ -223,63 +212,43 @@ def _is_sensible(extraction: Extraction, limits: Limits) -> bool:
     return len(extraction.outputs) <= MAX_OUTPUTS and not only_raises
 
 
-_FORM_COST = {
-    Form.PLAIN: 0.0,
-    Form.RETURN: 0.1,
-    Form.THEN_JUMP: 0.7,
-    Form.IF_JUMP: 0.9,
-    Form.IF_RESULT: 0.9,
-    Form.IF_NONE: 1.2,
+# What the calls that replace blocks cost the reader, as a factor.
+_FORM_FACTORS = {
+    Form.PLAIN: 1.0,
+    Form.RETURN: 1.0,
+    Form.THEN_JUMP: 0.92,
+    Form.IF_JUMP: 0.95,
+    Form.IF_RESULT: 0.7,
+    Form.IF_NONE: 0.0,
 }
+_SHAPE_FACTORS = {
+    Shape.BODY: 1.0,
+    Shape.STATEMENT: 1.0,
+    Shape.PARAGRAPH: 1.0,
+    Shape.PREPARED: 1.0,
+    Shape.SERIES: 0.95,
+    Shape.REST: 0.92,
+}
+_INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 
 
-def _score(candidate: Candidate, context: BlockContext, name: SuggestedName, needed: int) -> float:
-    statements = candidate.block.statements
-    score = 4.0 * name.quality - _FORM_COST[candidate.extraction.form]
-    score -= 0.3 * len(candidate.inputs) + 0.7 * max(0, len(candidate.outputs) - 1)
-    score -= 0.5 * candidate.extraction.crossings.yields
-    score -= 1.0 if candidate.signature == UNTYPED and is_annotated(candidate.block.place) else 0.0
+def _fitness(candidate: Candidate, context: BlockContext) -> float:
+    """Return the chance that a maintainer takes the cut, if its name is good."""
+    extraction, inputs, outputs = candidate.extraction, candidate.inputs, candidate.outputs
+    factor = _FORM_FACTORS[extraction.form] * _SHAPE_FACTORS[context.cut.shape]
+    factor *= _INPUT_FACTORS[len(inputs)] if len(inputs) < len(_INPUT_FACTORS) else 0.6
+    factor *= 0.85 if len(outputs) == 2 else 1.0
+    factor *= 0.93 ** len(set(inputs) & set(outputs))
+    # A function without annotations among annotated ones.
+    factor *= 0.85 if candidate.signature == UNTYPED and is_annotated(candidate.block.place) else 1.0
     # A module or function handed over as an argument reads badly.
-    score -= 0.6 * len(set(candidate.inputs) & context.defined_names)
-    score += 0.35 * min(candidate.complexity_removed, needed)
-    score -= 0.6 if candidate.complexity_removed * 6 < needed else 0.0
-    score += 2.0 if candidate.complexity_removed >= needed else 0.0
-    score += _unity(statements, context) + _fit_with_return(candidate, context)
-    # Attributes belong into the constructor itself.
-    score -= 1.2 if context.function_name == "__init__" and context.sets_attributes else 0.0
-    overlapping = set(candidate.inputs) & set(candidate.outputs)
-    score -= 0.4 * len(overlapping)
+    factor *= 0.8 ** len(set(inputs) & context.defined_names)
     lines = candidate.end_line - candidate.start_line + 1
-    score -= 0.8 if lines <= 4 else 0.0
-    score -= 1.0 if candidate.complexity_removed == 1 < needed else 0.0
-    share = statements_of(statements) / max(1, statements_of(candidate.block.place.function.body))
-    return score - (1.5 if share > 0.75 else 0.0)
-
-
-def _fit_with_return(candidate: Candidate, context: BlockContext) -> float:
-    """Prefer blocks that take the return of their output with them."""
-    last = candidate.block.statements[-1]
-    if isinstance(last, ast.Return) and isinstance(last.value, ast.Name):
-        return 0.5
-    after = context.next_statement
-    is_returned = isinstance(after, ast.Return) and isinstance(after.value, ast.Name)
-    return -0.5 if is_returned and len(candidate.outputs) == 1 else 0.0
-
-
-def _unity(statements: Sequence[ast.stmt], context: BlockContext) -> float:
-    """Reward blocks that a reader sees as one thing."""
-    parent = context.parents[-1] if context.parents else None
-    unity = 0.0
-    if parent is not None and any(list(statements) == body for body in statement_lists(parent)):
-        unity += 0.7
-    if len(statements) == 1 and isinstance(statements[0], Loop | Try | ast.With | ast.AsyncWith | ast.Match | ast.If):
-        unity += 0.6
-    if context.comment:
-        unity += 0.5
-    # A run that begins in the middle of other code is less of a unit the longer it is.
-    if isinstance(statements[0], ast.If) and context.source.is_elif(statements[0]):
-        unity -= 1.2
-    return unity - 0.08 * max(0, len(statements) - 1)
+    factor *= 0.7 if lines < 5 else 0.85 if lines > 45 else 1.0
+    # Attributes belong into the constructor itself.
+    factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
+    share = statements_of(candidate.block.statements) / max(1, statements_of(candidate.block.place.function.body))
+    return factor * (0.8 if share > 0.75 else 1.0)
 
 
 def find_candidates(

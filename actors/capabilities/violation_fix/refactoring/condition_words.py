@@ -115,10 +115,13 @@ def description_of_pattern(pattern: ast.pattern) -> str | None:
     return noun if words and is_good_noun(noun) else None
 
 
-def tested_nouns(test: ast.expr) -> Iterator[str]:
-    """Yield the names that a condition looks at."""
+def tested_nouns(test: ast.expr, local_names: frozenset[str]) -> Iterator[str]:
+    """Yield the local names and own attributes that a condition looks at; what it calls is none."""
+    called = {id(node.func) for node in ast.walk(test) if isinstance(node, ast.Call)}
     for node in ast.walk(test):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        if id(node) in called:
+            continue
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
             yield node.attr
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+        elif isinstance(node, ast.Name) and node.id in local_names and node.id not in ("self", "cls"):
             yield node.id

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 
 def words_in(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 
 VERBS = words_in(
     """
@@ -53,7 +54,33 @@ POOR_NOUNS = words_in(
     dummy unused flag flags data stuff thing things
     """
 )
-MIDDLING_NOUNS = frozenset({"result", "results", "value", "values", "item", "items", "key", "keys", "other", "object"})
+# Nouns that nearly every function has: alone they tell nothing.
+EMPTY_NOUNS = words_in(
+    """
+    result results value values item items other others object objects new old found done first last current previous
+    next error changed success valid entry entries element elements it this that one two info output outputs
+    """
+)
+# Nouns that tell little.
+MIDDLING_NOUNS = words_in(
+    """
+    line lines text string strings name names key keys path node nodes content contents message msg size length start
+    end index pos position count number params parameters options list type types input inputs response request root
+    body token tokens char match attr attrs attribute attributes state status context config group groups part parts
+    parent child children left right total prefix suffix source target method func function
+    """
+)
+# Verbs of functions that do to the whole what their parts do to its parts.
+DISTRIBUTIVE_VERBS = words_in(
+    """
+    add adapt analyze append apply assert check clean collect convert copy decode decorate delete deserialize describe
+    display draw dump emit encode escape evaluate expand export extract fill filter format generate handle import index
+    insert inspect install list load log map merge migrate normalize parse paint populate prepare print process quote
+    read record register remove render repair replace report resolve sanitize save scan send serialize show split store
+    strip sync tokenize transform translate unparse update upload validate verify visit wrap write
+    """
+)
+_ACRONYMS = words_in("html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
 
 _ARTICLES = words_in("the a an any all our this these those its their each every some current given new")
 _STOPS = words_in(
@@ -63,13 +90,17 @@ _STOPS = words_in(
     e.g i.e etc only now here there still also just yet already
     """
 )
+_PREPOSITIONS = words_in("for of from to in into on at with")
+_OPENINGS = words_in("now then first next finally also let's we second")
 _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
 )
 
 
 def words_of(identifier: str) -> list[str]:
-    """Split an identifier of any style into lower-case words."""
+    """Split an identifier of any style into lower-case words; what no style separates stays together."""
+    if identifier.islower():
+        return [word for word in identifier.split("_") if word]
     return [word.lower() for word in _WORD.findall(identifier)]
 
 
@@ -95,66 +126,72 @@ def base_form(word: str) -> str | None:
     return next((candidate for candidate in candidates if candidate in VERBS), None)
 
 
-def words_of_comment(comment: str) -> list[str]:
-    """Return the verb and object that a comment opens with, or nothing where it opens otherwise."""
-    if _NOISE.match(comment):
-        return []
-    prose = comment.lstrip("#:! ").strip()
-    prose = re.split(r"[.:;,(\n]|--| - ", prose, maxsplit=1)[0]
-    if not prose or any(character in prose for character in "=[]{}<>@\\"):
-        return []
-    words = [word.strip("`'\"*!?").lower() for word in prose.replace("/", " ").split()]
-    words = [word for word in words if word]
-    while words and words[0] in {
-        "now",
-        "then",
-        "first",
-        "next",
-        "finally",
-        "also",
-        "let's",
-        "we",
-        "try",
-        "to",
-        "ok",
-        "second",
-    }:
+def words_of_comment(comment: str) -> tuple[list[str], bool]:
+    """Return verb and object of a comment that is a command, and whether they are all that it says."""
+    words = _words_of_prose(comment)
+    while words and words[0] in _OPENINGS:
         words = words[1:]
     verb = base_form(words[0]) if words else None
     if verb is None or verb in VAGUE_VERBS:
+        return [], False
+    taken, rest = _object_words(words[1:])
+    is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
+    return ([verb, *taken], is_whole) if taken else ([], False)
+
+
+def noun_of_comment(comment: str) -> list[str]:
+    """Return the words of a comment that is nothing but a short noun phrase, as a heading is."""
+    words = _words_of_prose(comment)
+    if not words or base_form(words[0]) is not None:
         return []
-    rest = words[1:]
-    if rest and rest[0] in {"if", "whether", "that", "for"}:
-        rest = rest[1:]
-    taken = _object_words(rest)
-    return [verb, *taken] if taken and any(word not in POOR_NOUNS for word in taken) else []
+    taken, rest = _object_words(words)
+    return taken if not rest else []
 
 
-def _object_words(words: list[str]) -> list[str]:
-    taken: list[str] = []
-    for word in words:
-        if word in _ARTICLES and not taken:
-            continue
-        parts = words_of(word)
-        if word in _STOPS or word in _ARTICLES or not parts or not word.replace("_", "").replace("-", "").isascii():
-            break
-        if not re.fullmatch(r"[a-z0-9_-]+", word) or word.isdigit():
-            break
-        taken += parts
-        if len(taken) >= 3:
-            break
-    return taken[:3]
+def _words_of_prose(comment: str) -> list[str]:
+    if _NOISE.match(comment):
+        return []
+    prose = comment.lstrip("#:! ").strip()
+    prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
+    if not prose or any(character in prose for character in "=[]{}<>@\\()?") or not prose.isascii():
+        return []
+    return [word.strip("`'\"*").lower() for word in prose.split()]
+
+
+def _object_words(words: list[str]) -> tuple[list[str], list[str]]:
+    """Return a noun phrase of one to three words, or nothing, and what follows it."""
+    while words and words[0] in _ARTICLES:
+        words = words[1:]
+    end = next((n for n, word in enumerate(words) if word in _STOPS or word in _ARTICLES), len(words))
+    taken, rest = words[:end], words[end:]
+    if not 1 <= len(taken) <= 3 or not all(re.fullmatch(r"[a-z][a-z0-9_]*", word) for word in taken):
+        return [], words
+    return (taken, rest) if noun_quality("_".join(taken)) > 0.0 else ([], words)
 
 
 def is_good_noun(identifier: str) -> bool:
+    return noun_quality(identifier) > 0.0
+
+
+def noun_quality(identifier: str) -> float:
+    """Return how much a noun tells, from 0 to 1; 0 for abbreviations that only the code around it explains."""
     words = words_of(identifier)
-    return (
-        bool(words) and any(len(word) > 2 and word not in POOR_NOUNS for word in words) and not identifier[-1].isdigit()
-    )
+    if not words or (identifier[-1].isdigit() and words[-1] not in _ACRONYMS):
+        return 0.0
+    if not all(is_word(word) for word in words) or all(word in POOR_NOUNS | EMPTY_NOUNS for word in words):
+        return 0.0
+    if any(word in POOR_NOUNS for word in words):
+        return 0.7
+    if all(word in MIDDLING_NOUNS | EMPTY_NOUNS for word in words):
+        return 0.85 if len(words) == 1 else 0.9
+    return 1.0
 
 
-def is_middling_noun(identifier: str) -> bool:
-    return identifier.strip("_") in MIDDLING_NOUNS
+def is_word(word: str) -> bool:
+    """Return whether letters can be read out: no single letter, nothing without vowels, no heap of consonants."""
+    if word in _ACRONYMS:
+        return True
+    return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", word)
 
 
 def plural(noun: str) -> str:
@@ -171,3 +208,14 @@ def singular(noun: str) -> str:
     if noun.endswith(("sses", "xes", "ches", "shes")):
         return noun[:-2]
     return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) else noun
+
+
+def common_noun(names: Sequence[str]) -> str:
+    """Return one noun for several names: the word that all end with, in the plural, or both joined by `and`."""
+    stripped = [name.strip("_") for name in names]
+    if len(set(stripped)) == 1:
+        return stripped[0]
+    lasts = {singular(words_of(name)[-1]) for name in stripped}
+    if len(lasts) == 1:
+        return plural(lasts.pop())
+    return "_and_".join(stripped)

@@ -1,26 +1,41 @@
-"""Names a new function after its code: the comment above it, condition, outputs, main call, loop."""
+"""Names a new function after what all of its code does.
+
+A block with effects that no name covers gets none. The quality of a name is the chance, from 0 to 1, that a maintainer
+takes it as it stands; the figures were set by reading what the rules made of packages that later counts leave out.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.block_context import BlockContext
+from actors.capabilities.violation_fix.refactoring.block_effects import EffectKind
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.condition_words import noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.cuts import Shape
+from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.name_words import (
+    DISTRIBUTIVE_VERBS,
+    VAGUE_VERBS,
+    VERBS,
+    common_noun,
     is_good_noun,
-    is_middling_noun,
+    noun_of_comment,
+    noun_quality,
     plural,
     singular,
     words_of,
     words_of_comment,
 )
+from actors.capabilities.violation_fix.refactoring.output_verbs import QUESTION_WORDS, is_flag, verb_for
 
 MAX_NAME_LENGTH = 36
 MAX_NAME_WORDS = 5
+BRANCH_REASON = "the case of the branch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +47,32 @@ class SuggestedName:
     reason: str
 
 
-def suggest_names(context: BlockContext, extraction: Extraction) -> list[SuggestedName]:
-    """Return names for a block, best first; none where nothing in the code says what it does."""
+def suggest_names(context: BlockContext) -> list[SuggestedName]:
+    """Return names for a block, best first; none where nothing in the code says what all of it does."""
     found: dict[str, SuggestedName] = {}
-    rules: Sequence[Callable[[BlockContext, Extraction], Iterator[SuggestedName]]] = (
-        _from_comment,
-        _from_skipping,
-        _from_outputs,
-        _from_validation,
-        _from_branch,
-        _from_handler,
-        _from_loop,
-        _from_loop_body,
-        _from_main_call,
-        _from_mutation,
-    )
-    is_rest_of_chain = context.source.is_elif(extraction.first)
-    for rule in (_from_chain,) if is_rest_of_chain else rules:
-        for suggestion in rule(context, extraction):
-            known = found.get(suggestion.name)
-            if _is_acceptable(suggestion.name, context) and (known is None or known.quality < suggestion.quality):
-                found[suggestion.name] = suggestion
+    for rule in _RULES:
+        for suggestion in rule(context):
+            weighed = _weighed(suggestion, context)
+            known = found.get(weighed.name)
+            if _is_acceptable(weighed.name, context) and (known is None or known.quality < weighed.quality):
+                found[weighed.name] = weighed
     return sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
+
+
+def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
+    """Take off for each output that the name does not tell of: a reader would not expect it."""
+    words = {singular(word) for word in suggestion.name.split("_")}
+    hidden = [name for name in context.outputs if not words & {singular(word) for word in words_of(name)}]
+    return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
 
 
 def _is_acceptable(name: str, context: BlockContext) -> bool:
     words = name.strip("_").split("_")
-    if (
-        len(name) > MAX_NAME_LENGTH
-        or not 2 <= len(words) <= MAX_NAME_WORDS
-        or name.strip("_") == context.function_name.strip("_")
-    ):
+    if len(name) > MAX_NAME_LENGTH or not 2 <= len(words) <= MAX_NAME_WORDS:
+        return False
+    own = words_of(context.function_name)
+    # `parse_rows` beside `parse_row` is told apart by loops alone; the same words in another order by nothing.
+    if sorted(words) == sorted(own):
         return False
     return all(first != second for first, second in pairwise(words))
 
@@ -76,128 +86,237 @@ def _joined(*parts: str | Sequence[str]) -> str:
     return "_" + "_".join(words)
 
 
-def _from_comment(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    if context.comment:
-        words = words_of_comment(context.comment)
-        if words:
-            # A comment in front of the first of several commented parts speaks of that part alone.
-            quality = 0.62 if context.has_inner_comments else 0.9
-            yield SuggestedName(_joined(words), quality, "the comment above the block")
+def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
+    if not context.comment or context.has_inner_comments:
+        return
+    used = context.words_used
+    words, is_whole = words_of_comment(context.comment)
+    if words and any(word in used or singular(word) in used or plural(word) in used for word in words[1:]):
+        quality = (0.8 if is_whole else 0.66) if context.cut.shape is not Shape.REST else 0.5
+        yield SuggestedName(_joined(words), quality, "the comment above the block")
+    heading = noun_of_comment(context.comment)
+    if heading and context.function_verb in DISTRIBUTIVE_VERBS and context.cut.shape is not Shape.REST:
+        yield SuggestedName(_joined(context.function_verb or "", heading), 0.68, "the heading above the block")
 
 
-def _from_skipping(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
+def _from_skipping(context: BlockContext) -> Iterator[SuggestedName]:
     """Name tests that only decide whether to go on after what they decide."""
-    if extraction.form is not Form.IF_JUMP or not context.only_tests:
+    extraction = context.extraction
+    if extraction.form is not Form.IF_JUMP or not context.only_tests or not context.effects.is_pure:
         return
     if isinstance(extraction.jump, ast.Continue) and context.loop_noun:
         yield SuggestedName(_joined("should_skip", context.loop_noun), 0.8, "tests that skip an item of the loop")
-    elif isinstance(extraction.jump, ast.Break) and context.loop_noun:
-        yield SuggestedName(_joined("should_stop_at", context.loop_noun), 0.7, "tests that end the loop")
 
 
-def _from_outputs(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    names = list(extraction.outputs)
-    if extraction.form is Form.RETURN and (returned := context.returned_name):
-        names = [returned]
-    if not names or len(names) > 2:
+def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
+    names = list(context.outputs)
+    if context.extraction.form is Form.RETURN and (returned := context.returned_name):
+        names = [returned] if any(returned in bound_names(statement) for statement in context.statements) else []
+    if not names or len(names) > 2 or not all(is_good_noun(name) for name in names):
         return
-    good = [name for name in names if is_good_noun(name)]
-    if len(good) < len(names):
+    asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
+    if any(is_flag(context.nodes, name) for name in names) and not asks:
         return
-    middling = any(is_middling_noun(name) for name in good)
-    noun = "_and_".join(name.strip("_") for name in good)
-    verb, quality = context.verb_for(good[0])
-    # The name would hide what else the block changes.
-    quality -= 0.14 if context.sets_attributes else 0.0
-    if middling and context.function_noun and len(good) == 1:
-        yield SuggestedName(_joined(verb, context.function_noun, noun), quality - 0.15, f"the output {noun}")
+    found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
+    verb, quality = min(found, key=lambda pair: pair[1])
+    if len({verb for verb, _ in found}) > 1:
+        verb, quality = "determine", quality - 0.1
+    effects = [effect for effect in context.effects.all if effect.target.partition(".")[0] not in names]
+    if effects:
+        # Reading a file and the like is an effect that the verb of the output can cover.
+        verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
+        covered = verbs.pop() if len(verbs) == 1 else ""
+        if any(effect.kind is not EffectKind.CALL for effect in effects) or covered not in _READING:
+            return
+        verb, quality = covered, 0.7
+    noun = common_noun(names)
+    quality *= min(noun_quality(name) for name in names)
+    if "_and_" in noun:
+        quality -= 0.1
+    if asks:
+        yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
+        return
+    if set(words_of(noun)) == set(words_of(context.function_noun or "")):
+        quality -= 0.15
+    if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
+        quality *= 0.9
+    yield SuggestedName(_joined(verb, noun), quality, f"the output {', '.join(names)}")
+
+
+_READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
+
+
+def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
+    if not context.only_raises or not context.tests:
+        return
+    counted: Counter[str] = Counter()
+    for test in context.tests:
+        counted.update(set(tested_nouns(test, context.place.locals)))
+    most = max(counted.values(), default=0)
+    share = most / len(context.tests)
+    noun = common_noun(sorted(name for name, count in counted.items() if count == most)) if most else ""
+    if share >= 0.66 and "_and_" not in noun and is_good_noun(noun):
+        quality = 0.8 if share == 1.0 else 0.68
+        yield SuggestedName(_joined("check", noun), quality * noun_quality(noun), "tests that raise")
+    parameters = {argument.arg for argument in context.place.parameters} - {"self", "cls"}
+    tested = [set(tested_nouns(test, context.place.locals)) for test in context.tests]
+    if all(names & parameters for names in tested) and len(parameters & set(counted)) > 1:
+        yield SuggestedName("_check_arguments", 0.7, "tests of arguments that raise")
+
+
+def _from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
+    attributes = context.effects.attributes
+    names = list(dict.fromkeys(name.strip("_") for _, name in attributes))
+    if not names or context.outputs or not _ends_plainly(context):
+        return
+    noun = common_noun(names)
+    if not all(is_good_noun(name) for name in names) or ("_and_" in noun and len(names) > 2):
+        return
+    quality = (0.74 if len(names) == 1 else 0.62) * min(noun_quality(name) for name in names)
+    verb = "init" if context.function_name == "__init__" else "set"
+    owners = {owner.rpartition(".")[2] for owner, _ in attributes}
+    owner = owners.pop() if len(owners) == 1 else ""
+    if owner in ("self", "cls"):
+        yield SuggestedName(_joined(verb, noun), quality, f"the attribute {noun}")
+    elif is_good_noun(owner):
+        yield SuggestedName(_joined("set", owner, noun), quality - 0.04, f"the attribute {noun} of {owner}")
+
+
+def _from_collection(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what only fills collections, or takes from them."""
+    effects = context.effects.all
+    targets = list(dict.fromkeys(effect.target.rpartition(".")[2] for effect in effects))
+    if not targets or context.outputs or not _ends_plainly(context):
+        return
+    if any(effect.kind not in (EffectKind.MUTATION, EffectKind.ITEM) for effect in effects):
+        return
+    noun = common_noun(targets)
+    if "_and_" in noun or not all(is_good_noun(target) for target in targets):
+        return
+    names = {effect.name for effect in effects}
+    removes = names & {"remove", "discard", "pop", "popitem", "clear"}
+    adds = names - removes - {"sort", "reverse"}
+    verb = "update" if removes and adds else "remove" if removes else "add"
+    label = context.label
+    if label is not None:
+        words = words_of(label.noun)
+        is_same = singular(words[-1]) == singular(words_of(noun)[-1])
+        quality = (0.68 if label.is_case else 0.58) * noun_quality(noun)
+        yield SuggestedName(_joined(verb, words if is_same else [*words, *words_of(noun)]), quality, f"the {noun}")
+    if verb == "add" and context.iterated_noun and is_good_noun(context.iterated_noun):
+        yield SuggestedName(_joined(verb, context.iterated_noun), 0.66, f"the loop that fills {noun}")
+    verb = "update" if verb == "add" and not noun.endswith("s") else verb
+    quality = 0.66 if len(noun.split("_")) > 1 or len(targets) > 1 else 0.6
+    yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), f"the change of {noun}")
+
+
+def _from_calls(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what makes the same call again and again."""
+    effects = context.effects.all
+    if not effects or context.outputs or not _ends_plainly(context):
+        return
+    if any(effect.kind is not EffectKind.CALL for effect in effects):
+        return
+    verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
+    verb = verbs.pop() if len(verbs) == 1 else ""
+    if verb not in VERBS - VAGUE_VERBS:
+        return
+    called = {effect.name for effect in effects}
+    rest = words_of(called.pop())[1:] if len(called) == 1 else []
+    if rest and is_good_noun("_".join(rest)):
+        several = len(effects) > 1 or context.only_loop is not None
+        words = [*rest[:-1], plural(rest[-1])] if several else rest
+        yield SuggestedName(_joined([verb, *words]), 0.74 if several else 0.64, "the only call that has an effect")
+    if context.iterated_noun and is_good_noun(context.iterated_noun):
+        quality = 0.76 * noun_quality(context.iterated_noun)
+        yield SuggestedName(_joined(verb, context.iterated_noun), quality, "what the loop does with each item")
+    if context.label is not None:
+        yield SuggestedName(_joined(verb, context.label.noun), 0.7, "the only call in the branch")
+    nouns = {noun_of(effect.call.args[0]) if effect.call and effect.call.args else None for effect in effects}
+    noun = nouns.pop() if len(nouns) == 1 else None
+    if not rest and noun and is_good_noun(noun):
+        yield SuggestedName(_joined(verb, noun), 0.64 * noun_quality(noun), "the only call that has an effect")
+
+
+def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
+    label = context.label
+    if label is None or label.noun.startswith("missing") or context.extraction.form is Form.IF_JUMP:
+        return
+    quality = 0.62 if label.is_case else 0.54
+    quality += 0.1 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0
+    verb, noun = context.function_verb, context.function_noun
+    if verb in DISTRIBUTIVE_VERBS:
+        yield SuggestedName(_joined(verb, label.noun), quality + 0.04, BRANCH_REASON)
+    elif label.is_case and verb and noun and verb != "init" and words_of(noun)[-1] != words_of(label.noun)[-1]:
+        yield SuggestedName(_joined(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
+    if label.is_case:
+        yield SuggestedName(_joined("handle", label.noun), quality - 0.02, BRANCH_REASON)
+
+
+def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name a loop, or the body of one, after what the function does to all items."""
+    verb = context.function_verb
+    if verb not in DISTRIBUTIVE_VERBS:
+        return
+    own = words_of(context.function_noun or "")
+    if context.is_loop_body and context.loop_noun:
+        noun = singular(context.loop_noun)
+        related = words_of(noun)[-1] in {singular(word) for word in own}
+        yield SuggestedName(
+            _joined(verb, noun), (0.8 if related else 0.66) * noun_quality(noun), "the body of the loop"
+        )
+    elif context.iterated_noun and is_good_noun(context.iterated_noun):
+        noun = context.iterated_noun
+        yield SuggestedName(_joined(verb, noun), 0.68 * noun_quality(noun), "the loop over " + noun)
+
+
+def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
+    yielded = [node.value for node in context.nodes if isinstance(node, ast.Yield) and node.value is not None]
+    nouns = {noun_of(value) for value in yielded}
+    noun = nouns.pop() if len(nouns) == 1 else None
+    if noun and is_good_noun(noun) and context.effects.is_pure:
+        yield SuggestedName(_joined("iterate", plural(noun)), 0.66 * noun_quality(noun), "what the block yields")
+
+
+def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what returns an object of one class after it."""
+    if context.extraction.form is not Form.RETURN or not context.effects.is_pure:
+        return
+    values = [node.value for node in context.nodes if isinstance(node, ast.Return)]
+    made = [value.func if isinstance(value, ast.Call) else None for value in values]
+    nouns = {noun_of(function) if function is not None else None for function in made}
+    noun = nouns.pop() if len(nouns) == 1 else None
+    if noun and noun[:1].isupper() and not noun.isupper() and is_good_noun(noun):
+        yield SuggestedName(_joined("create", noun), 0.68, "what the block returns")
+
+
+def _from_topic(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name a block after the function's verb and the one thing that only this block deals with."""
+    verb = context.function_verb
+    noun = context.topic
+    if noun is None or verb not in {*DISTRIBUTIVE_VERBS, "init"} or context.outputs or not _ends_plainly(context):
+        return
     yield SuggestedName(
-        _joined(verb, noun), quality - 0.25 * middling - 0.1 * (len(good) - 1), f"the output {', '.join(names)}"
+        _joined(verb or "", noun), 0.62 * noun_quality(noun), f"{noun}, which only this block deals with"
     )
 
 
-def _from_validation(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    if extraction.outputs or not context.only_raises:
-        return
-    for noun in context.tested_nouns:
-        yield SuggestedName(_joined("check", noun), 0.75, "tests that raise")
+def _ends_plainly(context: BlockContext) -> bool:
+    """Return whether the call tells nothing but what its name says."""
+    return context.extraction.form in (Form.PLAIN, Form.THEN_JUMP)
 
 
-def _from_branch(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    description = context.branch_description
-    if not description:
-        return
-    if description.startswith("missing"):
-        yield SuggestedName(_joined("handle", description), 0.45, "the condition of the branch")
-        return
-    verb = context.function_verb
-    if extraction.outputs and set(extraction.outputs) <= set(extraction.parameters):
-        verb = "add"
-    if verb is not None:
-        yield SuggestedName(_joined(verb, description), 0.68, "the condition of the branch")
-        if context.function_noun and words_of(context.function_noun)[-1] != words_of(description)[-1]:
-            yield SuggestedName(
-                _joined(verb, description, singular(context.function_noun)), 0.62, "the condition of the branch"
-            )
-    call_verb = context.main_verb
-    if call_verb is not None:
-        yield SuggestedName(_joined(call_verb, description), 0.6, "the condition of the branch")
-    yield SuggestedName(_joined("handle", description), 0.55, "the condition of the branch")
-
-
-def _from_chain(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    """Name the rest of a chain of branches after what all its conditions look at."""
-    first = extraction.first
-    if not isinstance(first, ast.If):
-        return
-    verb = context.function_verb or context.main_verb or "handle"
-    for noun in context.chain_nouns[:1]:
-        yield SuggestedName(_joined(verb, "other", plural(noun)), 0.5, "what the rest of the chain looks at")
-    if context.function_noun:
-        noun = plural(context.function_noun)
-        yield SuggestedName(_joined(verb, "other", noun), 0.45, "what is left of the chain")
-
-
-def _from_handler(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    if context.handled_error:
-        yield SuggestedName(_joined("handle", context.handled_error), 0.65, "the error that is handled")
-
-
-def _from_loop(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    """Name a block that is one loop after what it does to the items."""
-    noun = context.iterated_noun
-    if noun is None or not is_good_noun(noun):
-        return
-    if not context.main_verb and any(changed == noun for changed, _ in context.mutations):
-        yield SuggestedName(_joined("update", noun), 0.67, "the loop over " + noun)
-    verb = context.main_verb or context.function_verb
-    if verb is not None:
-        yield SuggestedName(_joined(verb, plural(noun)), 0.66 - 0.15 * is_middling_noun(noun), "the loop over " + noun)
-
-
-def _from_loop_body(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    noun = context.loop_noun
-    if not context.is_loop_body or noun is None:
-        return
-    verb = context.function_verb or context.main_verb
-    if verb is not None:
-        yield SuggestedName(
-            _joined(verb, singular(noun)), 0.7 - 0.15 * is_middling_noun(noun), "the body of the loop over " + noun
-        )
-    if context.main_verb:
-        yield SuggestedName(
-            _joined(context.main_verb, singular(noun)), 0.65 - 0.15 * is_middling_noun(noun), "the loop's main call"
-        )
-
-
-def _from_main_call(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    for words, weight in context.main_calls:
-        yield SuggestedName(_joined(words), 0.58 * weight, "the main call of the block")
-
-
-def _from_mutation(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
-    for noun, verb in context.mutations:
-        if is_good_noun(noun):
-            yield SuggestedName(
-                _joined(verb, noun), 0.55 - 0.1 * is_middling_noun(noun), f"what the block does to {noun}"
-            )
+_RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
+    _from_comment,
+    _from_skipping,
+    _from_outputs,
+    _from_validation,
+    _from_attributes,
+    _from_collection,
+    _from_calls,
+    _from_branch,
+    _from_loop,
+    _from_yields,
+    _from_returned,
+    _from_topic,
+)

@@ -1,0 +1,117 @@
+"""Yields the runs of statements that a reader sees as one part of a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
+from actors.capabilities.violation_fix.refactoring.complexity import complexity_of
+from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, bound_names, names_read, statement_lists
+from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
+
+# How many simple statements may prepare the compound statement of a block, and how many may follow it.
+_MAX_LEADING = 4
+_MAX_TRAILING = 3
+_MAX_PARAGRAPHS = 3
+
+
+class Shape(Enum):
+    """Tells why a run of statements is a unit."""
+
+    BODY = "all that runs in a branch or loop"
+    STATEMENT = "one compound statement"
+    PARAGRAPH = "what stands between blank lines or comments"
+    PREPARED = "a compound statement with what it needs"
+    SERIES = "compound statements in a row"
+    REST = "everything up to the end of the block"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Holds consecutive statements and the statements around them, outermost first."""
+
+    statements: Sequence[ast.stmt]
+    parents: tuple[ast.stmt, ...]
+    shape: Shape
+
+
+def cuts_of(analysis: FunctionAnalysis, source: SourceText) -> Iterator[Cut]:
+    """Yield the cuts of a function, outer blocks first; the rest of a chain of branches is none."""
+    pending: list[tuple[list[ast.stmt], tuple[ast.stmt, ...]]] = [(analysis.place.function.body, ())]
+    while pending:
+        body, parents = pending.pop(0)
+        if not source.is_elif(body[0]):
+            yield from _cuts_in(body, parents, source)
+        for statement in body:
+            if not isinstance(statement, Scope):
+                pending += [(inner, (*parents, statement)) for inner in statement_lists(statement)]
+
+
+def _cuts_in(body: list[ast.stmt], parents: tuple[ast.stmt, ...], source: SourceText) -> Iterator[Cut]:
+    compound = [complexity_of([statement]) > 0 for statement in body]
+    begins = [_begins_paragraph(body, position, source) for position in range(len(body))] + [True]
+    for begin in range(len(body)):
+        paragraphs = 0
+        for end in range(begin + 1, len(body) + 1):
+            paragraphs += begins[end]
+            if not any(compound[begin:end]):
+                continue
+            shape = _shape(body, begin, end, compound, begins, paragraphs, bool(parents))
+            if shape is not None:
+                yield Cut(body[begin:end], parents, shape)
+
+
+def _shape(
+    body: list[ast.stmt],
+    begin: int,
+    end: int,
+    compound: Sequence[bool],
+    begins: Sequence[bool],
+    paragraphs: int,
+    is_inner: bool,
+) -> Shape | None:
+    if begin == 0 and end == len(body):
+        return Shape.BODY if is_inner else Shape.REST
+    if end - begin == 1:
+        return Shape.STATEMENT
+    if begins[begin] and begins[end] and paragraphs <= _MAX_PARAGRAPHS:
+        return Shape.PARAGRAPH if paragraphs == 1 else Shape.REST
+    if begins[begin] and end == len(body):
+        return Shape.REST
+    if all(compound[begin:end]) and (end == len(body) or not compound[end]) and (not begin or not compound[begin - 1]):
+        return Shape.SERIES
+    first = compound.index(True, begin)
+    if first - begin > _MAX_LEADING or end - first - 1 > _MAX_TRAILING:
+        return None
+    is_led = all(_prepares(statement, body[first]) for statement in body[begin:first])
+    is_followed = all(_continues(statement, body[begin:end]) for statement in body[first + 1 : end])
+    return Shape.PREPARED if is_led and is_followed else None
+
+
+def _begins_paragraph(body: Sequence[ast.stmt], position: int, source: SourceText) -> bool:
+    if position == 0:
+        return True
+    before = last_line(body[position - 1])
+    return any(
+        source.is_blank(number) or source.is_comment(number) for number in range(before + 1, first_line(body[position]))
+    )
+
+
+def _prepares(statement: ast.stmt, compound: ast.stmt) -> bool:
+    """Return whether a simple statement binds only what a compound statement goes on with."""
+    bound = bound_names(statement)
+    return isinstance(statement, ast.Assign | ast.AnnAssign) and bool(bound) and bound <= _touched(compound)
+
+
+def _continues(statement: ast.stmt, block: Sequence[ast.stmt]) -> bool:
+    if complexity_of([statement]) > 0:
+        return False
+    bound = frozenset[str]().union(*(bound_names(part) for part in block if part is not statement))
+    return bool(names_read(statement) & bound)
+
+
+def _touched(statement: ast.stmt) -> frozenset[str]:
+    return names_read(statement) | bound_names(statement)

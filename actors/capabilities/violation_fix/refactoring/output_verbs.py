@@ -1,0 +1,141 @@
+"""Finds the verb for how a block comes by one of its outputs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from actors.capabilities.violation_fix.refactoring.complexity import Loop
+from actors.capabilities.violation_fix.refactoring.condition_words import noun_of
+from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
+from actors.capabilities.violation_fix.refactoring.name_words import VAGUE_VERBS, VERBS, words_in, words_of
+
+_ADDING = words_in("append add extend appendleft insert setdefault")
+# Verbs of calls that do not carry over to what is assigned.
+_INCIDENTAL = words_in(
+    """
+    get pop next append join format strip split replace encode decode copy sort index count insert cast map filter open
+    add set update setdefault group match search partition lower upper
+    """
+)
+# What a name that is an answer to a question begins with.
+QUESTION_WORDS = words_in("is has should can needs was must may are")
+
+
+def verb_for(
+    nodes: Sequence[ast.AST], statements: Sequence[ast.stmt], output: str, is_input: bool
+) -> tuple[str, float]:
+    """Return the verb for how a block comes by an output, and how sure it is."""
+    bindings = [node for node in nodes if _binds(node, output)]
+    values = [value for node in bindings if (value := getattr(node, "value", None)) is not None]
+    loops = [statement for statement in statements if isinstance(statement, Loop)]
+    if any(_adds_to(node, output) for node in nodes):
+        return ("extend", 0.55) if is_input else ("collect", 0.8)
+    if is_input:
+        return _verb_of_change(nodes, bindings, values, output)
+    plain = [value for value in values if not isinstance(value, ast.Constant)]
+    verbs = {_verb_of_value(value) for value in plain}
+    if len(verbs) == 1 and (verb := verbs.pop()) is not None:
+        return verb, 0.82
+    if any(isinstance(node, ast.AugAssign) for node in bindings):
+        return _verb_of_sum(bindings)
+    if any(_binds_item(node, output) for node in nodes):
+        return "build", 0.78
+    if loops and _ends_early(loops):
+        return "find", 0.8
+    if loops:
+        return "find", 0.62
+    return ("determine", 0.76) if len(bindings) > 1 else ("get", 0.74)
+
+
+def _verb_of_change(
+    nodes: Sequence[ast.AST], bindings: Sequence[ast.AST], values: Sequence[ast.expr], output: str
+) -> tuple[str, float]:
+    verbs = {_verb_of_value(value) for value in values}
+    if len(verbs) == 1 and (verb := verbs.pop()) not in (None, "build", "create", "collect", "compute"):
+        return str(verb), 0.68
+    if any(isinstance(node, ast.AugAssign) for node in bindings):
+        return "extend", 0.5
+    if values and all(output in names_read(value) or isinstance(value, ast.Constant) for value in values):
+        return "normalize", 0.64
+    is_tested = any(_is_type_test(node, output) for node in nodes)
+    return ("normalize", 0.66) if is_tested else ("resolve", 0.66)
+
+
+def _is_type_test(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "isinstance":
+        return False
+    return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+
+
+def _verb_of_sum(bindings: Sequence[ast.AST]) -> tuple[str, float]:
+    added = [node.value for node in bindings if isinstance(node, ast.AugAssign)]
+    numbers = [value for value in added if isinstance(value, ast.Constant) and isinstance(value.value, int | float)]
+    if len(numbers) == len(added) and all(value.value == 1 for value in numbers):
+        return "count", 0.7
+    return ("build", 0.74) if any(_is_text(value) for value in added) else ("compute", 0.74)
+
+
+def _is_text(value: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        for node in ast.walk(value)
+    )
+
+
+def _ends_early(loops: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Break | ast.Return) for loop in loops for node in ast.walk(loop))
+
+
+def _adds_to(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _ADDING:
+        return False
+    return isinstance(node.func.value, ast.Name) and node.func.value.id == name
+
+
+def _binds_item(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == name
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Assign):
+        targets = [part for target in node.targets for part in ast.walk(target)]
+        return any(
+            isinstance(target, ast.Name) and target.id == name and isinstance(target.ctx, ast.Store)
+            for target in targets
+        )
+    if isinstance(node, ast.AnnAssign | ast.AugAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == name
+    if isinstance(node, ast.With | ast.AsyncWith):
+        return any(isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == name for item in node.items)
+    return False
+
+
+def _verb_of_value(value: ast.expr) -> str | None:
+    value = value.value if isinstance(value, ast.Await) else value
+    if isinstance(value, ast.Call):
+        name = noun_of(value.func) or ""
+        words = words_of(name)
+        if name[:1].isupper():
+            return "open" if words[-1] in ("file", "input", "stream") else "create"
+        if name == "open":
+            return name
+        return words[0] if words and words[0] in VERBS - VAGUE_VERBS - _INCIDENTAL else None
+    if isinstance(value, ast.ListComp | ast.DictComp | ast.SetComp):
+        return "collect"
+    if isinstance(value, ast.JoinedStr):
+        return "build"
+    if isinstance(value, ast.Dict) and value.keys:
+        return "build"
+    if isinstance(value, ast.BinOp):
+        return "build" if _is_text(value) else "compute"
+    return None
+
+
+def is_flag(nodes: Sequence[ast.AST], output: str) -> bool:
+    """Return whether an output only ever is True or False."""
+    bindings = [node for node in nodes if _binds(node, output)]
+    values = [getattr(node, "value", None) for node in bindings]
+    return bool(values) and all(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in values)

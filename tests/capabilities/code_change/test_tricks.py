@@ -1,0 +1,240 @@
+"""Agents that trick with names, links, references and repeated failures: none gets anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.codebase.parsing.empty_bodies import is_empty
+from tests.capabilities.code_change.played_agent import CHANGED, CODE, Agent, git, repository
+from tests.capabilities.code_change.test_cheats import EVIL, problems
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return Agent(repository(tmp_path / "project"), tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        ".g\u200cit/config",
+        "sub/.gi\u200dt/config",
+        ".git\ufeff/config",
+        "git~1/config",
+        "GIT~2/hooks/x",
+        ".git /config",
+        ".git./config",
+        ".git. . /config",
+        ".git::$INDEX_ALLOCATION/config",
+        ".git:x/config",
+        ".code-intel /phase_contract.yml",
+        ".code\u200c-intel/phase_contract.yml",
+        "load.py/",
+        "./load.py",
+        "load.py/.",
+        "docs/../load.py",
+        "load.py\n",
+        "a\tb.py",
+        "load.py\r",
+        "\u202eyp.daol",
+        "load.py ",
+    ],
+)
+async def test_names_that_other_systems_take_for_folders_of_git_are_not_written(agent: Agent, file: str) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    told = await agent.session.check_write_target(file)
+    assert told["permitted"] is False, file
+
+
+async def test_a_branch_that_leads_to_the_base_branch_commits_nothing_there(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(17)
+    base, branch = git(agent.root, "rev-parse", "main"), agent.last["branch"]
+    payload = await agent.prepare()
+    git(agent.root, "symbolic-ref", f"refs/heads/{branch}", "refs/heads/main")
+    await agent.submit(payload)
+    assert git(agent.root, "rev-parse", "main") == base
+
+
+async def test_a_base_branch_that_leads_elsewhere_is_not_merged_into(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(19)
+    git(agent.root, "branch", "release", "main")
+    base = git(agent.root, "rev-parse", "release")
+    git(agent.root, "symbolic-ref", "refs/heads/main", "refs/heads/release")
+    await agent.step()
+    assert git(agent.root, "rev-parse", "release") == base
+
+
+@pytest.mark.parametrize("where", ["beside", "in place"])
+async def test_a_workspace_that_became_a_link_is_not_committed(agent: Agent, tmp_path: Path, where: str) -> None:
+    if where == "beside":
+        (agent.root / "cache.py").write_text("mine\n")
+    await agent.start()
+    await agent.go_to(17)
+    payload, place = await agent.prepare(), agent.workspace
+    other = repository(tmp_path / "other")
+    git(other, "switch", "-qc", agent.last["branch"])
+    before = git(other, "for-each-ref")
+    place.rename(tmp_path / "moved")
+    place.symlink_to(other)
+    await agent.submit(payload)
+    assert "error" in agent.last
+    assert git(other, "for-each-ref") == before
+    place.unlink()
+    (tmp_path / "moved").rename(place)
+    assert (await agent.finish())["outcome"] == "completed"
+
+
+@pytest.mark.timeout(60)
+async def test_a_pipe_in_the_place_of_a_permitted_file_is_not_waited_for(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    (agent.root / "load.py").unlink()
+    os.mkfifo(agent.root / "load.py")
+    for _ in range(4):
+        if "error" not in agent.last:
+            await asyncio.wait_for(agent.step(), 20)
+    assert "error" in agent.last
+    assert git(agent.root, "rev-parse", "HEAD") == git(agent.root, "rev-parse", "main")
+
+
+async def test_a_folder_in_the_place_of_a_permitted_file_is_told(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    (agent.root / "load.py").unlink()
+    agent.edit("load.py/evil.py", EVIL)
+    await agent.step()
+    assert "load.py/evil.py was changed" in problems(agent)
+
+
+async def test_who_names_another_failing_task_each_time_comes_to_an_intervention(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(15)
+    known: dict[str, Any] = {"id": "t1", "description": "retry in load", "status": "completed"}
+    known["checklist"] = [{"item": "retry loop", "status": "done"}]
+    tasks: list[dict[str, Any]] = [known]
+    rounds, failed = 0, "t1"
+    while agent.last["phase"] in {"POST_IMPL_VERIFY", "READY"} and rounds < 15:
+        rounds += 1
+        await agent.step(passed=False, details="it fails", failed_tasks=[failed])
+        if agent.last["phase"] != "READY":
+            break
+        fix = {"id": f"fix{rounds}", "description": "f", "status": "pending", "fixes": failed, "revert_reason": "x"}
+        new = {"id": f"new{rounds}", "description": "n", "status": "pending"}
+        added = [{**each, "checklist": [{"item": each["id"], "status": "pending"}]} for each in (fix, new)]
+        await agent.submit({"tasks": [*tasks, *added], "tools_used": [], "summary": "again"})
+        assert "error" not in agent.last, agent.last["error"]
+        await agent.go_to(15)
+        for each in (fix, new):
+            done = [{"item": each["id"], "status": "done"}]
+            tasks.append(
+                {"id": each["id"], "description": each["description"], "status": "completed", "checklist": done}
+            )
+        failed = str(new["id"])
+    assert (agent.last["phase"], rounds <= 9) == ("VERIFY_INTERVENTION", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [CODE.replace("net.fetch(url)", "net.fetch(url)   "), CODE.replace("net.fetch(url)", "net.fetch(url)  # retries")],
+    ids=["blanks", "comment"],
+)
+async def test_a_line_that_differs_in_blanks_or_a_comment_alone_proves_nothing(agent: Agent, text: str) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    payload = await agent.prepare()
+    agent.edit("load.py", text)
+    items = [{"item": "retry loop", "status": "done", "evidence": "load.py:5"}]
+    await agent.submit({**payload, "checklist": items})
+    assert "error" in agent.last
+
+
+async def test_a_live_session_of_another_work_tree_of_the_repository_is_not_stale(agent: Agent, tmp_path: Path) -> None:
+    git(agent.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    await agent.start()
+    await agent.go_to(14)
+    beside = Agent((tmp_path / "side").resolve(), tmp_path / "state", owner="another")
+    assert (await beside.start())["phase"] == "DOCUMENT_RESEARCH"
+    assert (await beside.finish())["outcome"] == "completed"
+    assert (await agent.finish())["outcome"] == "completed"
+
+
+async def test_an_encoding_that_was_planted_commits_what_is_in_the_workspace(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(17)
+    payload = await agent.prepare()
+    (agent.root / ".git" / "info").mkdir(exist_ok=True)
+    (agent.root / ".git" / "info" / "attributes").write_text("*.py working-tree-encoding=UTF-16LE\n")
+    await agent.submit(payload)
+    if "error" not in agent.last:
+        assert git(agent.root, "show", "HEAD:load.py") == CHANGED.strip()
+
+
+async def test_a_history_that_was_cut_off_in_the_middle_is_told(agent: Agent) -> None:
+    git(agent.root, "commit", "--allow-empty", "-qm", "second")
+    await agent.start()
+    await agent.go_to(19)
+    (agent.root / ".git" / "shallow").write_text(git(agent.root, "rev-parse", "HEAD") + "\n")
+    before = git(agent.root, "rev-parse", "main")
+    await agent.step()
+    if "error" in agent.last:
+        assert git(agent.root, "rev-parse", "main") == before
+    else:
+        assert git(agent.root, "rev-parse", "main~1") == before
+
+
+def test_nested_bodies_that_log_are_judged_in_time() -> None:
+    text = "function f(){console.log(1);" * 10_000 + "}" * 10_000
+    began_s = time.process_time()
+    is_empty(text, "a.js", 1, 1)
+    assert time.process_time() - began_s < 10
+
+
+async def test_a_submodule_that_is_changed_inside_is_no_part_of_a_change(tmp_path: Path) -> None:
+    inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(outer, "commit", "-qm", "sub")
+    agent = Agent(outer, tmp_path / "state")
+    await agent.start()
+    await agent.go_to(13)
+    await agent.see("read_code", "sub/net.py")
+    await agent.session.add_explored_files(["sub/net.py"])
+    told = await agent.session.check_write_target("sub/net.py")
+    assert told["permitted"] is False, told
+    agent.edit("sub/net.py", EVIL)
+    git(outer / "sub", "-c", "user.name=x", "-c", "user.email=y", "commit", "-qam", "evil")
+    assert (await agent.finish())["outcome"] == "completed"
+    assert git(outer, "diff", "--name-only", "main~1", "main") == "load.py"
+
+
+@pytest.mark.parametrize("where", ["subfolder", "link"])
+async def test_a_repository_that_is_served_under_two_paths_has_one_session(
+    agent: Agent, tmp_path: Path, where: str
+) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    link = tmp_path / "link"
+    link.symlink_to(agent.root)
+    root = agent.root / "docs" if where == "subfolder" else link
+    other = Agent(root, tmp_path / "state", owner="another", is_alive=lambda owner: True)
+    told = await other.start()
+    assert "error" in told, told
+
+
+async def test_a_clock_that_is_set_back_keeps_the_session_and_frees_it_when_its_server_is_gone(agent: Agent) -> None:
+    await agent.clock.advance(10_000_000)
+    await agent.start()
+    await agent.go_to(14)
+    again = agent.restarted()
+    told = await again.start()
+    assert told["recovery_available"] is True
+    again.last = await again.start(recovery="resume")
+    assert (await again.finish())["outcome"] == "completed"

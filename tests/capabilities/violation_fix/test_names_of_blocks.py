@@ -1,0 +1,198 @@
+"""A block is named after all that it does, or not at all."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from actors.capabilities.violation_fix.refactoring.candidates import find_candidates
+
+
+def names(source: str, function: str = "work") -> dict[tuple[int, int], str]:
+    """Return the names proposed for `function`, by the first and last line of the block, counted from its `def`."""
+    found = find_candidates(textwrap.dedent(source).lstrip("\n"), function)
+    return {(one.start_line, one.end_line): one.suggested_name for one in found}
+
+
+def test_a_block_with_one_result_is_named_after_it_and_how_it_comes_about() -> None:
+    source = """
+        def work(rows, limit):
+            widest_row = None
+            for row in rows:
+                if len(row) > limit:
+                    widest_row = row
+                    break
+            print(widest_row)
+            return widest_row
+    """
+    assert names(source)[2, 6] == "_find_widest_row"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["self.status = 1", "self.peer.verify(row)", "totals[row] = 1", "handler(row)"],
+    ids=["attribute", "call", "item", "function"],
+)
+def test_no_result_names_a_block_that_does_something_else_besides(hidden: str) -> None:
+    source = f"""
+        class Table:
+            def work(self, rows, totals, handler):
+                widest_row = None
+                for row in rows:
+                    if row.width > 3:
+                        {hidden}
+                        widest_row = row
+                        break
+                print(widest_row)
+                return widest_row
+    """
+    assert "_find_widest_row" not in names(source, "Table.work").values()
+
+
+def test_a_message_to_the_log_is_nothing_that_a_name_has_to_tell() -> None:
+    source = """
+        def work(rows, logger):
+            widest_row = None
+            for row in rows:
+                if row.width > 3:
+                    logger.debug("wide")
+                    widest_row = row
+                    break
+            print(widest_row)
+            return widest_row
+    """
+    assert names(source)[2, 7] == "_find_widest_row"
+
+
+def test_a_flag_is_no_result_to_name_a_block_after() -> None:
+    source = """
+        def work(rows, limit):
+            reject = False
+            for row in rows:
+                if len(row) > limit:
+                    reject = True
+            print(reject)
+            return reject
+    """
+    assert names(source) == {}
+
+
+def test_results_of_one_kind_are_named_together() -> None:
+    source = """
+        def work(start_date, end_date):
+            print(start_date)
+
+            if isinstance(start_date, str):
+                start_date = start_date.strip()
+            if isinstance(end_date, str):
+                end_date = end_date.strip()
+
+            print(end_date)
+            return start_date, end_date
+    """
+    found = names(source)
+    assert found.get((4, 7), "_normalize_dates") == "_normalize_dates"
+    assert not any("_and_" in name for name in found.values())
+
+
+def test_an_item_under_a_fixed_key_is_set_like_an_attribute() -> None:
+    source = """
+        def work(figure, image, config):
+            print(figure)
+
+            if config.scaled:
+                try:
+                    figure["width"] = image.size
+                except OSError:
+                    pass
+            elif config.width:
+                figure["width"] = config.width
+
+            return figure
+    """
+    assert names(source)[4, 10] == "_set_figure_width"
+
+
+def test_no_block_begins_in_the_middle_of_a_chain() -> None:
+    source = """
+        def work(kind, rows):
+            widest_row = None
+            if kind == "first":
+                widest_row = rows[0]
+            elif kind == "last":
+                widest_row = rows[-1]
+            elif kind == "longest":
+                for row in rows:
+                    if len(row) > 3:
+                        widest_row = row
+            return widest_row
+    """
+    assert not any(start in (5, 7) for start, _ in names(source))
+
+
+def test_no_name_differs_from_a_called_function_by_underscores_alone() -> None:
+    source = """
+        def work(rows):
+            widest_row = None
+            for row in rows:
+                if len(row) > 3:
+                    widest_row = row
+                    break
+            print(findwidestrow(rows))
+            return widest_row
+    """
+    assert "_find_widest_row" not in names(source).values()
+
+
+def test_words_of_names_stay_as_the_code_spells_them() -> None:
+    source = """
+        def work(rows):
+            utf8_header = None
+            for row in rows:
+                if len(row) > 3:
+                    utf8_header = row
+                    break
+            print(utf8_header)
+            return utf8_header
+    """
+    assert names(source)[2, 6] == "_find_utf8_header"
+
+
+@pytest.mark.parametrize("noun", ["found", "trcbck", "res", "x1"])
+def test_a_result_that_nobody_could_read_out_names_nothing(noun: str) -> None:
+    source = f"""
+        def work(rows):
+            {noun} = None
+            for row in rows:
+                if len(row) > 3:
+                    {noun} = row
+                    break
+            print({noun})
+            return {noun}
+    """
+    assert names(source) == {}
+
+
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("# Check required keys", "_check_required_keys"),
+        ("# Set up what nobody needs", "_add_keys"),
+        ("# Almost silly how complex this is: keys", "_add_keys"),
+    ],
+)
+def test_a_comment_names_a_block_only_as_a_command_about_what_is_in_it(comment: str, name: str) -> None:
+    source = f"""
+        def work(settings, strict):
+            print(settings)
+            {comment}
+            for key in ("name", "version"):
+                if key not in settings:
+                    if strict:
+                        raise KeyError(key)
+                    settings[key] = None
+                    print(key)
+            return settings
+    """
+    assert names(source).get((3, 9)) == name
