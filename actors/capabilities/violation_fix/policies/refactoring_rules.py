@@ -18,7 +18,7 @@ from actors.capabilities.violation_fix.refactoring.parameter_lists import split_
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 # Below this, readers who would have to merge it turned most plans down.
-MIN_SCORE = 0.44
+MIN_SCORE = 0.48
 # A reader takes few cuts; the branches of one chain may be more.
 MAX_CUTS = 2
 MAX_STEPS = 5

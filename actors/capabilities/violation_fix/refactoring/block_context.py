@@ -101,6 +101,10 @@ class BlockContext:
         return [part for statement in self.statements for part in own_nodes(statement)]
 
     @cached_property
+    def bound(self) -> frozenset[str]:
+        return frozenset[str]().union(*(bound_names(statement) for statement in self.statements))
+
+    @cached_property
     def words_used(self) -> frozenset[str]:
         """The words of all identifiers in the block."""
         names = [node.id for node in self.nodes if isinstance(node, ast.Name)]
@@ -169,8 +173,7 @@ class BlockContext:
         """The name that the block uses again and again, and the rest of the function but where it comes from."""
         inside = Counter(_nouns_in(self.statements))
         outside = Counter(_nouns_in(self.place.function.body)) - inside
-        bound = frozenset[str]().union(*(bound_names(statement) for statement in self.statements))
-        known = (noun for noun in inside if noun not in bound and outside[noun] <= 1 and is_good_noun(noun))
+        known = (noun for noun in inside if noun not in self.bound and outside[noun] <= 1 and is_good_noun(noun))
         ranked = [(inside[noun], noun) for noun in known]
         ranked.sort(key=lambda pair: -pair[0])
         if not ranked or ranked[0][0] < 3:

@@ -43,9 +43,9 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 MAX_OUTPUTS = 2
 MIN_LINES = 3
 # Below this, readers who would have to merge it found most names misleading.
-MIN_QUALITY = 0.44
+MIN_QUALITY = 0.48
 # Below this, no plan takes a cut; see MIN_SCORE of the rules.
-MIN_SCORE = 0.44
+MIN_SCORE = 0.48
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 
@@ -225,7 +225,7 @@ _FORM_FACTORS = {
     Form.RETURN: 1.0,
     Form.THEN_JUMP: 0.92,
     Form.IF_JUMP: 0.95,
-    Form.IF_RESULT: 0.85,
+    Form.IF_RESULT: 0.75,
     Form.IF_NONE: 0.0,
 }
 _SHAPE_FACTORS = {

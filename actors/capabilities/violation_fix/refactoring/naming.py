@@ -161,7 +161,7 @@ def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
         return
     counted: Counter[str] = Counter()
     for test in context.tests:
-        counted.update(set(tested_nouns(test, context.place.locals)))
+        counted.update(set(tested_nouns(test, context.place.locals)) - context.bound)
     most = max(counted.values(), default=0)
     share = most / len(context.tests)
     noun = common_noun(sorted(name for name, count in counted.items() if count == most)) if most else ""
@@ -180,7 +180,7 @@ def _from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
     if not names or context.outputs or not _ends_plainly(context):
         return
     noun = common_noun(names)
-    if not all(is_good_noun(name) for name in names) or ("_and_" in noun and len(names) > 2):
+    if not all(is_good_noun(name) for name in names) or "_and_" in noun:
         return
     quality = (0.74 if len(names) == 1 else 0.62) * min(noun_quality(name) for name in names)
     verb = "init" if context.function_name == "__init__" else "set"
@@ -285,7 +285,7 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     elif context.iterated_noun and is_good_noun(context.iterated_noun):
         noun = context.iterated_noun
         if verb is not None:
-            yield SuggestedName(_joined(verb, noun), 0.68 * noun_quality(noun), "the loop over " + noun)
+            yield SuggestedName(_joined(verb, noun), 0.58 * noun_quality(noun), "the loop over " + noun)
         if _ends_plainly(context) and not context.outputs and context.cut.shape is Shape.STATEMENT:
             yield SuggestedName(_joined("process", noun), 0.5 * noun_quality(noun), "the loop over " + noun)
 

@@ -46,7 +46,9 @@ def verb_for(
         return "build", 0.78
     loops = [loop for loop in loops if any(node in bindings for node in ast.walk(loop))]
     if any(isinstance(loop, ast.For | ast.AsyncFor) for loop in loops):
-        return "find", 0.8 if _ends_early(loops) else 0.62
+        # What a loop calls again until it succeeds was there to be had, not to be found.
+        is_made = any(isinstance(value, ast.Call) for value in values)
+        return ("get", 0.64) if is_made else ("find", 0.8 if _ends_early(loops) else 0.62)
     if loops:
         return "determine", 0.6
     return ("determine", 0.76) if len(bindings) > 1 else ("get", 0.74)
