@@ -241,15 +241,13 @@ UNTYPED_FACTOR = 0.75
 _INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 
 
-def _fitness(candidate: Candidate, context: BlockContext) -> float:
+def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> float:
     """Return the chance that a maintainer takes the cut, if its name is good."""
     inputs, outputs = extraction.parameters, extraction.outputs
     factor = _FORM_FACTORS[extraction.form] * _SHAPE_FACTORS[context.cut.shape]
     factor *= _INPUT_FACTORS[len(inputs)] if len(inputs) < len(_INPUT_FACTORS) else 0.6
-    factor *= 0.85 if len(outputs) == 2 else 1.0
-    factor *= 0.93 ** len(set(inputs) & set(outputs))
-    # A function without annotations among annotated ones.
-    factor *= 0.85 if candidate.signature == UNTYPED and is_annotated(candidate.block.place) else 1.0
+    factor *= 0.9 if len(outputs) == 2 else 1.0
+    factor *= 0.95 ** len(set(inputs) & set(outputs))
     # A module or function handed over as an argument reads badly.
     factor *= 0.8 ** len(set(inputs) & context.defined_names)
     lines = block.last_line - block.first_line + 1
