@@ -56,7 +56,7 @@ from runtime.codebase.search import ripgrep
 from runtime.codebase.search.asked_values import AskedValue, asked_values
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.gathering import MAX_BY_WORDS
-from runtime.codebase.search.passages import Passage, find_passages
+from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.semantics.question_meaning import QuestionMeaning

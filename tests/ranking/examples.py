@@ -15,7 +15,7 @@ from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.features import features
 from runtime.codebase.search.gathering import Meaning, gather
-from runtime.codebase.search.report import lines_about_code
+from runtime.codebase.search.prose.report import lines_about_code
 from tests.ranking.cases import Case, Place
 
 # A mark has at most so many lines; a longer piece is judged by those that share most with the question.

@@ -1,4 +1,4 @@
-"""Recognises files that speak of a project's rights, people and style checks, and never of what its code does."""
+"""Recognises files about a project's rights, people and style checks, which never tell what its code does.
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from runtime.codebase.language_registry import all_words
 from runtime.codebase.overview.document_purpose import MAX_QUOTE_CHARS, Quoted, purpose_in
 from runtime.codebase.overview.manifests import is_manifest, read_manifest
 from runtime.codebase.parsing.head_docs import head_doc
-from runtime.codebase.search.sentences import holds
+from runtime.codebase.search.prose.sentences import holds
 
 MAX_HEAD_FILES = 6
 MAX_LINES_ABOVE = 60

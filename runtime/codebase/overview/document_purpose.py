@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.overview.prose_lines import paragraphs, title_of
-from runtime.codebase.search.sentences import holds, split_sentences
+from runtime.codebase.search.prose.sentences import holds, split_sentences
 
 MAX_QUOTE_CHARS = 400
 MAX_CONSIDERED = 4

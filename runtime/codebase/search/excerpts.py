@@ -15,7 +15,7 @@ import msgspec
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.excerpt_windows import Words, balanced, best_window, grown, is_cut, without_blanks
-from runtime.codebase.search.sentences import Sentence, best_quote
+from runtime.codebase.search.prose.sentences import Sentence, best_quote
 from runtime.codebase.search.statements import Statements
 
 MAX_SPAN_LINES = 24

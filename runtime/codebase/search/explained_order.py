@@ -9,8 +9,8 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import FEATURES, features
 from runtime.codebase.search.gathering import Meaning, gather
+from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import State, ranker
-from runtime.codebase.search.report import lines_about_code
 
 # feature → its value, and its value times its weight: what it adds to the score before the scores are scaled.
 Contributions = Mapping[str, tuple[float, float]]

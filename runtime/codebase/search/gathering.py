@@ -21,7 +21,7 @@ from runtime.codebase.parsing.syntax import VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import symbols_named
 from runtime.codebase.search.features import Asked, Candidate, kind_asked
 from runtime.codebase.search.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
-from runtime.codebase.search.near_passages import NO_PASSAGES, near_passages
+from runtime.codebase.search.prose.near_passages import NO_PASSAGES, near_passages
 from runtime.codebase.search.query_expansion import related_terms
 
 MAX_BY_WORDS = 100

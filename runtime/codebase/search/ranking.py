@@ -14,8 +14,8 @@ from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import features
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
 from runtime.codebase.search.gathering import MAX_BY_WORDS, Gathered, Meaning, gather
+from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import Ranker, ranker
-from runtime.codebase.search.report import lines_about_code
 
 # Scores of hits behind the candidates, relative to the last candidate's.
 FURTHER_FACTOR = 0.99

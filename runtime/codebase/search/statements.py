@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runtime.codebase.search.prose_paragraphs import comment_lines, opens_trailing_block
+from runtime.codebase.search.prose.prose_paragraphs import comment_lines, opens_trailing_block
 
 _CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b)")
 _NEXT_BRANCH = re.compile(r"\s*\}?\s*(?:else|elif|elsif|elseif|except|rescue|catch|finally|ensure|case|default|when)\b")

@@ -6,8 +6,8 @@ from typing import Any
 
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.passages import Passage
-from runtime.codebase.search.sentences import ELLIPSIS, holds
+from runtime.codebase.search.prose.passages import Passage
+from runtime.codebase.search.prose.sentences import ELLIPSIS, holds
 from runtime.codebase.tool_parts.citing import cite
 
 MAX_PASSAGES = 8

@@ -13,7 +13,7 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import excerpt_of
-from runtime.codebase.search.sentences import holds
+from runtime.codebase.search.prose.sentences import holds
 from tests.capabilities.code_analysis.support import cited
 
 PYTHON = """

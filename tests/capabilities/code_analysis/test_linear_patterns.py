@@ -9,7 +9,7 @@ import pytest
 _ANALYSIS = "actors.capabilities.code_analysis.question.analysis"
 _PARTS = "actors.capabilities.code_analysis.question.parts"
 _GATHERING = "runtime.codebase.search.gathering"
-_REPORT = "runtime.codebase.search.report"
+_REPORT = "runtime.codebase.search.prose.report"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.no_uses import no_uses
+from actors.capabilities.code_analysis.answers.absence.no_uses import no_uses
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited

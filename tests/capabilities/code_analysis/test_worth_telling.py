@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.document_claims import LEAST_SCORE, document_claims
+from actors.capabilities.code_analysis.answers.documents.document_claims import LEAST_SCORE, document_claims
 from actors.capabilities.code_analysis.answers.further_places import further_claims
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
@@ -22,7 +22,7 @@ from actors.capabilities.code_analysis.ranking.worth_telling import (
     worth_telling,
 )
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.sentences import Sentence
+from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.telling_lines import imports_or_exports, says_nothing
 from tests.capabilities.code_analysis.support import cited
 

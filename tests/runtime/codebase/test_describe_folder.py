@@ -10,7 +10,7 @@ from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.overview.purposes import project_names
-from runtime.codebase.search.sentences import holds
+from runtime.codebase.search.prose.sentences import holds
 from runtime.codebase.tools.describe_folder import describe_folder
 from tests.repositories import write_files
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.markup import is_damaged, without_markup
-from runtime.codebase.search.sentence_context import is_dependent
-from runtime.codebase.search.sentences import best_quote, best_sentences, holds, split_sentences
+from runtime.codebase.search.prose.markup import is_damaged, without_markup
+from runtime.codebase.search.prose.sentence_context import is_dependent
+from runtime.codebase.search.prose.sentences import best_quote, best_sentences, holds, split_sentences
 
 OPTIONS = """
 ``--lookahead=INT``

@@ -18,7 +18,7 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.features import BY_MEANING, BY_WORDS, FEATURES, Asked, Candidate, features
 from runtime.codebase.search.full_text import ScoredChunk
 from runtime.codebase.search.gathering import MAX_BY_MEANING, Gathered, gather
-from runtime.codebase.search.near_passages import near_passages
+from runtime.codebase.search.prose.near_passages import near_passages
 from runtime.codebase.search.ranker import State, ranker, ranker_from, weights_file
 from runtime.codebase.search.ranking import ordered
 from runtime.codebase.semantics.question_meaning import QuestionMeaning

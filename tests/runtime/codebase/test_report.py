@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.search.report import HEAD_CHARS, LONG_CHARS, MAX_CHARS, MAX_REPORT_CHARS, lines_about_code
+from runtime.codebase.search.prose.report import HEAD_CHARS, LONG_CHARS, MAX_CHARS, MAX_REPORT_CHARS, lines_about_code
 
 HEAD = "Sending a parcel twice loses the second one.\n"
 PACKAGES = "\n".join(f"package-{letter * 3}==1.2.{place}" for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz"))

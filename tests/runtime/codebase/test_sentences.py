@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.sentences import (
+from runtime.codebase.search.prose.sentences import (
     MAX_QUOTE_CHARS,
     MAX_SENTENCE_CHARS,
     best_quote,

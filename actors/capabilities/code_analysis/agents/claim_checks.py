@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.evidence.claims import Claim, commit_text
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.sentences import holds
+from runtime.codebase.search.prose.sentences import holds
 
 
 def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:

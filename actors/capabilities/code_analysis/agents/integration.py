@@ -31,6 +31,7 @@ from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     reports_of,
 )
 from actors.capabilities.code_analysis.agents.unreadable_paths import folders_not_read, not_read
+from actors.capabilities.code_analysis.answers.absence.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.composition import (
     Finding,
     as_likely,
@@ -41,7 +42,6 @@ from actors.capabilities.code_analysis.answers.composition import (
     history_reason,
     ranked_citations,
 )
-from actors.capabilities.code_analysis.answers.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
 from actors.capabilities.code_analysis.evidence.claims import (

@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.session.remembered import KnownFile, Sess
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState, read_state
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
-from runtime.codebase.search.report import LONG_CHARS, lines_about_code
+from runtime.codebase.search.prose.report import LONG_CHARS, lines_about_code
 from runtime.run.stage_view import StageView
 
 INDEX_TIMEOUT_S = 280.0

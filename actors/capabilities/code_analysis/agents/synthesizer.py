@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.absent_subject import is_nowhere
+from actors.capabilities.code_analysis.answers.absence.absent_subject import is_nowhere
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
 from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, trust_in
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of

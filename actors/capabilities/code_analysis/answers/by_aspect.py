@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from actors.capabilities.code_analysis.answers.absent_subject import aside_claims
+from actors.capabilities.code_analysis.answers.absence.absent_subject import aside_claims
 from actors.capabilities.code_analysis.answers.default_value import value_claims
 from actors.capabilities.code_analysis.answers.definition import definition
-from actors.capabilities.code_analysis.answers.document_claims import document_claims
+from actors.capabilities.code_analysis.answers.documents.document_claims import document_claims
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.further_places import word_count
 from actors.capabilities.code_analysis.answers.history import history, together

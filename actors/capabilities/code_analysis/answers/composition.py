@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.absent_subject import nowhere_sentence, undefined_sentence
+from actors.capabilities.code_analysis.answers.absence.absent_subject import nowhere_sentence, undefined_sentence
 from actors.capabilities.code_analysis.answers.confidence import level
 from actors.capabilities.code_analysis.answers.diagram import call_diagram, part_diagram
 from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.comment_pairing import lines_about, own_line
+from actors.capabilities.code_analysis.answers.documents.comment_pairing import lines_about, own_line
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose_paragraphs import comment_lines
-from runtime.codebase.search.sentences import Sentence
+from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_POINTS = 3

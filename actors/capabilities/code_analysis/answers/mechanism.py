@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from actors.capabilities.code_analysis.answers.documents.how_to import guidance
 from actors.capabilities.code_analysis.answers.evidence import Evidence
-from actors.capabilities.code_analysis.answers.how_to import guidance
 from actors.capabilities.code_analysis.answers.wording import code_claim, step_claim
 from actors.capabilities.code_analysis.evidence.call_flow import is_common, reached
 from actors.capabilities.code_analysis.evidence.claims import Claim

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.comment_pairing import is_shown_with
+from actors.capabilities.code_analysis.answers.documents.comment_pairing import is_shown_with
 from actors.capabilities.code_analysis.answers.further_places import (
     cited_lines,
     excerpt_in,
@@ -30,8 +30,8 @@ from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose_paragraphs import comment_lines
-from runtime.codebase.search.sentences import Sentence
+from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.sentences import Sentence
 
 # A comment that is no documentation by its marks.
 _REMARK = re.compile(r"(?:#|//(?![/!])|--|;)")

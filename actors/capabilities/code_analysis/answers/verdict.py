@@ -20,7 +20,7 @@ from actors.capabilities.code_analysis.question.polar import PolarClause
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, split_identifier
-from runtime.codebase.search.sentences import split_sentences
+from runtime.codebase.search.prose.sentences import split_sentences
 
 Verdict = Literal["Yes", "No"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
+from actors.capabilities.code_analysis.answers.documents.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import PlanRequest

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from runtime.codebase.search.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.prose_paragraphs import comment_lines
 
 MAX_LINE_CHARS = 400
 

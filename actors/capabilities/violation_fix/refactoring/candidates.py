@@ -16,7 +16,6 @@ from actors.capabilities.violation_fix.refactoring.annotations.signatures import
     is_annotated,
 )
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
-from actors.capabilities.violation_fix.refactoring.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
@@ -36,7 +35,12 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     names_in_module,
     places_of,
 )
-from actors.capabilities.violation_fix.refactoring.naming import BRANCH_REASON, SuggestedName, suggest_names
+from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext, is_function_body
+from actors.capabilities.violation_fix.refactoring.naming.helper_names import (
+    BRANCH_REASON,
+    SuggestedName,
+    suggest_names,
+)
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 

@@ -15,7 +15,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     find_function,
     names_in_module,
 )
-from actors.capabilities.violation_fix.refactoring.name_words import words_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,

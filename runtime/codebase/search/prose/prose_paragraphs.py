@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runtime.codebase.search.markup import TROFF_MACRO
+from runtime.codebase.search.prose.markup import TROFF_MACRO
 
 # What stands so much further left than the line above goes on with no paragraph.
 LEAST_DEDENT = 2

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.sentences import Sentence
+from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
 # What is said of one parameter: `@param name …`, `:param name: …`.

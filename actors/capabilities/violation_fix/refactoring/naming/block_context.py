@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
-from actors.capabilities.violation_fix.refactoring.block_effects import BlockEffects
-from actors.capabilities.violation_fix.refactoring.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
-from actors.capabilities.violation_fix.refactoring.condition_words import noun_of
 from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
@@ -20,7 +17,10 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     scope_nodes,
 )
-from actors.capabilities.violation_fix.refactoring.name_words import (
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import BlockEffects
+from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     VAGUE_VERBS,
     VERBS,
     is_good_noun,

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, own_nodes, statement_lists
-from actors.capabilities.violation_fix.refactoring.name_words import words_in, words_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import words_in, words_of
 
 # Calls that report and change nothing that a caller relies on.
 _REPORTS = words_in("debug info warn warning error critical exception log print isEnabledFor sleep")

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from actors.capabilities.violation_fix.refactoring.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.block_effects import EffectKind
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
-from actors.capabilities.violation_fix.refactoring.condition_words import noun_of, tested_nouns
 from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
-from actors.capabilities.violation_fix.refactoring.name_words import (
+from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
     VERBS,
@@ -32,7 +32,7 @@ from actors.capabilities.violation_fix.refactoring.name_words import (
     words_of,
     words_of_comment,
 )
-from actors.capabilities.violation_fix.refactoring.output_verbs import QUESTION_WORDS, is_flag, verb_for
+from actors.capabilities.violation_fix.refactoring.naming.output_verbs import QUESTION_WORDS, is_flag, verb_for
 
 MAX_NAME_LENGTH = 36
 MAX_NAME_WORDS = 5

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.worth_telling import near_passages
-from runtime.codebase.search.sentences import ELLIPSIS
+from runtime.codebase.search.prose.sentences import ELLIPSIS
 
 MAX_SAID = 1
 MAX_SAID_CHARS = 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from actors.capabilities.violation_fix.refactoring.name_words import is_good_noun, words_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import is_good_noun, words_of
 
 _THROUGH = frozenset({"items", "keys", "values", "copy", "splitlines", "readlines", "iter", "strip"})
 _WRAPPERS = frozenset(

@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.markup import is_damaged, without_markup
-from runtime.codebase.search.prose_paragraphs import (
+from runtime.codebase.search.prose.markup import is_damaged, without_markup
+from runtime.codebase.search.prose.prose_paragraphs import (
     DISABLES,
     Paragraph,
     bare,
     comment_paragraphs,
     passage_paragraphs,
 )
-from runtime.codebase.search.sentence_context import is_dependent
+from runtime.codebase.search.prose.sentence_context import is_dependent
 from runtime.codebase.search.statements import Statements
 
 MAX_SENTENCES = 2

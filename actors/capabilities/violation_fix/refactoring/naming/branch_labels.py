@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from actors.capabilities.violation_fix.refactoring.condition_words import (
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
     description_of,
     description_of_pattern,
     noun_of,

@@ -22,8 +22,8 @@ from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.language_parts.language import PathKind
 from runtime.codebase.parsing.syntax import VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import symbols_named
+from runtime.codebase.search.prose.sentences import Sentence, best_sentences
 from runtime.codebase.search.query_expansion import related_terms
-from runtime.codebase.search.sentences import Sentence, best_sentences
 
 MAX_QUERY_CHARS = 8_000
 MAX_TERMS = 24
