@@ -1,4 +1,4 @@
-"""Recognises files about a project's rights, people and style checks, which never tell what its code does.
+"""Recognises files about rights, people and style checks, which never tell what the code does."""
 
 from __future__ import annotations
 
