@@ -18,7 +18,7 @@ FILES = {
     "a.go": f"package a\n\n// {SAID}\nfunc send(box string) string {{\n\treturn box\n}}\n",
     "a.rs": f"/// {SAID}\n#[inline]\npub fn send(parcel: u8) -> u8 {{\n    parcel\n}}\n",
     "a.c": f"/*\n * {SAID}\n */\nint send(int box)\n{{\n    return box;\n}}\n",
-    "A.java": f"class A {{\n    /** {SAID} */\n    @Override\n    void send(int box) {{\n        go(box);\n    }}\n}}\n",
+    "A.java": f"class A {{\n    /** {SAID} */\n    @Override\n    void send(int b) {{\n        go(b);\n    }}\n}}\n",
     "a.rb": f"# {SAID}\ndef send(box)\n  box\nend\n",
     "a.cs": f"class A {{\n    /// <summary>\n    /// {SAID}\n    /// </summary>\n    void send(int b) {{ }}\n}}\n",
 }
