@@ -12,6 +12,7 @@ from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord
+from runtime.codebase.tool_parts.documentation_lines import documentation_start
 
 MAX_QUOTE_CHARS = 300
 MAX_CITED_LINES = 80
@@ -47,11 +48,14 @@ def cite(
 
 
 def cite_symbol(codebase: Codebase, symbol: SymbolRecord, why: str) -> Citation | None:
-    """Cite a definition: the whole, or its head if it is longer than 80 lines."""
+    """Cite a definition with its documentation above it: the whole, or the head of one of more than 80 lines."""
     long = symbol.end_line - symbol.start_line >= MAX_CITED_LINES
     end = symbol.start_line + _HEAD_LINES - 1 if long else symbol.end_line
+    source = codebase.try_source(symbol.file)
+    start = symbol.start_line if source is None else documentation_start(source.lines, symbol)
+    end = max(min(end, start + MAX_CITED_LINES - 1), symbol.name_line)
     name = symbol.qualified_name
-    return cite(codebase, symbol.file, symbol.start_line, end, why=why, symbol=name, telling_line=symbol.name_line)
+    return cite(codebase, symbol.file, start, end, why=why, symbol=name, telling_line=symbol.name_line)
 
 
 def cite_chunk(codebase: Codebase, hit: ChunkHit, terms: Collection[str], why: str) -> Citation | None:

@@ -28,14 +28,14 @@ async def answer(desk: AnalysisHarness, question: str) -> str:
 
 async def test_a_field_that_nothing_assigns_is_found_with_its_uses(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Where is `SkipWeighing` used?")
-    assert told.startswith("`Depot.SkipWeighing` is a field in `depot/depot.go`: SkipWeighing leaves parcels")
+    assert told.startswith("`Depot.SkipWeighing` is a field in `depot/depot.go`: «SkipWeighing leaves parcels")
     assert "- `Depot.Accept`: `if !d.SkipWeighing {` [depot/depot.go:21]" in told
     assert "See also" not in told
 
 
 async def test_a_name_with_a_mark_at_its_end_is_a_name(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Who calls `route!`?")
-    assert told.startswith("`Office.Counter.route!` is a method in `lib/office.rb`: Find the window.")
+    assert told.startswith("`Office.Counter.route!` is a method in `lib/office.rb`: «Find the window.»")
     assert "- `Office.Counter.serve!`: `route! { call_next }` [lib/office.rb:5]" in told
     assert "caller_name" not in told
 
@@ -50,7 +50,7 @@ async def test_each_part_of_a_question_is_answered(desk: AnalysisHarness) -> Non
 async def test_who_adds_a_thing_is_led_to_what_is_open(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How do I extend `IParcelSink`?")
     assert told.startswith(
-        "`IParcelSink` is an interface in `src/Sinks/ISink.cs`: A destination for Parcels & letters."
+        "`IParcelSink` is an interface in `src/Sinks/ISink.cs`: «A destination for Parcels & letters.»"
     )
     written, _, done = told.partition("**What extends it already**")
     assert "- `Emit`: `void Emit(Parcel parcel);` [src/Sinks/ISink.cs:10]" in written
@@ -67,8 +67,8 @@ async def test_an_interface_without_declared_heirs_is_shown_with_its_uses(desk: 
 
 async def test_functions_that_only_hand_on_are_compared_by_what_they_hand_on_to(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Compare Stamp and Seal")
-    assert "- `Stamp` hands on to `StampWith`, which calls `press` [depot/depot.go:34-37]" in told
-    assert "- `Seal` hands on to `SealWith`, which calls `melt` [depot/depot.go:47-50]" in told
+    assert "- `Stamp` hands on to `StampWith`, which calls `press` [depot/depot.go:33-37]" in told
+    assert "- `Seal` hands on to `SealWith`, which calls `melt` [depot/depot.go:46-50]" in told
     assert told.index("**Differences**") < told.index("In `Stamp`:")
 
 

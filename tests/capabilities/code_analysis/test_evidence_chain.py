@@ -351,7 +351,7 @@ class NoisyModel:
             for commit, recipe in zip(commits, claim.get("commits", ()), strict=True)
             if recipe["in_text"]
         )
-        kept = {name: claim[name] for name in ("role", "code", "subject", "source") if name in claim}
+        kept = {name: claim[name] for name in ("role", "code", "subject", "source", "place") if name in claim}
         text = f"{claim['text']}{named}" if named else claim["text"]
         return {**kept, "text": text, "citations": citations, "commits": commits}
 
@@ -595,6 +595,43 @@ def test_an_excerpt_must_stand_in_the_lines_that_its_claim_cites(trial: Trial, c
     document, faults = trial.faults(one_claim(code, file=TARGET, start_line=6, end_line=10, quote=""))
     assert faults == []
     assert bool(document["citations"]) is stays
+
+
+TRUE_WORDS = "Carry the oldest parcel of one depot to another."
+LIE = "Carry each parcel twice, and never lose one."
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        (f"`deliver_parcel` is a function in `{TARGET}`: «{TRUE_WORDS}»", True),
+        (f"`deliver_parcel` is a function in `{TARGET}`: {TRUE_WORDS}", True),
+        (f"`deliver_parcel` is a function in `{TARGET}`: «Carry the oldest parcel …»", True),
+        (f"On «How does deliver_parcel work»: `deliver_parcel`: «{TRUE_WORDS}»", True),
+        (f"`deliver_parcel` is a function in `{TARGET}`: `def deliver_parcel(origin: Depot, target: Depot)`", True),
+        (f"`deliver_parcel` is a function in `{TARGET}`: «{LIE}»", False),
+        (f"`deliver_parcel` is a function in `{TARGET}`: {LIE}", False),
+        (f"`deliver_parcel`, a function: {LIE}", False),
+        (f"`deliver_parcel`: {LIE}", False),
+        (f"`{TARGET}` says: «{LIE}»", False),
+        (f"`{TARGET}` says: {LIE}", False),
+        (f"`{TARGET}` says: «{TRUE_WORDS} … {LIE}»", False),
+        (f"`deliver_parcel`: «{TRUE_WORDS}», «{LIE}»", False),
+        (f"`deliver_parcel`: «it says «{LIE}» here»", False),
+        (f"On «{LIE}»: `deliver_parcel`: «{TRUE_WORDS}»", False),
+        (f"The lines of `{TARGET}` that fit best: {LIE}", False),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_a_sentence_quotes_must_stand_in_its_lines_though_it_names_no_quotes(
+    trial: Trial, text: str, place: int, *, stays: bool
+) -> None:
+    where = {"file": TARGET, "start_line": 6, "end_line": 10, "quote": ""}
+    claim = {"role": "lead", "text": text, "places": [where], "code": "", "place": place}
+    document, faults = trial.faults(quiet(synthesizer={"definition": [claim]}, keep_claims=False))
+    assert faults == []
+    assert bool(document["citations"]) is stays
+    assert stays or LIE not in document["answer"]
 
 
 def test_a_citation_under_the_hash_of_another_version_is_left_out(trial: Trial) -> None:

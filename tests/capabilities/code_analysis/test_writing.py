@@ -103,8 +103,8 @@ def step(source: str, subject: str, file: str = "a.py") -> Claim:
 @pytest.mark.parametrize(
     ("by_name", "says", "is_drawn"),
     [
-        (False, "`run` calls `Depot.accept`: Take it in.", True),
-        (True, "`run` calls `accept`, by its name perhaps `Depot.accept`: Take it in.", False),
+        (False, "`run` calls `Depot.accept`: «Take it in.»", True),
+        (True, "`run` calls `accept`, by its name perhaps `Depot.accept`: «Take it in.»", False),
     ],
 )
 def test_what_only_its_name_speaks_for_is_told_as_perhaps_called_and_nothing_is_built_on_it(

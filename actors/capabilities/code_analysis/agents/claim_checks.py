@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, commit_text
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.prose.sentences import holds
+from runtime.codebase.search.prose.sentences import ELLIPSIS, holds
+
+CUT = ELLIPSIS.rstrip()
+# What is quoted may hold such marks itself.
+_QUOTED = re.compile(r"«((?:[^«»]|«[^«»]*»)*)»")
+_INTRODUCTION = re.compile(r"On «([^«»]*)»: ")
+# What is told of a thing as its documentation without marks of a quotation, as rules wrote it in older logs.
+_DOCUMENTED = re.compile(
+    r"(?:The lines of )?(?P<a>`+).+?(?P=a)(?: is an? [\w ]+ in (?P<b>`+).+?(?P=b)|, an? [\w ]+| says| that fit best)?"
+    r": (?![`«])(?P<said>.+)$",
+    re.DOTALL,
+)
+# What rules say in their own words of where to begin reading.
+_REASON = re.compile(
+    r"by its name it is about the design|it exports what users of the package call"
+    r"|the largest source file, [\d,]+ lines"
+    r"|[\d,]+ files? of the source import it, `[^`]+` for one|a program starts in `[^`]+`"
+)
 
 
 def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
@@ -27,14 +45,28 @@ def shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
     return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
 
 
-def holds_its_quotes(codebase: Codebase, claim: Claim) -> bool:
-    """Return whether each quote stands in lines that the claim cites, as one of them or as a sentence."""
-    if not claim.quotes:
+def holds_its_quotes(codebase: Codebase, claim: Claim, asked: str = "", *, by_model: bool = False) -> bool:
+    """Return whether each quote stands in lines that the claim cites, as one of them or as a sentence.
+
+    Of the text itself, what stands between the marks of a quotation counts, and what is told as documentation; a part
+    of the question, `asked`, may be quoted ahead of it. The text that a model wrote is left to its judge.
+    """
+    quotes = [*claim.quotes, *([] if by_model else _told_quotes(claim.text, asked))]
+    if not quotes:
         return True
     cited = _cited_lines(codebase, claim)
-    return all(
-        any(holds(lines, quote) or any(quote in line for line in lines) for lines in cited) for quote in claim.quotes
-    )
+    return all(any(holds(lines, quote) or any(quote in line for line in lines) for lines in cited) for quote in quotes)
+
+
+def _told_quotes(text: str, asked: str) -> list[str]:
+    """Return what a sentence of the rules quotes: between the marks of a quotation, or behind what it names."""
+    intro = _INTRODUCTION.match(text)
+    if intro is not None and intro[1].removesuffix(CUT) in " ".join(asked.split()):
+        text = text[intro.end() :]
+    spans = [found[1] for found in _QUOTED.finditer(text)]
+    if (told := _DOCUMENTED.match(text)) is not None and not _REASON.fullmatch(told["said"]):
+        spans.append(told["said"])
+    return [part for span in spans for part in span.removesuffix(CUT).split(ELLIPSIS) if part.strip()]
 
 
 def _cited_lines(codebase: Codebase, claim: Claim) -> list[Sequence[str]]:

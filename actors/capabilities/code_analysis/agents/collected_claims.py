@@ -13,6 +13,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import ProducedRange
 from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.execution import ExecutionOutput, execution_if_any
+from actors.capabilities.code_analysis.handover.intent import intent_if_any
 from actors.capabilities.code_analysis.handover.passes import ModelDraft, PassRecord, last_draft, passes_of
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput, synthesis_if_any
 from runtime.run.stage_view import StageView
@@ -21,7 +22,7 @@ from runtime.run.stage_view import StageView
 class Collected(msgspec.Struct, frozen=True):
     """Holds the claims by goal, the tools' ranges and commits, and the number of unreadable claims, of all rounds.
 
-    `draft`: what a model left behind whose claims these are; None for claims of the rules.
+    `draft`: what a model left behind whose claims these are; None for claims of the rules. `asked`: the question.
     """
 
     claims: dict[str, list[Claim]]
@@ -29,6 +30,7 @@ class Collected(msgspec.Struct, frozen=True):
     commits: list[CommitNote]
     unreadable: int
     draft: ModelDraft | None = None
+    asked: str = ""
 
 
 def collected_claims(view: StageView) -> Collected:
@@ -56,7 +58,9 @@ def collected_claims(view: StageView) -> Collected:
         for goal, found in readable.items():
             known = claims.setdefault(goal, [])
             known += [claim for claim in found if claim not in known]
-    return Collected(claims, list(ranges), list(commits), unreadable, None if drafted is None else drafted[1])
+    draft, intent = None if drafted is None else drafted[1], intent_if_any(view)
+    asked = "" if intent is None else intent.question.text
+    return Collected(claims, list(ranges), list(commits), unreadable, draft, asked)
 
 
 def _cut_short(view: StageView, execution: ExecutionOutput, synthesis: SynthesisOutput | None) -> PassRecord:

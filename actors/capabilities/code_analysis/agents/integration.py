@@ -302,6 +302,7 @@ def _checked(
     kept: dict[str, list[Claim]] = {}
     dropped: Counter[str] = Counter()
     left_out: list[LeftOutClaim] = []
+    by_model = collected.draft is not None
     for goal, claims in collected.claims.items():
         for claim in claims:
             verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
@@ -310,7 +311,7 @@ def _checked(
                 bad.append("name_like_a_mark")
             if not bad and claim.code and not shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
-            if not bad and not holds_its_quotes(codebase, claim):
+            if not bad and not holds_its_quotes(codebase, claim, collected.asked, by_model=by_model):
                 bad = ["quote_missing"]
             if not bad and not (check_commits or tells_true_commits)(codebase, claim, collected.commits):
                 bad = ["commit_not_produced"]

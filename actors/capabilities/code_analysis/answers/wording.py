@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, commit_text
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, commit_text
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -23,6 +23,8 @@ MAX_QUOTE_CHARS = 160
 MAX_MODULES = 25
 SHORT_SENTENCE_CHARS = 25
 MAX_SAME_NAMES = 3
+# Where a quoted sentence is cut.
+CUT = " …"
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
 _DOC_QUOTES = ('"""', "'" * 3)
@@ -46,28 +48,25 @@ def first_sentence(text: str, limit: int = 220) -> str:
     """
     parts = [" ".join(part.split()) for part in _SENTENCE_END.split(readable(text), maxsplit=2)]
     sentence = parts[0] if len(parts[0]) >= SHORT_SENTENCE_CHARS else " ".join(parts[:2])
-    return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0] + " …"
+    return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0] + CUT
 
 
 def lead_claim(entity: Entity) -> Claim:
     """What the answer begins with: what it is, where, and what it says of itself."""
     where = code_span(entity.citation.file)
     if not entity.name:
-        return Claim("lead", f"The lines of {where} that fit best{_says(entity)}", (entity.citation,))
-    sentence = f"{_named(entity)} is {_kind(entity)} in {where}{_says(entity)}"
-    return Claim("lead", sentence, (entity.citation,), subject=entity.name)
+        return _of_entity("lead", entity, f"The lines of {where} that fit best")
+    return _of_entity("lead", entity, f"{_named(entity)} is {_kind(entity)} in {where}")
 
 
 def related_claim(entity: Entity) -> Claim:
     """Another place that belongs to the subject."""
-    return Claim(
-        "related", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name
-    )
+    return _of_entity("related", entity, f"{_named(entity)}, {_kind(entity)}")
 
 
 def item_claim(entity: Entity) -> Claim:
     """One entry of a list."""
-    return Claim("item", f"{_named(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
+    return _of_entity("item", entity, _named(entity))
 
 
 def caller_claim(fact: CodeFact) -> Claim:
@@ -115,7 +114,7 @@ def test_claim(fact: CodeFact) -> Claim:
 
 def test_entity_claim(entity: Entity) -> Claim:
     """A test that is named after what is asked about."""
-    return Claim("test", f"{_named(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
+    return _of_entity("test", entity, _named(entity))
 
 
 def step_claim(fact: CodeFact, caller: str, call: Citation | None) -> Claim:
@@ -123,20 +122,20 @@ def step_claim(fact: CodeFact, caller: str, call: Citation | None) -> Claim:
 
     Where nothing but a name tells what is called, the claim says so, and has no subject: nothing is built on it.
     """
-    says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
+    says, quotes = documented(fact.docstring)
     citations = (fact.citation,) if call is None else (call, fact.citation)
     if fact.by_name:
         name, whole = code_span(last_part(fact.name)), code_span(fact.name)
-        return Claim("step", f"{code_span(caller)} calls {name}, by its name perhaps {whole}{says}", citations)
+        return Claim(
+            "step", f"{code_span(caller)} calls {name}, by its name perhaps {whole}{says}", citations, quotes=quotes
+        )
     text = f"{code_span(caller)} calls {code_span(fact.name)}"
-    return Claim("step", text + says, citations, subject=fact.name, source=caller)
+    return Claim("step", text + says, citations, subject=fact.name, source=caller, quotes=quotes)
 
 
 def setting_claim(entity: Entity) -> Claim:
     """A place where it is configured."""
-    return Claim(
-        "setting", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name
-    )
+    return _of_entity("setting", entity, f"{_named(entity)}, {_kind(entity)}")
 
 
 def setting_line_claim(fact: CodeFact) -> Claim:
@@ -209,11 +208,14 @@ def module_claims(modules: Sequence[CodeFact], texts: Sequence[CodeFact]) -> lis
     described = [fact for fact in modules if fact.docstring and fact.name.rsplit("/", 1)[-1] in _HEAD_FILES]
     if not claims and described:
         fact = described[0]
-        said = first_sentence(fact.docstring, 400)
-        claims.append(Claim("lead", f"{code_span(fact.name)} says: {said}", (fact.citation,)))
+        said, quotes = documented(fact.docstring, 400)
+        claims.append(Claim("lead", f"{code_span(fact.name)} says{said}", (fact.citation,), quotes=quotes))
     for fact in modules[:MAX_MODULES]:
-        says = f": {first_sentence(fact.docstring)}" if fact.docstring else f" has {fact.text}" if fact.text else ""
-        claims.append(Claim("item", f"{code_span(fact.name)}{says}", (fact.citation,), subject=fact.name))
+        says, quotes = documented(fact.docstring)
+        says = says or (f" has {fact.text}" if fact.text else "")
+        claims.append(
+            Claim("item", f"{code_span(fact.name)}{says}", (fact.citation,), subject=fact.name, quotes=quotes)
+        )
     return claims
 
 
@@ -223,7 +225,8 @@ def _self_description(fact: CodeFact) -> Claim | None:
     if not words:
         return None
     citation = msgspec.structs.replace(fact.citation, quote=words[0][:MAX_QUOTE_CHARS])
-    return Claim("lead", f"{code_span(citation.file)} says: {first_sentence(' '.join(words), 400)}", (citation,))
+    said, quotes = documented(" ".join(words), 400)
+    return Claim("lead", f"{code_span(citation.file)} says{said}", (citation,), quotes=quotes)
 
 
 def excerpt(
@@ -308,14 +311,22 @@ def _kind(entity: Entity) -> str:
     return _KIND_WORDS.get(entity.kind, f"{article} {entity.kind}")
 
 
-def _says(entity: Entity) -> str:
-    """Its docstring, else its signature, else the line that fits the question best."""
-    if entity.docstring:
-        return f": {first_sentence(entity.docstring)}"
+def documented(docstring: str, limit: int = 220) -> tuple[str, tuple[str, ...]]:
+    """Return the first sentence of a documentation as a quotation behind a colon, and what cited lines must hold."""
+    said = first_sentence(docstring, limit) if docstring else ""
+    return (f": «{said}»", (said.removesuffix(CUT),)) if said else ("", ())
+
+
+def _of_entity(role: ClaimRole, entity: Entity, text: str) -> Claim:
+    """Return a claim about a place: its documentation, else its signature, else the line that fits best."""
+    says, quotes = documented(entity.docstring)
+    if says:
+        return Claim(role, text + says, (entity.citation,), subject=entity.name, quotes=quotes)
     if entity.signature and entity.signature != f"class {entity.name}":
-        return f": {code_span(_cut(' '.join(entity.signature.split())))}"
-    line = _line(entity.citation)
-    return f": {line}" if line and entity.name not in line else ""
+        says = f": {code_span(_cut(' '.join(entity.signature.split())))}"
+    elif (line := _line(entity.citation)) and entity.name not in line:
+        says = f": {line}"
+    return Claim(role, text + says, (entity.citation,), subject=entity.name)
 
 
 def _cut(text: str, limit: int = MAX_QUOTE_CHARS) -> str:

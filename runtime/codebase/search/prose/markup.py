@@ -9,6 +9,8 @@ from __future__ import annotations
 import html
 import re
 
+from runtime.primitives.dotted_names import last_part
+
 # What separates paragraphs of a manual page; macros that only choose a typeface go on with the paragraph.
 TROFF_MACRO = re.compile(r"\s*[.'](?:\\\"|(?!(?:B|I|BR|BI|RB|RI|IR|IB|SM|SB)\b)[A-Z][A-Za-z]?(?:\s|$))")
 _TYPEFACE = re.compile(r"^\s*\.(?:B|I|BR|BI|RB|RI|IR|IB|SM|SB)\s+")
@@ -24,6 +26,16 @@ _INLINE_TAG = re.compile(r"\{@(\w+)\s+([^{}\s]*)\s*([^{}]*)\}")
 # Tags that a sentence does without; others are part of what it says.
 _TAG = re.compile(
     r"</?(?:p|br|li|ul|ol|dl|dt|dd|para|code|tt|pre|blockquote|summary|remarks|returns)(?:\s[^<>]{0,200})?/?>", re.I
+)
+# All tags of documentation comments, and references by an attribute: `<see cref="Depot"/>`.
+_ANY_TAG = re.compile(
+    r"</?(?:summary|remarks|para|param|typeparam|returns|value|exception|example|see|seealso|inheritdoc|list|item|term"
+    r"|description|c|a|p|b|i|em|strong|code|pre|tt|ul|ol|li|br|h[1-6]|span|div|blockquote|kbd|table|tr|td|th)"
+    r"(?:\s[^<>]{0,200})?/?>",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"<(?:see|seealso|paramref|typeparamref)\s+(?:cref|name|langword|href)=\"(?:\w:)?([^\"<>]{0,200})\"\s*/?>"
 )
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#\d{1,5}|mdash|ndash|hellip);")
 _CODE = re.compile(r"(?<![`:])(`+)(?!`)(?:(?!\1).)+?\1(?![`_])")
@@ -49,6 +61,12 @@ def without_markup(text: str) -> str:
         last = code.end()
     joined = "".join((*shown, _plain(text[last:])))
     return _LITERAL_BLOCK.sub(":", " ".join(joined.split()))
+
+
+def without_tags(text: str) -> str:
+    """Return a documentation comment without any tag: references by the last part of what they name."""
+    shown = _INLINE_TAG.sub(_inline, _REFERENCE.sub(lambda found: last_part(found.group(1)), text))
+    return " ".join(html.unescape(_ANY_TAG.sub("", shown)).split())
 
 
 def is_damaged(text: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.prose.markup import is_damaged, without_markup
+from runtime.codebase.search.prose.markup import is_damaged, without_markup, without_tags
 from runtime.codebase.search.prose.prose_paragraphs import (
     DISABLES,
     Paragraph,
@@ -279,7 +279,9 @@ def holds(lines: Sequence[str], quote: str) -> bool:
     text = " ".join(map(bare, lines))
     if not quote.strip() or _flat(quote) in _flat(text):
         return bool(quote.strip())
-    return len(text) <= MAX_MARKED_UP_CHARS and _flat(quote) in without_markup(text)
+    if len(text) > MAX_MARKED_UP_CHARS:
+        return False
+    return _flat(quote) in without_markup(text) or _flat(quote) in without_tags(text)
 
 
 def _factor(text: str, *, is_example: bool) -> float:
