@@ -79,9 +79,13 @@ def extract_python(source: bytes, path: str) -> FileSyntax:
     )
 
 
+# A backslash behind the opening quotes joins the next line to it.
+_CONTINUED = re.compile(r"\A\\\r?\n")
+
+
 def first_paragraph(docstring: str) -> str:
     """Return the first paragraph of a docstring on one line, cut to 400 characters."""
-    paragraph = inspect.cleandoc(docstring).split("\n\n", 1)[0]
+    paragraph = inspect.cleandoc(_CONTINUED.sub("", docstring)).split("\n\n", 1)[0]
     return _BLANKS.sub(" ", paragraph).strip()[:MAX_DOCSTRING_CHARS]
 
 

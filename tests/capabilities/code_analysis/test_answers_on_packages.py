@@ -151,7 +151,7 @@ def test_who_calls_a_function_names_the_callers(reader: Reader) -> None:
 def test_nonsense_is_answered_with_nothing_found(reader: Reader, package: str) -> None:
     document = reader.ask(package, "Where are zorblax quibbleflonks frobnivicated?")
     assert document["citations"] == []
-    assert document["answer"].startswith("Nothing in this repository answers that")
+    assert document["answer"].startswith("I did not find this. A search for")
     assert exit_status(document) == 3
 
 

@@ -215,7 +215,7 @@ def test_what_was_not_found_is_named_in_full() -> None:
 
 def test_an_answer_without_claims_says_what_was_looked_for() -> None:
     answer = compose(analyse("Where is `refund`?"), [], {}, None)
-    assert answer.startswith("Nothing in this repository answers that")
+    assert answer.startswith("I did not find this. A search for")
     assert "`refund`" in answer
 
 

@@ -51,4 +51,4 @@ async def test_all_of_a_kind_is_listed_with_their_number_and_tests_are_left_out(
 async def test_a_kind_that_is_not_there_is_said_to_be_missing(relay: AnalysisHarness) -> None:
     document = await relay.ask("List all traits")
     assert document["citations"] == []
-    assert "Nothing in this repository answers that" in document["answer"]
+    assert "I did not find this. A search for" in document["answer"]

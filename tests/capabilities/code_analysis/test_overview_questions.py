@@ -91,6 +91,8 @@ What are the main parts of lib/puma?
 Give me an overview of packages/toolkit/
 Give me an overview of the architecture: what are the main parts and how do they fit together?
 Give me a high-level overview of how this codebase works.
+I just checked out this. Can you give me a short tour of how it is built?
+I've inherited this codebase, how does it hang together?
 How is the code organised into packages?
 How are the modules of this project connected?
 Which packages does the repository have and what is each for?

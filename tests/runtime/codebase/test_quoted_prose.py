@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.parsing.python_symbols import first_paragraph
 from runtime.codebase.search.prose.markup import is_damaged, without_markup
 from runtime.codebase.search.prose.sentence_context import is_dependent
 from runtime.codebase.search.prose.sentences import best_quote, best_sentences, holds, split_sentences
@@ -176,3 +177,9 @@ def test_markup_is_stripped_at_once(text: str) -> None:
     told = without_markup(line)
     assert len(told) <= len(line)
     assert holds([line], told)
+
+
+@pytest.mark.parametrize("text", ["\\\n    Spawn workers.\n\n    More.", "\\\r\nSpawn workers.", "Spawn workers."])
+def test_a_docstring_that_goes_on_in_the_next_line_is_told_without_its_backslash(text: str) -> None:
+    assert first_paragraph(text) == "Spawn workers."
+    assert without_markup(text.replace("More.", "")) == "Spawn workers."

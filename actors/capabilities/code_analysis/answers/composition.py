@@ -23,6 +23,7 @@ from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.words import query_terms
 from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.absence import Absence
@@ -334,12 +335,18 @@ def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
     return [plain(f"Nothing named {' or '.join(map(code_span, names))} was found; {rest}.")]
 
 
+def _asked_words(question: Question) -> list[str]:
+    """Return the words of a question that can be looked for, as they are written, each once."""
+    words = dict.fromkeys(word.strip(".,;:!?()\"'`«»") for word in question.text.split())
+    return [word for word in words if not query_terms(word).counts.keys().isdisjoint(question.terms)]
+
+
 def _nothing_found(question: Question, absence: Absence | None) -> str:
     looked_for = ", ".join(f"`{name}`" for name in (*question.identifiers, *question.paths)[:6])
-    words = ", ".join(question.terms[:8])
+    words = ", ".join(_asked_words(question)[:8])
     what = looked_for or words or "anything in the question"
     nowhere = nowhere_sentence(absence)
     return plain(
-        f"Nothing in this repository answers that: a search for {what} in symbols, text and file names found no place "
-        f"worth citing. {nowhere or 'Naming a function, class, file or setting usually helps.'}"
+        f"{DID_NOT_FIND} A search for {what} in symbols, text and file names found no place worth citing. "
+        f"{nowhere or 'Naming a function, class, file or setting usually helps.'}"
     )

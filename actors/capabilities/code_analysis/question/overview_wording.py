@@ -145,6 +145,8 @@ _LEAD = (
     r"(?:(?:hi|hello|hey|ok|okay|so|well|now|please|briefly|in short|in brief|overall|roughly|at a high level"
     r"|in general|in (?:a few|one|two|three|simple|plain) (?:words?|sentences?|english))[,.!:]? "
     rf"|(?:i am|i'm) new (?:here|to {_WHOLE})[,.;:!]? (?:and )?"
+    rf"|i(?:'ve| have)? (?:just |recently )?(?:cloned|downloaded|checked out|found|discovered|inherited|opened) {_S}"
+    "[,.;:!]? (?:and )?"
     r"|(?:can|could|would|will) you (?:please )?|(?:tell|explain to|show|help) (?:me|us)(?: to)?(?: understand)?[,:]? "
     r"|explain |describe |i(?:'d| would) like to (?:know|understand) |i want to (?:know|understand) |do you know )*"
 )
@@ -246,7 +248,7 @@ def _clauses(text: str) -> list[_Clause]:
 def _means_a_whole(clauses: list[_Clause]) -> bool:
     """Return whether the first clause can stand alone: «it» points back, and «this» may be any piece of code."""
     first = clauses[0]
-    if first.kind in ("of_each", "mere_picture") or (_IT in first.text and _WHOLE not in first.text):
+    if first.kind in ("of_each", "mere_picture") or (_IT in first.text and {_WHOLE, _THIS}.isdisjoint(first.text)):
         return False
     return first.kind != "purpose" or _WHOLE in first.text or len(clauses) > 1
 

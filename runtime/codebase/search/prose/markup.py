@@ -43,6 +43,8 @@ _PICTURE = re.compile(
     r"!\[|\[!\[|\[\]\(|<(?:img|a|div|span|table|t[dhr]|center|picture|source|sub|sup|details)\b", re.I
 )
 _SUBSTITUTION = re.compile(r"(?<![\w|])\|[\w-]+(?: [\w-]+)?\|(?![\w|])")
+# Of a Python docstring whose text begins on its second line.
+_CONTINUED = re.compile(r"^\s*\\\s+")
 _LITERAL_BLOCK = re.compile(r"(?<=\w)::$")
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
@@ -52,6 +54,7 @@ def without_markup(text: str) -> str:
 
     The result has no markup left that a second call would strip.
     """
+    text = _CONTINUED.sub("", text)
     text = _TROFF.sub("", _TROFF_SIGN.sub(lambda found: _SIGNS.get(found.group(), "-"), _TYPEFACE.sub("", text)))
     shown: list[str] = []
     last = 0
