@@ -10,6 +10,7 @@ import msgspec
 from runtime.primitives.visible_text import visible, visible_line
 from serve.batch.fix_record import FixPlan, FixResult
 
+MAX_LEFT_SHOWN = 20
 _OPEN = "not done yet"
 
 
@@ -50,8 +51,11 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
     if told["left"]:
         lines += ["", f"Not tried: {len(told['left'])} violations"]
         lines += [
-            f"- {each['check_id']} in {each['path']}:{each['line']}: {each['reason']}" for each in told["left"][:20]
+            f"- {each['check_id']} in {each['path']}:{each['line']}: {each['reason']}"
+            for each in told["left"][:MAX_LEFT_SHOWN]
         ]
+        if len(told["left"]) > MAX_LEFT_SHOWN:
+            lines.append(f"- {len(told['left']) - MAX_LEFT_SHOWN} more; `--json` lists them all")
     if told["branch"]:
         lines += ["", f"The commits are on the branch `{plan.branch}`; look at them with"]
         lines += [f"`git log -p {plan.base_commit[:12]}..{plan.branch}`, and merge what you like."]

@@ -490,3 +490,22 @@ def test_expressions_have_types_or_are_unknown(value: str, annotation: str | Non
         assert "the type of found is not known" in refusal(source, STRICT)
     else:
         assert signature(source, STRICT) == f"def _do_part(names: list[str], found: {annotation}) -> None"
+
+
+def test_what_handlers_of_one_name_catch_is_known_where_they_catch_the_same() -> None:
+    source = """
+        def run(path: str) -> None:
+            try:
+                print(path)
+            except SystemExit as error:
+                print(error)
+            try:
+                print(path)
+            except SystemExit as error:
+                # begin
+                if path:
+                    print(error, path)
+                # end
+    """
+    assert "error: SystemExit" in signature(source)
+    assert "the type of error is not known" in refusal(source.replace("SystemExit", "Exception", 1))

@@ -141,3 +141,14 @@ def test_a_line_without_a_condition_is_refused() -> None:
     done = simplify_conditional("if x:\n    pass\n", 1)
     assert isinstance(done, Refused)
     assert done.code == "no_conditional"
+
+
+@pytest.mark.parametrize("kind", ["merge_guards", "merge_branches"])
+def test_conditions_that_share_a_line_with_their_body_are_left(kind: str) -> None:
+    bodies = {
+        "merge_guards": "if a: return 1\nif b: return 1\nreturn 2",
+        "merge_branches": "if a: c = 1\nelif b: c = 1\nelse: c = 2\nreturn c",
+    }
+    done = simplify_conditional(function(bodies[kind]), 2, kind)
+    assert isinstance(done, Refused)
+    assert done.code == "shared_line"

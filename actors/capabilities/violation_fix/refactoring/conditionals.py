@@ -72,9 +72,19 @@ def simplify_conditional(
         except RefusedRefactoring as refused:
             refusal = refused.refusal
             continue
-        if new_source is not None:
+        if new_source is not None and not _parses(new_source):
+            refusal = Refused("unparsable", f"{name.replace('_', ' ')} would leave a file that does not parse", (line,))
+        elif new_source is not None:
             return Refactored(new_source, f"Simplify the condition on line {line} ({name.replace('_', ' ')})")
     return refusal
+
+
+def _parses(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def conditionals_of(source: SourceText, tree: ast.Module, line_length: int = 88) -> Iterator[Conditional]:
@@ -210,7 +220,7 @@ def _without_other(this: Conditional, other: ast.If, end: int) -> str:
     source = this.source
     head = _joined_head(this, other, "or", ast.Or)
     begin = _head_end(this.node) + 1
-    if this.node.body[0].lineno < begin:
+    if first_line(this.node.body[0]) <= last_line(this.node.test):
         raise this.refuse("shared_line", "the if shares its line with its body")
     return _with_lines(this, this.line, end, head + source.lines(begin, last_line(this.node.body[-1])))
 

@@ -141,7 +141,7 @@ class LocalTypes:
             elif isinstance(node, ast.NamedExpr) and node.target.id == name:
                 found.append(self.expressions.of(node.value))
             elif isinstance(node, ast.ExceptHandler) and node.name == name:
-                found.append(self._caught(node))
+                found.append(self._caught_as(name))
             elif isinstance(node, Scope | ast.Import | ast.ImportFrom | ast.MatchAs | ast.MatchStar):
                 found += [None] if name in _bound_itself(node) else []
         return found
@@ -179,6 +179,12 @@ class LocalTypes:
         if value is None or value.name in ("typing.TextIO", "typing.BinaryIO"):
             return value
         return self.expressions.members.method_result(value, "__enter__", is_awaited=False)
+
+    def _caught_as(self, name: str) -> Type | None:
+        """Return the type of what handlers of a name catch; None where they differ: a block may lie in any of them."""
+        handlers = [node for node in self._nodes if isinstance(node, ast.ExceptHandler) and node.name == name]
+        found = {self._caught(handler) for handler in handlers}
+        return found.pop() if len(found) == 1 else None
 
     def _caught(self, node: ast.ExceptHandler) -> Type | None:
         parts = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
