@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import configparser
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ USUAL = (79, 88, 100, 120)
 # One line in so many may be longer, such as an address in a comment.
 _EXCEPTIONS = 100
 _MAX_BYTES = 1_000_000
-_TOML = (
+_Keys = tuple[tuple[str, tuple[str, ...]], ...]
+_TOML: _Keys = (
     ("ruff.toml", ("line-length",)),
     (".ruff.toml", ("line-length",)),
     ("pyproject.toml", ("tool", "ruff", "line-length")),
@@ -25,6 +26,14 @@ _TOML = (
     ("pyproject.toml", ("tool", "pycodestyle", "max-line-length")),
     ("pyproject.toml", ("tool", "autopep8", "max_line_length")),
     ("pyproject.toml", ("tool", "pylint", "format", "max-line-length")),
+)
+# Formatters that are set up keep lines to this length where none is set.
+OF_FORMATTERS = 88
+_FORMATTERS: _Keys = (
+    ("ruff.toml", ("format",)),
+    (".ruff.toml", ("format",)),
+    ("pyproject.toml", ("tool", "ruff", "format")),
+    ("pyproject.toml", ("tool", "black")),
 )
 _INI = tuple(
     (name, section)
@@ -51,16 +60,24 @@ def usual_length(source: str) -> int:
 
 def _configured(root: Path) -> Iterator[int]:
     for name, keys in _TOML:
-        table: Any = _toml(root, name)
-        for key in keys:
-            table = table.get(key) if isinstance(table, dict) else None
-        if isinstance(table, int):
-            yield table
+        length = _at(root, name, keys)
+        if isinstance(length, int):
+            yield length
     for name, section in _INI:
         values = _ini(root, name).get(section, {})
         found = values.get("max-line-length") or values.get("max_line_length")
         if found is not None and found.strip().isdigit():
             yield int(found)
+    for name, keys in _FORMATTERS:
+        if isinstance(_at(root, name, keys), dict):
+            yield OF_FORMATTERS
+
+
+def _at(root: Path, name: str, keys: Sequence[str]) -> Any:
+    table: Any = _toml(root, name)
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table
 
 
 def _toml(root: Path, name: str) -> dict[str, Any]:
