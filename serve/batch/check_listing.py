@@ -39,7 +39,7 @@ def listed(
     except ProcessTimeoutError as error:
         raise MachineError(
             f"the violations of {root} could not be listed within {timeout_s:g} s; name some of its files or folders, "
-            "or give more time"
+            "or give `jeeves check` more time with --timeout-s"
         ) from error
     finally:
         pool.close()

@@ -10,7 +10,7 @@ import functools
 import re
 
 from runtime.codebase.language_parts.language import PathKind
-from runtime.codebase.language_registry import all_words, languages
+from runtime.codebase.language_registry import all_words, language_at, languages
 
 # Prefix of a pattern that must not match code: `history.py` is not a list of changes.
 _NOT_CODE = r"^(?!.*\.({code})$)"
@@ -104,10 +104,11 @@ def kind_of_path(path: str) -> PathKind:
 def kind_of_place(path: str, symbol: str | None) -> PathKind:
     """Return the kind of a file, or `test` for a test within a source file.
 
-    That is a symbol in a test module (`tests.it_parses`), and in Rust a function that is called like a test.
+    That is a symbol in a test module (`tests.it_parses`), and in some languages a function that is called like a test.
     """
     *owners, name = (symbol or "").split(".")
-    is_test = not _TEST_MODULES.isdisjoint(owners) or (path.endswith(".rs") and name.startswith("test_"))
+    called = language_at(path).test_prefix
+    is_test = not _TEST_MODULES.isdisjoint(owners) or bool(called and name.startswith(called))
     return "test" if is_test else kind_of_path(path)
 
 

@@ -59,6 +59,8 @@ class Language:
     # source even if their names suggest a changelog or document: `history.py` is not a list of changes.
     path_kinds: tuple[tuple[PathKind, str], ...] = ()
     code_extensions: str = ""
+    # How functions that are tests begin in the source files that they test.
+    test_prefix: str = ""
     # Names of files that represent their folder and describe its purpose.
     head_files: str = ""
 

@@ -137,6 +137,7 @@ _TYPE_RULES = TypeRules(
 LANGUAGES = (
     Language(
         name="rust",
+        test_prefix="test_",
         extensions="rs",
         code_extensions="rs",
         head_files="lib.rs main.rs",
