@@ -189,16 +189,9 @@ async def assemble(
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     is_empty = not citations and not cited_commits(findings)
-    trust = trust_of(view, collected, ended_by, is_empty=is_empty)
-    undefined: tuple[str, ...] = ()
-    if collected.draft is None and trust is None and ended_by is None and not is_empty:
-        undefined = await context.run_blocking(undefined_names, codebase, question, findings)
-        trust = NAMES_NOT_TOLD if undefined else None
-    # Claims that a judge left standing are an answer, however unsure of the whole it is.
-    is_found = trust is None or trust.is_found or (collected.draft is not None and not is_empty)
-    confidence = None if trust is None else trust.confidence
-    if trust is None and collected.draft is None and ended_by is None:
-        confidence = kind_of(question).usual_confidence
+    is_found, confidence, undefined = await _trusted(
+        context, view, codebase, question, findings, collected, ended_by, is_empty=is_empty
+    )
     if citations and not is_found:
         findings = as_likely(findings)
         citations = ranked_citations(findings)
@@ -207,11 +200,9 @@ async def assemble(
     answer = _composed(
         view, question, findings, skipped, ended_by, collected, confidence, parts, undefined, is_found=is_found
     )
-    claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
-    unread += await context.run_blocking(not_read, codebase, question.text, claims_text, [c.file for c in citations])
-    if unread:
-        answer = "\n\n".join((answer, *unread))
+    unread += await context.run_blocking(_not_read, codebase, question, findings, citations)
+    answer = "\n\n".join((answer, *unread))
     commits = [commit_document(commit) for commit in cited_commits(findings)]
     output = AnswerOutput(
         final_response=with_note(answer, view.outputs, model_unused(view)),
@@ -234,6 +225,40 @@ async def assemble(
         events_logged=len(view.goals.finished_rounds),
     )
     return output, _turn(context, view, question, findings)
+
+
+async def _trusted(
+    context: StageContext,
+    view: StageView,
+    codebase: Codebase,
+    question: Question,
+    findings: Sequence[Finding],
+    collected: Collected,
+    ended_by: str | None,
+    *,
+    is_empty: bool,
+) -> tuple[bool, float | None, tuple[str, ...]]:
+    """Return whether it is found, how likely the answer is good, and the question's names if nothing bears them."""
+    trust = trust_of(view, collected, ended_by, is_empty=is_empty)
+    undefined: tuple[str, ...] = ()
+    is_of_relations = collected.draft is None and trust is None and ended_by is None
+    if is_of_relations and not is_empty:
+        undefined = await context.run_blocking(undefined_names, codebase, question, findings)
+        trust = NAMES_NOT_TOLD if undefined else None
+    # Claims that a judge left standing are an answer, however unsure of the whole it is.
+    is_found = trust is None or trust.is_found or (collected.draft is not None and not is_empty)
+    confidence = trust.confidence if trust is not None else None
+    if is_of_relations and trust is None:
+        confidence = kind_of(question).usual_confidence
+    return is_found, confidence, undefined
+
+
+def _not_read(
+    codebase: Codebase, question: Question, findings: Sequence[Finding], citations: Sequence[Citation]
+) -> list[str]:
+    """Say which paths that the question names were not read."""
+    told = "\n".join(render(claim) for finding in findings for claim in finding.claims)
+    return not_read(codebase, question.text, told, [citation.file for citation in citations])
 
 
 def _composed(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
-from actors.capabilities.violation_fix.refactoring.candidates import Candidate, CandidateSearch
+from actors.capabilities.violation_fix.refactoring.candidates import MIN_SCORE, Candidate, CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, Measures, measure
 from actors.capabilities.violation_fix.refactoring.conditionals import REDUCING, SIMPLIFICATIONS, conditionals_in
 from actors.capabilities.violation_fix.refactoring.extraction import write_extraction
@@ -17,8 +17,6 @@ from actors.capabilities.violation_fix.refactoring.outcomes import Refused, Refu
 from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
-# Below this, readers who would have to merge it turned most plans down.
-MIN_SCORE = 0.48
 # A reader takes few cuts; the branches of one chain may be more.
 MAX_CUTS = 2
 MAX_STEPS = 5

@@ -48,7 +48,7 @@ MAX_OUTPUTS = 2
 MIN_LINES = 3
 # Below this, readers who would have to merge it found most names misleading.
 MIN_QUALITY = 0.48
-# Below this, no plan takes a cut; see MIN_SCORE of the rules.
+# Below this, readers who would have to merge it turned most plans down; no plan is better than its weakest cut.
 MIN_SCORE = 0.48
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
