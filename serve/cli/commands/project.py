@@ -35,9 +35,7 @@ def init(
     for line in CODEX_HINT.splitlines():
         say_line(line)
     if contract:
-        say_line(
-            "the contract in .code-intel/phase_contract.yml is in force while it only tightens; else after `jeeves allow`"
-        )
+        say_line("the contract in .code-intel/phase_contract.yml is in force if it only tightens, else once allowed")
 
 
 def allow(
