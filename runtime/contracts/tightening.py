@@ -115,9 +115,9 @@ def _of_tools(known: Contract, given: Contract) -> Iterator[str]:
         is_always = not old.since and not old.within
         if given.tools[name].kind != old.kind:
             yield f"tools.{name}.kind"
-        elif is_always and given.tools[name] != old:
-            yield f"tools.{name}"
-        elif any(given.is_permitted(name, phase) and not known.is_permitted(name, phase) for phase in phases):
+        elif (is_always and given.tools[name] != old) or any(
+            given.is_permitted(name, phase) and not known.is_permitted(name, phase) for phase in phases
+        ):
             yield f"tools.{name}"
 
 
