@@ -201,13 +201,17 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares."""
+    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares.
+
+    `tokens_required`: on loopback, too, callers need an access token; elsewhere they always do.
+    """
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
     allowed_hosts: Patterns = ()
     trusted_proxies: Networks = ()
     requests_per_caller: int = Field(default=48, ge=1)
+    tokens_required: bool = False
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]

@@ -20,6 +20,7 @@ from serve.cli.commands import (
     runs,
     serve_http,
     simulate,
+    token,
     tool,
     up_down,
     validate,
@@ -54,4 +55,5 @@ app.command("simulate")(simulate.simulate)
 app.add_typer(bench.app, name="bench")
 app.add_typer(fix.app, name="fix")
 app.add_typer(runs.app, name="runs")
+app.add_typer(token.app, name="token")
 app.add_typer(envelope_json.app, name="envelope")

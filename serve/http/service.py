@@ -45,8 +45,9 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     `store`: where the run logs are; `models`: the model file that agents reason with, if they do; `providers`: those
     beside the kernel's own that it may name; `hosts`: names of this service beside those of the loopback interface;
     `trusted_proxies`: addresses and networks whose X-Forwarded-For is believed; `system`: the name of the system that
-    answers; `modes`: pipeline → mode → what it stands for, for a question that names the mode; `products`: pipeline →
-    who answers; `requests_per_caller`: questions and streams of one caller at once.
+    answers; `tokens_required`: callers without an access token are refused; `modes`: pipeline → mode → what it stands
+    for, for a question that names the mode; `products`: pipeline → who answers; `requests_per_caller`: questions and
+    streams of one caller at once.
     """
 
     default_pipeline: str
@@ -64,6 +65,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     modes: dict[str, dict[str, Mode]] = {}
     products: dict[str, str] = {}
     requests_per_caller: int = DEFAULT_LIMITS.max_asked
+    tokens_required: bool = False
 
 
 class ChatMessage(BaseModel):
@@ -206,7 +208,7 @@ class Service:
         except UnknownNameError:
             run = await self._stored(run_id)
             envelope = fold(run.rules, run.events).envelope
-        check_permitted(envelope, caller.user_id)
+        check_permitted(envelope, caller.control_id)
         return envelope
 
     async def events(self, run_id: RunId, after_seq: int) -> tuple[list[ClientEvent], bool]:
@@ -230,7 +232,7 @@ class Service:
     async def driven(self, run_id: RunId, caller: Caller) -> None:
         """Return if this system drives the run. Raises RunStateError if another one did, else as `envelope`."""
         try:
-            await permitted_run(self.runs, run_id, caller.user_id)
+            await permitted_run(self.runs, run_id, caller.control_id)
         except UnknownNameError:
             await self.envelope(run_id, caller)
             told = f"run {run_id} is not one of this service's: it can be read here, and changed where it is driven"

@@ -367,7 +367,8 @@ def test_a_port_that_is_taken_is_said(jeeves: Program, repo: Path, service: Serv
 
 
 def test_without_tokens_only_loopback_may_be_bound(jeeves: Program, repo: Path) -> None:
-    jeeves.run("serve", "--repo", repo, env={"JEEVES_HTTP__HOST": "0.0.0.0"}).complains(2, "0.0.0.0", "loopback")
+    told = ("0.0.0.0", "no access token is valid", "jeeves token create", "loopback")
+    jeeves.run("serve", "--repo", repo, env={"JEEVES_HTTP__HOST": "0.0.0.0"}).complains(2, *told)
 
 
 def test_a_repository_that_is_not_there_cannot_be_served(jeeves: Program, tmp_path: Path) -> None:

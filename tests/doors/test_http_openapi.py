@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import OverloadedError, RateLimitedError
+from runtime.run.bearer_tokens import new_token
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
 
 SLOW = 0.2
@@ -78,6 +79,9 @@ class Walker:
 
     async def foreign_origin(self) -> Reply:
         return await self.get(Origin="http://evil.example")
+
+    async def no_such_token(self) -> Reply:
+        return await self.get(Authorization="Bearer jeeves_nobody")
 
     async def not_there(self) -> Reply:
         if self.path == MESSAGES:
@@ -161,6 +165,9 @@ class Walker:
         if self.path == RUNS:
             (Path(self.site.store.folder) / "runs" / "damaged.sqlite").write_bytes(b"no database" * 100)
             return await self.get()
+        if self.path == "/metrics":
+            (Path(self.site.store.folder) / "tokens.sqlite").write_bytes(b"no database" * 100)
+            return await self.get(Authorization=f"Bearer {new_token().text}")
         return await self.with_error(OverloadedError("full", retry_after_s=7))
 
     async def takes_long(self) -> Reply:
@@ -172,6 +179,7 @@ WAYS: dict[int, Callable[[Walker], Awaitable[Reply]]] = {
     200: Walker.good,
     201: Walker.good,
     400: Walker.bad_request,
+    401: Walker.no_such_token,
     403: Walker.foreign_origin,
     404: Walker.not_there,
     408: Walker.late,

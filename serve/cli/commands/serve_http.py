@@ -13,6 +13,7 @@ from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
 from serve.cli.output.terminal import say_line
+from serve.cli.token_store import has_valid_token
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -29,15 +30,21 @@ def serve(
     """Answer questions over HTTP until interrupted."""
     settings = with_models(with_system(load_command_settings(config), system), None, models)
     if settings.http.host not in LOOPBACK:
-        raise SettingsError(
-            f"http.host is {settings.http.host}: without access tokens the service binds to loopback only; "
-            "set it to 127.0.0.1"
-        )
+        _check_tokens(settings)
     repositories = tuple(checked_repository(path) for path in (repo or [Path()]))
     port = port or settings.http.port
     check_port_free(settings.http.host, port)
     open_state_dir(settings.state_dir)
     _serve(settings, repositories, port)
+
+
+def _check_tokens(settings: Settings) -> None:
+    """Raise SettingsError if no caller could be admitted from elsewhere."""
+    if not has_valid_token(settings):
+        raise SettingsError(
+            f"http.host is {settings.http.host}, which others can reach, and no access token is valid; create one with "
+            "jeeves token create NAME, or set http.host to 127.0.0.1 for loopback only"
+        )
 
 
 def check_port_free(host: str, port: int) -> None:
