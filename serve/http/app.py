@@ -65,6 +65,7 @@ def http_app(service: Service) -> ASGIApp:
     api.state.callers = Callers(trusted_networks(service.spec.trusted_proxies), service.runs.take)
     _handle_errors(api)
     _add_chat(api, service)
+    _add_repositories(api, service)
     _add_run_views(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
@@ -77,7 +78,7 @@ def http_app(service: Service) -> ASGIApp:
         return methods_at(api, scope["path"])
 
     admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
-    return Gate(api, service.spec.http, service.spec.hosts, methods_of, admission)
+    return Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
 
 
 def methods_at(api: FastAPI, path: str) -> list[str]:
@@ -142,6 +143,13 @@ def _add_chat(api: FastAPI, service: Service) -> None:
         return await service.chat(message, caller, idempotency_key, on_run)
 
 
+def _add_repositories(api: FastAPI, service: Service) -> None:
+    @api.get("/api/v1/repositories", responses=answers_of("repositories"))
+    async def repositories(caller: Asking) -> list[dict[str, Any]]:
+        """Return the repositories that can be asked about, by name; the default one is the first."""
+        return [{"name": name, "is_default": not number} for number, name in enumerate(service.spec.repositories)]
+
+
 def _add_run_views(api: FastAPI, service: Service) -> None:
     @api.get(RUNS, responses=answers_of("list"))
     async def runs(
@@ -162,7 +170,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         """Return the current envelope of a run."""
         envelope = await service.envelope(checked_run_id(run_id), caller)
         request.state.run_id = envelope.run_id
-        return Response(msgspec.json.encode(envelope), media_type="application/json")
+        return JSONResponse(service.paths.value(msgspec.to_builtins(envelope)))
 
     @api.get(RUNS + "/{run_id}/answer", responses=answers_of("answer"))
     async def answer(run_id: str, request: Request, caller: Asking) -> dict[str, Any]:
@@ -190,7 +198,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
             return EventStream(service.watch(known, after_seq), service.spec.http.stream_alive_s, give_back)
-        return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
+        return JSONResponse({"events": service.paths.value(msgspec.to_builtins(found)), "is_over": is_over})
 
 
 def _add_run_control(api: FastAPI, service: Service) -> None:

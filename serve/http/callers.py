@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fastapi import Request
 
 from runtime.run.bearer_tokens import Scope, TokenRecord
-from runtime.run.principal import Principal
+from runtime.run.principal import Principal, may_control
 from serve.http.admission import TOKEN_STATE
 from serve.http.scopes import WITHOUT_TOKEN, check_scope
 from serve.principals import Networks, of_http_client
@@ -29,6 +29,10 @@ class Caller(NamedTuple):
         if "operate" not in self.scopes:
             return self.user_id
         return Principal("operator", self.user_id.partition(":")[2]).user_id
+
+    def may_see(self, owner_id: str) -> bool:
+        """Return True if it sees and controls the runs of `owner_id`."""
+        return may_control(self.control_id, owner_id)
 
 
 class Callers:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve.http.http_limits import HttpLimits
-from serve.http.problems import RefusedError
+from serve.http.problems import PROBLEM_JSON, RefusedError
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 RUN_ID_HEADER = b"jeeves-run-id"
@@ -42,13 +42,23 @@ class Admission(Protocol):
 
 
 class Gate:
-    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path."""
+    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path.
+
+    `shown_problem`: what callers are shown of the body of a problem document.
+    """
 
     def __init__(
-        self, app: ASGIApp, limits: HttpLimits, hosts: Collection[str], methods_of: MethodsOf, admission: Admission
+        self,
+        app: ASGIApp,
+        limits: HttpLimits,
+        hosts: Collection[str],
+        methods_of: MethodsOf,
+        admission: Admission,
+        shown_problem: Callable[[bytes], bytes],
     ) -> None:
         self._app = app
         self._admission = admission
+        self._shown_problem = shown_problem
         self._limits = limits
         self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
         self._methods_of = methods_of
@@ -57,7 +67,7 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(scope, send)
+        answer = _Answer(scope, send, self._shown_problem)
         try:
             check_caller(scope, self._hosts)
             if scope["method"] == "OPTIONS" and (methods := self._methods_of(scope)):
@@ -179,20 +189,35 @@ class _ClientGone(Exception):
 class _Answer:
     """Sends an answer: with the run that it is about, and without a body if the request was a HEAD."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, shown_problem: Callable[[bytes], bytes]) -> None:
         self._state: dict[str, Any] = scope.setdefault("state", {})
         self._send = send
         self._is_head = scope["method"] == "HEAD"
         self._has_begun = False
+        self._shown_problem = shown_problem
+        self._problem_start: Message | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._has_begun = True
             if (run_id := self._state.get("run_id")) is not None:
                 message = {**message, "headers": [*message["headers"], (RUN_ID_HEADER, str(run_id).encode())]}
-        elif self._is_head and message["type"] == "http.response.body":
+            if (b"content-type", PROBLEM_JSON.encode()) in message["headers"]:
+                self._problem_start = message
+                return
+        elif self._problem_start is not None:
+            message = await self._begin_problem(self._problem_start, message)
+        if self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
+
+    async def _begin_problem(self, start: Message, message: Message) -> Message:
+        """Send the head of a problem document, whose body comes in one piece, and return that as it is shown."""
+        self._problem_start = None
+        body = self._shown_problem(message["body"])
+        length = (b"content-length", str(len(body)).encode())
+        await self._send({**start, "headers": [*_without(start["headers"], length[0]), length]})
+        return {**message, "body": body}
 
     async def end(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
         """Answer with a refusal, or end the stream that has begun."""

@@ -28,7 +28,7 @@ class Problem(BaseModel):
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
     401: "There is no access token, or it is not accepted; see WWW-Authenticate.",
-    403: "The page of another site asks (Origin), the token lacks a scope, or the run is another caller's.",
+    403: "The page of another site asks (Origin), or the token lacks a scope.",
     404: "There is nothing of that name.",
     408: "The head or the body was not here in time.",
     409: "The state of the run does not allow it.",
@@ -49,6 +49,7 @@ _WITH_BODY = (*_SEEN, 411, 413, 415, 422)
 _KINDS: dict[str, tuple[int, ...]] = {
     "chat": (*_WITH_BODY, 404, 429, 504),
     "list": (*_SEEN, 422),
+    "repositories": _SEEN,
     "view": (*_SEEN, 404, 409),
     "answer": (*_SEEN, 404, 409),
     "events": (*_SEEN, 404, 409, 422),

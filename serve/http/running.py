@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 def run_service(
     settings: Settings,
     pipelines: list[PipelineConfig],
-    repositories: tuple[str, ...],
+    repositories: dict[str, str],
     port: int,
     announce: Callable[[str], None],
 ) -> None:
@@ -66,6 +66,7 @@ def run_service(
             modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
             products=products,
             requests_per_caller=settings.http.requests_per_caller,
+            state_folders=(str(settings.state_dir),),
             tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
         )
         has_models = _deploy_models(models)

@@ -26,6 +26,7 @@ OPEN_ROUTES: frozenset[str] = frozenset({"health", "ready", "openapi"})
 # Name of a route → scopes, of which one is enough.
 SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "chat": _ASK,
+    "repositories": ("ask", "watch", "operate"),
     "runs": _WATCH,
     "run": _WATCH,
     "answer": _WATCH,
