@@ -1,4 +1,4 @@
-"""Connects an endpoint with the bus: by Ray calls, and by a link as soon as the bus has said where its door is.
+"""Connects an endpoint with the bus: by a link where there is one, and by Ray calls.
 
 Ray answers for where processes are, whether they live, and for starting them again; frames take the link.
 """

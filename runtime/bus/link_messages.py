@@ -1,4 +1,4 @@
-"""Encodes the messages of a link: a connection that carries batches of frames between an endpoint and the bus.
+"""Encodes the messages of a link, which carries batches of frames between an endpoint and the bus.
 
 On the wire a message is its length without these four bytes (big-endian), one byte for its kind, four bytes for the
 number of the call, and its content. Both ends call each other:
