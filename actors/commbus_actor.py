@@ -171,7 +171,7 @@ class CommBusActor:
         is only away; it is lost when another process connects in its place, or when Ray gives it up.
         """
         incarnation = self._table.incarnation(address)
-        door = None if self._listener is None else await self._listener.open()
+        door = None if self._listener is None else await self._listener.door_for(address)
         while True:
             try:
                 await handle.stay_alive.remote(door)

@@ -36,7 +36,7 @@ AdmitPeer = Callable[[Link, Hello], OnFrames | None]
 
 
 class Door(msgspec.Struct, frozen=True):
-    """Says where a bus listens. `node`: the machine, as Ray identifies it; `secret` admits to it."""
+    """Says where a bus listens. `node`: the machine, as Ray identifies it; `secret` admits one endpoint to it."""
 
     node: str
     path: str
@@ -44,27 +44,30 @@ class Door(msgspec.Struct, frozen=True):
 
 
 class Listener:
-    """Listens for endpoints. `admit` decides on those that know the secret: what takes their frames, or None."""
+    """Listens for endpoints. `admit` decides on those that know their secret: what takes their frames, or None."""
 
     def __init__(self, node: str, admit: AdmitPeer, hello_timeout_s: float = HELLO_TIMEOUT_S) -> None:
+        self._node = node
+        self._path = _new_path()
         self._admit = admit
         self._hello_timeout_s = hello_timeout_s
-        self._door = Door(node, _new_path(), secrets.token_bytes(SECRET_BYTES))
+        self._secrets: dict[str, bytes] = {}
         self._server: asyncio.Server | None = None
         self._opening = asyncio.Lock()
 
-    async def open(self) -> Door | None:
-        """Return the door; None if this machine allows no such sockets. May be called again, also meanwhile."""
+    async def door_for(self, address: str) -> Door | None:
+        """Return a new door for an endpoint; its former one is shut. None if this machine allows no such sockets."""
         async with self._opening:
             if self._server is None:
                 try:
                     self._server = await asyncio.get_running_loop().create_unix_server(
-                        self._new_link, path=self._door.path, backlog=BACKLOG
+                        self._new_link, path=self._path, backlog=BACKLOG
                     )
                 except (OSError, NotImplementedError) as error:
                     log.warning("link.not_listening", extra={"reason": str(error)})
                     return None
-        return self._door
+        self._secrets[address] = secret = secrets.token_bytes(SECRET_BYTES)
+        return Door(self._node, self._path, secret)
 
     def close(self) -> None:
         """Listen no longer; links stay."""
@@ -76,7 +79,9 @@ class Listener:
         return Link(admit=self._checked, hello_timeout_s=self._hello_timeout_s)
 
     def _checked(self, link: Link, hello: Hello) -> OnFrames | None:
-        if not hmac.compare_digest(hello.secret, self._door.secret) or link.peer_uid() not in (None, os.geteuid()):
+        secret = self._secrets.get(hello.address)
+        is_known = secret is not None and hmac.compare_digest(hello.secret, secret)
+        if not is_known or link.peer_uid() not in (None, os.geteuid()):
             log.warning("link.refused", extra={"address": hello.address[:200]})
             return None
         return self._admit(link, hello)

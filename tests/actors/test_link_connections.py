@@ -53,8 +53,8 @@ async def bus() -> AsyncIterator[BusEnd]:
     end.listener.close()
 
 
-async def door_of(bus: BusEnd) -> Door:
-    door = await bus.listener.open()
+async def door_of(bus: BusEnd, address: str = "a") -> Door:
+    door = await bus.listener.door_for(address)
     assert door is not None
     return door
 
@@ -90,14 +90,25 @@ async def test_both_ends_call_each_other_and_frames_keep_their_order(bus: BusEnd
     link.close()
 
 
-async def test_the_door_is_the_same_however_often_it_is_opened(bus: BusEnd) -> None:
-    assert await door_of(bus) == await door_of(bus)
+async def test_the_former_door_of_an_endpoint_is_shut_and_those_of_others_are_not(bus: BusEnd) -> None:
+    bus.known["b"] = "p2"
+    former, other, newest = await door_of(bus), await door_of(bus, "b"), await door_of(bus)
+    with pytest.raises(LinkLostError):
+        await connected(former, "a", "p1", nothing)
+    for door, address, process_id in ((other, "b", "p2"), (newest, "a", "p1")):
+        assert await (await connected(door, address, process_id, nothing)).call([b"x"]) == bytes(1)
+
+
+async def test_many_doors_at_once_lead_to_one_socket(bus: BusEnd) -> None:
+    assert len({door.path for door in await asyncio.gather(*(door_of(bus, str(n)) for n in range(20)))}) == 1
 
 
 @pytest.mark.parametrize(("address", "process_id"), [("a", "p2"), ("b", "p1"), ("", "")])
 async def test_only_the_process_that_the_bus_knows_gets_in(bus: BusEnd, address: str, process_id: str) -> None:
     with pytest.raises(LinkLostError):
-        await connected(await door_of(bus), address, process_id, nothing)
+        await connected(await door_of(bus, address), address, process_id, nothing)
+    with pytest.raises(LinkLostError):
+        await connected(await door_of(bus, "a"), address, "p2", nothing)
     assert bus.links == []
 
 
@@ -181,7 +192,7 @@ async def test_a_peer_that_does_not_read_holds_back_its_own_callers_alone(bus: B
     big = [b"x" * 1_000_000]
     calls = [asyncio.ensure_future(bus.links[0].call(big)) for _ in range(40)]
     bus.known["b"] = "p2"
-    other = await connected(door, "b", "p2", nothing)
+    other = await connected(await door_of(bus, "b"), "b", "p2", nothing)
     assert await other.call([b"x"]) == b"\0"
     buffered = bus.links[0]._transport
     assert buffered is not None
@@ -251,6 +262,7 @@ async def test_a_new_link_replaces_the_former_one(bus: BusEnd) -> None:
     carrier: Carrier[str] = Carrier(Calls(), decoded)
     former = await connected(await door_of(bus), "a", "p1", nothing)
     carrier.use(former)
+    assert carrier.has_link
     carrier.use(await connected(await door_of(bus), "a", "p1", nothing))
     await former.closed.wait()
     assert await carrier.carry([b"x"]) == ["by link"]
