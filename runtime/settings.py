@@ -255,7 +255,9 @@ class BreakerSettings(_Section):
 
 
 class BusSettings(_Section):
-    """Selects the middleware of the bus, in order."""
+    """Selects the middleware of the bus, in order, and whether processes of one machine exchange frames by sockets."""
+
+    links: bool = True
 
     middleware: Annotated[tuple[MiddlewareName, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)] = (
         "deduplication",

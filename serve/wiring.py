@@ -196,6 +196,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "settings": {**agent_settings(settings), "capability_names": names},
         "state_dir": str(settings.state_dir),
         "middleware": bus_middleware(settings),
+        "links": settings.bus.links,
         "index_options": {
             "walk": {
                 "excludes": walk.excludes,
