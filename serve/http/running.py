@@ -25,6 +25,7 @@ from runtime.store.options import store_options
 from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
 from serve.http.door_actor import HttpDoor
+from serve.http.gate import LOOPBACK_HOSTS
 from serve.http.listening import DRAIN_S
 from serve.http.service import KEEPER, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 def run_service(
     settings: Settings,
     pipelines: list[PipelineConfig],
-    repositories: tuple[str, ...],
+    repositories: dict[str, str],
     port: int,
     announce: Callable[[str], None],
 ) -> None:
@@ -65,6 +66,8 @@ def run_service(
             modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
             products=products,
             requests_per_caller=settings.http.requests_per_caller,
+            state_folders=(str(settings.state_dir),),
+            tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
         )
         has_models = _deploy_models(models)
         asyncio.run(_serve(spec, settings.http.host, port, announce))
