@@ -45,7 +45,7 @@ class IndexActor(Participant):
     def __init__(self, folder: str, options: dict[str, Any]) -> None:
         super().__init__()
         indexing = msgspec.convert(options, IndexOptions)
-        embedding = embedding_process(Path(folder), embeds=indexing.embeds)
+        embedding = embedding_process(Path(folder), embeds=indexing.embeds, store=indexing.vector_store)
         self._service = IndexService(Path(folder), indexing, embedding)
         self._service.prepare()
         self.endpoint = Endpoint(INDEX, self.transport, SystemClock(), queries=self._service.queries())
