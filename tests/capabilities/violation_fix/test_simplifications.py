@@ -86,6 +86,21 @@ EXACT = {
         "if a == b:\n    x = True\nelse:\n    x = False\nreturn x",
         "x = bool(a == b)\nreturn x",
     ),
+    "assign_choice of an argument": (
+        "if a:\n    x = b(1, c, k=2)\nelse:\n    x = b(1, a, k=2)\nreturn x",
+        "x = b(1, c if a else a, k=2)\nreturn x",
+    ),
+    "call_choice": ("if a:\n    b.add(1)\nelse:\n    b.add(c)", "b.add(1 if a else c)"),
+    "loop_over": (
+        "d = {}\nif a is not None:\n    d['a'] = a\nif b is not None:\n    d['b'] = b\n"
+        "if c is not None:\n    d['c'] = c\nreturn d",
+        "d = {}\nfor key, value in (('a', a), ('b', b), ('c', c)):\n    if value is not None:\n"
+        "        d[key] = value\nreturn d",
+    ),
+    "loop_over keys": (
+        "if 'x' in a:\n    b.append('x')\nif 'y' in a:\n    b.append('y')\nif 'z' in a:\n    b.append('z')",
+        "for key in ('x', 'y', 'z'):\n    if key in a:\n        b.append(key)",
+    ),
     "assign_default": ("x = 0\nif a:\n    x = b\nreturn x", "x = b if a else 0\nreturn x"),
 }
 
@@ -141,6 +156,19 @@ KEPT = {
     "assign_default": [
         "x = 0\nif x == a:\n    x = b\nreturn x",
         "x = a()\nif b:\n    x = c\nreturn x",
+    ],
+    "call_choice": [
+        "if a:\n    b.add(1)\nelse:\n    c.add(1)",
+        "if a():\n    b.add(1)\nelse:\n    b.add(2)",
+        "if a:\n    b(c(), 1)\nelse:\n    b(c(), 2)",
+    ],
+    "loop_over": [
+        "if a:\n    c['a'] = a\nif b:\n    c['b'] = b",
+        "if a:\n    b = a\nif b:\n    b = b\nif c:\n    b = c",
+        "if a:\n    c(a.x)\nif b:\n    c(b.y)\nif c:\n    c(c.z)",
+        "if a:\n    print(a, f'{a}')\nif b:\n    print(b, f'{b}')\nif c:\n    print(c, f'{c}')",
+        "if a:\n    print(a, a)\nif b:\n    print(b, a)\nif c:\n    print(c, a)",
+        "if a:\n    return a\nif b:\n    return b\nif c:\n    return c\nelse:\n    print()",
     ],
     "suppress_exception": [
         "try:\n    a()\nexcept Exception:\n    pass",
@@ -286,6 +314,8 @@ class PatternWriter(Writer):
                 f"    {left}",
             ],
             ["try:", f"    {name} = {each}", "except TypeError:", "    pass"],
+            [line for each in (item, other, "a") for line in (f"if {each}:", f"    log.append(('{each}', {each}))")],
+            [f"if {self.test()}:", f"    log.append({item})", "else:", f"    log.append({other})"],
             [f"def round_part(x):\n{'    ' * depth}    return (x, {name})", f"{other} = round_part({item})"],
             ["def round_part(x):", f"    return {each}", f"{other} = list(map(round_part, (1, 2)))"],
         ]

@@ -56,6 +56,22 @@ def assign_default(spot: Spot) -> str | None:
     return spot.replaced(before, node, [text])
 
 
+def call_choice(spot: Spot) -> str | None:
+    """Write two calls that differ in one argument as one call with a choice in it."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1 or len(node.orelse) != 1:
+        return None
+    first, second = node.body[0], node.orelse[0]
+    if not isinstance(first, ast.Expr) or not isinstance(second, ast.Expr) or spot.is_one_of_many:
+        return None
+    spot.refuse_comments(spot.line, last_line(second))
+    text = _inner_choice(spot, node.test, first.value, second.value) if is_simple_test(node.test) else None
+    line = f"{spot.indent}{text}"
+    if text is None or not spot.fits(line) or len(line) > MAX_LENGTH:
+        return None
+    return spot.replaced(node, node, [line])
+
+
 def return_choice(spot: Spot) -> str | None:
     """Write `if c: return a` and `return b` as `return a if c else b`; a row of guards stays as it is."""
     node = spot.node
@@ -88,7 +104,7 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     pair = _bool(value), _bool(other)
     chosen = pair[0] if None not in pair and pair[0] != pair[1] else None
     if chosen is None:
-        text = f"{spot.text(value)} if {test} else {spot.text(other)}"
+        text = _inner_choice(spot, node.test, value, other) or f"{spot.text(value)} if {test} else {spot.text(other)}"
     elif chosen:
         text = test if is_boolean(node.test) else f"bool({test})"
     else:
@@ -99,6 +115,43 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if not spot.fits(line) or len(line) > MAX_LENGTH:
         raise spot.refuse("long_condition", "the line would be too long")
     return line
+
+
+def _inner_choice(spot: Spot, test: ast.expr, value: ast.expr, other: ast.expr) -> str | None:
+    """Return one call with the choice in it, where two calls differ in one argument and nothing runs before that."""
+    if (
+        not isinstance(value, ast.Call)
+        or not isinstance(other, ast.Call)
+        or ast.dump(value.func) != ast.dump(other.func)
+    ):
+        return None
+    pairs = list(zip(_arguments(value), _arguments(other), strict=False))
+    if len(_arguments(value)) != len(_arguments(other)) or len(value.args) != len(other.args):
+        return None
+    if [each.arg for each in value.keywords] != [each.arg for each in other.keywords]:
+        return None
+    differing = [number for number, (one, two) in enumerate(pairs) if ast.dump(one) != ast.dump(two)]
+    if len(differing) != 1 or not all(_is_inert(one) for one, _ in pairs[: differing[0]]) or not _is_inert(value.func):
+        return None
+    if any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(test)) and not isinstance(value.func, ast.Name):
+        return None
+    one, two = pairs[differing[0]]
+    if not all(isinstance(part, ast.Name | ast.Constant | ast.Attribute) for part in (one, two)):
+        return None
+    text, start = spot.text(value), spot.source.start_of(value)
+    choice = f"{spot.text(one)} if {spot.text(test)} else {spot.text(two)}"
+    return text[: spot.source.start_of(one) - start] + choice + text[spot.source.end_of(one) - start :]
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_inert(value: ast.expr) -> bool:
+    """Check that it makes no difference when an expression is worked out."""
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name | ast.Constant)
 
 
 def is_simple_test(test: ast.expr) -> bool:

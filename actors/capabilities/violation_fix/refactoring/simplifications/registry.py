@@ -12,11 +12,13 @@ from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, R
 from actors.capabilities.violation_fix.refactoring.simplifications.choices import (
     assign_choice,
     assign_default,
+    call_choice,
     return_choice,
 )
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import collect, flag_any, return_any, test_any
 from actors.capabilities.violation_fix.refactoring.simplifications.nested_functions import move_out
+from actors.capabilities.violation_fix.refactoring.simplifications.repetition import loop_over
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, spots_in
 from actors.capabilities.violation_fix.refactoring.simplifications.suppressing import suppress_exception
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
@@ -49,6 +51,8 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "return_choice": return_choice,
     "assign_choice": assign_choice,
     "assign_default": assign_default,
+    "call_choice": call_choice,
+    "loop_over": loop_over,
     "move_out": move_out,
 }
 # Those that lower the complexity, with the chance that a maintainer takes one.
@@ -67,6 +71,8 @@ REDUCING: Mapping[str, float] = {
     "return_choice": 0.7,
     "assign_choice": 0.82,
     "assign_default": 0.74,
+    "call_choice": 0.76,
+    "loop_over": 0.84,
     "move_out": 0.82,
 }
 
