@@ -6,6 +6,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 import msgspec
 import pytest
@@ -188,7 +189,7 @@ async def test_a_peer_that_does_not_read_holds_back_its_own_callers_alone(bus: B
     reader, writer = await raw(door)
     writer.write(encode_hello(Hello("a", "p1", door.secret)))
     await reader.readexactly(9)
-    writer.transport.pause_reading()
+    cast(asyncio.Transport, writer.transport).pause_reading()
     big = [b"x" * 1_000_000]
     calls = [asyncio.ensure_future(bus.links[0].call(big)) for _ in range(40)]
     bus.known["b"] = "p2"

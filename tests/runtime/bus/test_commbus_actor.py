@@ -62,9 +62,9 @@ class ActorHandle:
         self.loss.set_exception(ActorDiedError() if for_good else ActorUnavailableError("restarting", actor_id=None))
 
 
-def bus_of(expected: dict[Address, tuple[str, ...]], *options: Any, **named: Any) -> CommBusActor:
+def bus_of(expected: dict[Address, tuple[str, ...]], **options: Any) -> CommBusActor:
     """A bus that is no process: it opens no socket."""
-    return CommBusActor(expected, *options, **named, links=False)
+    return CommBusActor(expected, links=False, **options)
 
 
 def frame(kind: Kind, type_: str = "t", target: Address | None = None) -> bytes:
@@ -258,7 +258,7 @@ async def test_the_default_middleware_drops_copies_counts_and_breaks_circuits() 
 
 
 async def test_the_middleware_is_chosen_by_plain_data() -> None:
-    bus = bus_of({}, [{"use": "circuit_breaker", "failure_threshold": 1}])
+    bus = bus_of({}, middleware=[{"use": "circuit_breaker", "failure_threshold": 1}])
     asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
     errors = [await fail(bus, asker, handler, BusError("broken")) for _ in range(2)]
     assert [type(error) for error in errors] == [BusError, CircuitOpenError]
