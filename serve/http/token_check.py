@@ -108,6 +108,7 @@ class TokenCheck:
             try:
                 record = (await self._copy.fresh()).get(token.token_id)
             except StateStorageError:
+                # What was admitted goes on until the store answers again.
                 continue
             if record is None or record.state(self._clock.now_ms()) != "valid":
                 return
