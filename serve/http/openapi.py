@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -24,6 +24,13 @@ class Problem(BaseModel):
     detail: str
     run_id: str | None = None
 
+
+_PATTERNS = {
+    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
+    ("query", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("header", "last-event-id"): "^[0-9]{1,15}$",
+    ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
@@ -89,6 +96,23 @@ def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str
             operation["security"] = [{BEARER: []}] if is_required else [{BEARER: []}, {}]
             scopes = " or ".join(f"`{scope}`" for scope in scopes_of_route(name))
             operation["description"] = f"{operation.get('description', '')} Scope: {scopes}.".strip()
+
+
+def with_patterns(document: dict[str, Any]) -> None:
+    """Describe the form of parameters that are texts, as the service reads them."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                pattern = _PATTERNS.get((parameter["in"], parameter["name"]))
+                if pattern is not None:
+                    parameter["schema"] = {"type": "string", "pattern": pattern}
+
+
+def with_bounds(document: dict[str, Any], bounds: Iterable[str]) -> None:
+    """Describe the bounds that a question may lower; a pipeline may have fewer of them."""
+    limits = document["components"]["schemas"]["ChatMessage"]["properties"]["limits"]
+    value = limits.pop("additionalProperties")
+    limits |= {"properties": dict.fromkeys(sorted(set(bounds)), value), "additionalProperties": False}
 
 
 def without_unused_answers(document: dict[str, Any]) -> None:

@@ -93,13 +93,11 @@ def place_of_page(before: str | None) -> RunPlace | None:
 
 def first_wanted(after: int | None, last_event_id: str | None) -> int:
     """Return the number of the caller's last event, from the query, else from Last-Event-ID, else 0."""
-    if after is not None:
-        return after
     if last_event_id is None:
-        return 0
+        return after or 0
     if not (last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= 15):
         raise InputError(f"Last-Event-ID is {last_event_id[:40]!r}, not the number of an event")
-    return int(last_event_id)
+    return int(last_event_id) if after is None else after
 
 
 def as_stream_event(event: ClientEvent) -> str:
