@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -101,19 +101,32 @@ class AnsweringRuns:
     async def settled(self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None]) -> Envelope:
         """Start the run of a question, or find the one of its `key`, and return its envelope once it is over or waits.
 
-        `sent`: the fingerprint of the request; `on_run` is called when there is a run. Raises RefusedError if another
-        request has this key, or if the run takes too long, which goes on then.
+        Raises RefusedError if the run takes too long, which goes on then, and as `started` does.
         """
-        run_id = new_run_id(self._clock.now_ms()) if key is None else run_id_of_key(ask.user_id, key)
         give_back = self._slots.take()
         try:
-            request = await _to_its_end(self._started(run_id, ask, sent, key is not None))
-            on_run(run_id)
-            if key is not None:
-                check_same(request, sent)
+            run_id = await self.started(ask, key, sent, on_run)
             return await self._settled(run_id, ask.wait)
         finally:
             give_back()
+
+    async def started(
+        self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None], must_be_known: bool = False
+    ) -> RunId:
+        """Start the run of a question, or find the one of its `key`, and return its id; it is on disk.
+
+        `sent`: the fingerprint of the request; `on_run` is called when there is a run. Raises RefusedError if another
+        request has this key, and UnknownNameError if the run `must_be_known` and is not.
+        """
+        run_id = new_run_id(self._clock.now_ms()) if key is None else run_id_of_key(ask.user_id, key)
+        if must_be_known:
+            request = (await self._runs.envelope(run_id)).request
+        else:
+            request = await _to_its_end(self._started(run_id, ask, sent, key is not None))
+        on_run(run_id)
+        if key is not None:
+            check_same(request, sent)
+        return run_id
 
     async def _started(self, run_id: RunId, ask: Ask, sent: str, may_be_known: bool) -> Request:
         """Return the request that the run began with, which is now on disk."""
@@ -138,14 +151,37 @@ class AnsweringRuns:
         return await self._runs.envelope(run_id)
 
     async def _until_settled(self, run_id: RunId, may_wait: bool) -> None:
-        async with aclosing(self._runs.watch(run_id)) as events:  # type: ignore[type-var]
+        async with aclosing(self.events_until_settled(run_id, may_wait)) as events:
+            async for _ in events:
+                pass
+
+    async def events_until_settled(
+        self, run_id: RunId, may_wait: bool, after_seq: int = 0
+    ) -> AsyncGenerator[ClientEvent, None]:
+        """Yield the events of a run after `after_seq` until it is over or, if it may wait, waits for a person."""
+        if may_wait and after_seq and await self._waits_since(run_id, after_seq):
+            return
+        async with aclosing(self._runs.watch(run_id, after_seq)) as events:  # type: ignore[type-var]
             async for event in events:
+                yield event
                 if not may_wait or event.type != "interrupt.raised" or event.data["kind"] == "checkpoint":
                     continue  # a paused run is resumed by the one who paused it
-                envelope = await self._runs.envelope(run_id)
-                is_open = envelope.interrupt is not None and envelope.interrupt.id == event.data["id"]
-                if is_open and envelope.lifecycle == "waiting":
+                if _waits_with(await self._runs.envelope(run_id), event.data["id"]):
                     return
+
+    async def _waits_since(self, run_id: RunId, after_seq: int) -> bool:
+        """Return whether a run waits with a question that it raised at or before an event."""
+        interrupt = (await self._runs.envelope(run_id)).interrupt
+        if interrupt is None or interrupt.kind == "checkpoint":
+            return False
+        later, _ = await self._runs.events(run_id, after_seq)
+        is_later = any(event.type == "interrupt.raised" and event.data["id"] == interrupt.id for event in later)
+        return not is_later and _waits_with(await self._runs.envelope(run_id), interrupt.id)
+
+
+def _waits_with(envelope: Envelope, interrupt_id: str) -> bool:
+    is_open = envelope.interrupt is not None and envelope.interrupt.id == interrupt_id
+    return is_open and envelope.lifecycle == "waiting"
 
 
 async def _no_progress() -> Progress:

@@ -24,19 +24,20 @@ from starlette.types import ASGIApp, Scope
 from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from serve.http.callers import Caller, Callers, caller_of
+from serve.http.chat_stream import chat_stream
+from serve.http.event_stream import EVENT_STREAM, EventStream, formatted
 from serve.http.gate import Gate
 from serve.http.openapi import ANSWERED, answers_of, without_unused_answers
 from serve.http.problems import RefusedError, problem, problem_of
 from serve.http.run_documents import (
-    EVENT_STREAM,
     MAX_LISTED,
     PLAIN,
     AnswerBody,
-    EventStream,
     ForkBody,
     ReasonBody,
     checked_run_id,
     first_wanted,
+    last_event,
     page_after,
     place_of_page,
 )
@@ -123,18 +124,25 @@ def _handle_errors(api: FastAPI) -> None:
 
 
 def _add_chat(api: FastAPI, service: Service) -> None:
-    @api.post("/api/v1/chat/messages", responses=answers_of("chat"))
+    @api.post("/api/v1/chat/messages", response_model=dict[str, Any], responses=answers_of("chat", streams=True))
     async def chat(
         message: ChatMessage,
         request: Request,
         caller: Asking,
         idempotency_key: Annotated[str | None, Header(description="The same key gives the same run.")] = None,
-    ) -> dict[str, Any]:
-        """Answer a question about a registered repository. The run goes on if the connection breaks."""
+        last_event_id: Annotated[str | None, Header(description="Resume a stream after this event.")] = None,
+    ) -> Any:
+        """Answer a question about a registered repository. The run goes on if the connection breaks.
+
+        With `stream`, the events of the run follow as server-sent events, and its answer document last.
+        """
 
         def on_run(run_id: RunId) -> None:
             request.state.run_id = run_id
 
+        resumed_after = last_event(last_event_id)
+        if message.stream:
+            return await chat_stream(service, message, caller, idempotency_key, resumed_after, on_run)
         return await service.chat(message, caller, idempotency_key, on_run)
 
 
@@ -185,7 +193,8 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         request.state.run_id = known
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
-            return EventStream(service.watch(known, after_seq), service.spec.http.stream_alive_s, give_back)
+            parts = formatted(service.watch(known, after_seq))
+            return EventStream(parts, service.spec.http.stream_alive_s, give_back, known)
         return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
 
 

@@ -58,9 +58,14 @@ ANSWERED = (
 )
 
 
-def answers_of(kind: str, created: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return what FastAPI takes for the answers of a route of that kind, the good one first."""
+def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Return what FastAPI takes for the answers of a route of that kind, the good one first.
+
+    `streams`: it answers with server-sent events, too.
+    """
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
+    if streams:
+        good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
     problems: dict[int | str, dict[str, Any]] = {
         status: {"description": _MEANINGS[status], "headers": _RUN_ID, "content": about}

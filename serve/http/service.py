@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -81,6 +81,7 @@ class ChatMessage(BaseModel):
     )
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
     wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
+    stream: bool = Field(default=False, description="Answer with the events of the run, and the answer last.")
     run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
 
 
@@ -123,6 +124,11 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     )
 
 
+def fingerprint_of(message: ChatMessage) -> str:
+    """Return the fingerprint of a message, which is the same for an answer at once and for a stream."""
+    return fingerprint(message.model_dump(mode="json", exclude={"stream"}))
+
+
 def _session_of(caller: Caller, session_id: str) -> str:
     """Return the id under which a caller's session is kept: others who choose the same id have another one."""
     # No id of a session holds a line feed, so that no two pairs are written alike.
@@ -162,7 +168,7 @@ class Service:
         self._model_metrics = ModelMetrics(self.metrics.registry)
         self._tool_metrics = ToolMetrics(self.metrics.registry)
         self._models = None if spec.models is None else ModelState.open(spec.models, spec.providers)
-        self._answering = AnsweringRuns(runs, spec.http)
+        self.answering = AnsweringRuns(runs, spec.http)
         self._readiness = Readiness(runs, spec.store, log_keeper(KEEPER, spec.system))
 
     async def chat(
@@ -171,9 +177,9 @@ class Service:
         """Answer a question; `on_run` is called once its run is on disk."""
         started_s = time.perf_counter()
         ask = ask_of(message, self.spec, caller)
-        sent = fingerprint(message.model_dump(mode="json"))
+        sent = fingerprint_of(message)
         with self._callers.slot(caller.user_id), self.metrics.in_flight():
-            envelope = await self._answering.settled(ask, key, sent, on_run)
+            envelope = await self.answering.settled(ask, key, sent, on_run)
         document = document_of(ask, envelope, self.spec.reasoner)
         self.metrics.answered(document, time.perf_counter() - started_s)
         return document
@@ -218,7 +224,7 @@ class Service:
             shown = [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
             return shown, fold(run.rules, run.events).envelope.lifecycle == "terminated"
 
-    async def watch(self, run_id: RunId, after_seq: int) -> AsyncIterator[ClientEvent]:
+    async def watch(self, run_id: RunId, after_seq: int) -> AsyncGenerator[ClientEvent, None]:
         """Yield the events of a run to its end; of a run of another system, those that are recorded."""
         try:
             async for event in self.runs.watch(run_id, after_seq):
