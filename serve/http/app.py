@@ -29,6 +29,7 @@ from serve.http.chat_completions.openai_errors import OpenAiForm
 from serve.http.chat_stream import chat_stream
 from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
+from serve.http.governance import add_governance
 from serve.http.openapi import ANSWERED, answers_of, without_unused_answers
 from serve.http.problems import RefusedError, bug_detail, problem, problem_of
 from serve.http.run_documents import (
@@ -44,6 +45,7 @@ from serve.http.run_documents import (
     place_of_page,
 )
 from serve.http.service import ChatMessage, Service
+from serve.http.session_routes import add_sessions
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
 from serve.run_logs import newest_runs
@@ -70,6 +72,8 @@ def http_app(service: Service) -> ASGIApp:
     _add_run_control(api, service)
     _add_probes(api, service)
     add_chat_completions(api, service)
+    add_sessions(api, service)
+    add_governance(api, service)
 
     document = api.openapi()
     without_unused_answers(document)

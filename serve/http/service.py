@@ -16,7 +16,6 @@ from actors.addresses import log_keeper
 from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.pipeline.config import RunMode
-from runtime.primitives.hashing import content_hash
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
@@ -33,7 +32,7 @@ from serve.http.idempotency import fingerprint
 from serve.http.model_state import ModelState
 from serve.http.problems import RefusedError
 from serve.http.readiness import Readiness
-from serve.http.session_views import open_session
+from serve.http.session_views import kept_session_id, open_session
 from serve.run_control import check_permitted, permitted_run
 from serve.run_logs import StoredRun, stored_run
 
@@ -48,7 +47,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     beside the kernel's own that it may name; `hosts`: names of this service beside those of the loopback interface;
     `trusted_proxies`: addresses and networks whose X-Forwarded-For is believed; `system`: the name of the system that
     answers; `modes`: pipeline → mode → what it stands for, for a question that names the mode; `products`: pipeline →
-    who answers; `requests_per_caller`: questions and streams of one caller at once.
+    who answers; `requests_per_caller`: questions and streams of one caller at once; `retention_days`: how long
+    runs are kept after their end, None: without limit; `tools`: those of the capabilities.
     """
 
     default_pipeline: str
@@ -66,6 +66,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     modes: dict[str, dict[str, Mode]] = {}
     products: dict[str, str] = {}
     requests_per_caller: int = DEFAULT_LIMITS.max_asked
+    retention_days: float | None = None
+    tools: tuple[str, ...] = ()
 
 
 class ChatMessage(BaseModel):
@@ -114,7 +116,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
         question=question,
         repo=repo,
         pipeline=pipeline,
-        session_id=None if message.session_id is None else kept_session_id(caller, message.session_id),
+        session_id=None if message.session_id is None else kept_session_id(caller.user_id, message.session_id),
         user_id=caller.user_id,
         limits=message.limits if mode is None else lowered(mode.limits, message.limits),
         deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
@@ -136,13 +138,6 @@ def session_of(message: ChatMessage, service: Service, caller: Caller, ask: Ask)
     if message.session_id is None or ask.session_id is None:
         return nothing
     return partial(open_session, service.runs, caller.user_id, message.session_id, ask.session_id)
-
-
-def kept_session_id(caller: Caller, session_id: str) -> str:
-    """Return the id under which a caller's session is kept: others who choose the same id have another one."""
-    # No id of a session holds a line feed, so that no two pairs are written alike.
-    both = f"{caller.user_id}\n{session_id}"
-    return f"http-{content_hash(both.encode())}"
 
 
 def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
@@ -204,6 +199,16 @@ class Service:
         document = document_of(ask, envelope, self.spec.reasoner)
         self.metrics.answered(document, time.perf_counter() - started_s)
         return document
+
+    @property
+    def bounds(self) -> dict[str, dict[str, int]]:
+        """The slots of this door that are taken, and all of them, by what they are for."""
+        return {"questions": self.answering.use, "event_streams": self._streams.use}
+
+    @property
+    def readiness_checks(self) -> Readiness:
+        """The checks of the parts of the system."""
+        return self._readiness
 
     def stream_of(self, caller: Caller) -> Callable[[], None]:
         """Take a place for an event stream, and return what gives it back.

@@ -193,7 +193,8 @@ async def test_an_error_after_the_first_byte_is_the_last_event(
 async def test_streams_have_places_and_those_of_clients_that_went_are_free_again(tmp_path: Path) -> None:
     async with open_site(tmp_path, max_streams=1) as site:
         async with streamed(site, "hold this") as stream:
-            await anext(stream.parts())
+            parts = stream.parts()
+            await anext(parts)
             (await refused(site, "Where?")).is_problem(503, "overloaded", "event streams")
         async with asyncio.timeout(30):
             while (reply := await refused(site, "Where?")).status == 503:
@@ -203,7 +204,8 @@ async def test_streams_have_places_and_those_of_clients_that_went_are_free_again
 
 async def test_a_client_that_went_leaves_a_run_that_ends(site: Site) -> None:
     async with streamed(site, "hold this") as stream:
-        await anext(stream.parts())
+        parts = stream.parts()
+        await anext(parts)
     site.hold.set()
     await until(lambda: not site.log.unfinished())
     assert (await site.call("GET", f"{RUNS}/{stream.run_id}/answer")).json["answer"] == "Answer to hold this"

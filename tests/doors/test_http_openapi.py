@@ -24,6 +24,8 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 COMPLETIONS = "/v1/chat/completions"
 MODELS = "/v1/models"
+SESSIONS = f"{MESSAGES.rpartition('/')[0]}/sessions"
+GOVERNANCE = "/api/v1/governance"
 
 BODIES: dict[str, Any] = {
     MESSAGES: {"message": "Where?"},
@@ -53,7 +55,9 @@ class Walker:
 
     async def filled(self) -> str:
         if "{run_id}" not in self.path:
-            return self.path.format(model="sample")
+            if "{session_id}" in self.path:
+                await self.site.ask("Where?", session_id="s")
+            return self.path.format(model="sample", session_id="s", name="grep")
         if self.path.endswith("/pause"):
             asking = asyncio.create_task(self.site.ask("hold this", key="paused"))
             await until(lambda: self.keyed)
@@ -88,7 +92,7 @@ class Walker:
             return await self.sent({"message": "x", "repo": "/etc"})
         if self.path == COMPLETIONS:
             return await self.sent({**BODIES[COMPLETIONS], "model": "other"})
-        path = self.path.format(run_id="r-none", interrupt_id="q", model="other")
+        path = self.path.format(run_id="r-none", interrupt_id="q", model="other", session_id="none", name="none")
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
 
     async def late(self) -> Reply:
@@ -96,6 +100,8 @@ class Walker:
 
     async def conflict(self) -> Reply:
         """A run whose state does not allow it: of another system, in a log that cannot be read under its rules."""
+        if "{session_id}" in self.path:
+            return await self._in_use()
         if self.path.endswith("/answer"):
             run_id = await self._running()
         elif self.method == "GET":
@@ -106,6 +112,11 @@ class Walker:
                 run_id = await self._unreadable()
         path = self.path.format(run_id=run_id, interrupt_id="q")
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
+
+    async def _in_use(self) -> Reply:
+        """A session that a run under way is in."""
+        await self.site.ask("why", session_id="s", wait=True)
+        return await self.site.call(self.method, self.path.format(session_id="s"))
 
     async def _running(self) -> str:
         asking = asyncio.create_task(self.site.ask("hold this", key="running"))
@@ -149,7 +160,7 @@ class Walker:
     async def unusable(self) -> Reply:
         if self.method == "GET":
             path = await self.filled()
-            return await self.site.call("GET", f"{path}?{'limit=0' if self.path == RUNS else 'after=-1'}")
+            return await self.site.call("GET", f"{path}?{'after=-1' if self.path.endswith('events') else 'limit=0'}")
         return await self.sent({"colour": "red"})
 
     async def limited(self) -> Reply:
@@ -159,7 +170,8 @@ class Walker:
         return await self.get(X="y" * 40_000)
 
     async def broken(self) -> Reply:
-        if self.path in {"/health", "/metrics", RUNS} or self.path.startswith(MODELS):
+        untouched = {"/health", "/metrics", RUNS, f"{GOVERNANCE}/tools/{{name}}"}
+        if self.path in untouched or self.path.startswith(MODELS):
             return Reply(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")  # nothing in them is ours to break from outside
         return await self.with_error(RuntimeError("a bug"))
 
@@ -205,6 +217,8 @@ OPERATIONS = [
     *(("POST", f"{ONE}/cancel"), ("POST", f"{ONE}/pause"), ("POST", f"{ONE}/resume"), ("POST", f"{ONE}/fork")),
     *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),
     *(("POST", COMPLETIONS), ("GET", MODELS), ("GET", f"{MODELS}/{{model}}")),
+    *(("GET", SESSIONS), ("GET", f"{SESSIONS}/{{session_id}}"), ("DELETE", f"{SESSIONS}/{{session_id}}")),
+    *(("GET", f"{GOVERNANCE}/health"), ("GET", f"{GOVERNANCE}/tools/{{name}}")),
 ]
 
 

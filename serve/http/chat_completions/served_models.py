@@ -1,4 +1,4 @@
-"""Names the models of the service: a capability and a registered repository, CAPABILITY@REPOSITORY. Pure."""
+"""Names the models of the service, CAPABILITY@REPOSITORY for each registered repository. Pure."""
 
 from __future__ import annotations
 
