@@ -51,7 +51,9 @@ class Governance:
         return {
             "status": _status(faults, breakers, tools or []),
             "at_ms": self._clock.now_ms(),
-            "parts": {part: faults.get(part, "answers") for part in ("supervisor", "bus", "store")},
+            "parts": {
+                part: self._service.paths.text(faults.get(part, "answers")) for part in ("supervisor", "bus", "store")
+            },
             "agents": _first((bus or {}).get("endpoints", {})),
             "breakers": breakers,
             "queues": _queues(bus, places),
@@ -70,7 +72,7 @@ class Governance:
             raise UnknownNameError(f"there is no tool '{name[:100]}'; there are: {known}", name=name[:100], known=[])
         judged = latest.get(name, ToolHealth(name, "unknown", 0, 0, 0))
         repositories = self._service.spec.repositories
-        sums = await asyncio.gather(*(self._answer(self._sums(name, repo)) for repo in repositories))
+        sums = await asyncio.gather(*(self._answer(self._sums(name, repo)) for repo in repositories.values()))
         counted = [each for each in sums if each is not None]
         return {
             "tool": name,

@@ -26,6 +26,7 @@ from runtime.store.options import store_options
 from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
 from serve.http.door_actor import HttpDoor
+from serve.http.gate import LOOPBACK_HOSTS
 from serve.http.listening import DRAIN_S
 from serve.http.service import KEEPER, ServiceSpec
 from serve.pipeline_files import capability_spec
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 def run_service(
     settings: Settings,
     pipelines: list[PipelineConfig],
-    repositories: tuple[str, ...],
+    repositories: dict[str, str],
     port: int,
     announce: Callable[[str], None],
 ) -> None:
@@ -69,6 +70,8 @@ def run_service(
             requests_per_caller=settings.http.requests_per_caller,
             retention_days=settings.store.retention_days,
             tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
+            state_folders=(str(settings.state_dir),),
+            tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
         )
         has_models = _deploy_models(models)
         asyncio.run(_serve(spec, settings.http.host, port, announce))

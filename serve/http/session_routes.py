@@ -43,7 +43,8 @@ def add_sessions(api: FastAPI, service: Service) -> None:
         session_id: str, caller: Asking, limit: Annotated[int, Query(ge=1, le=MAX_TURNS), PLAIN] = 20
     ) -> dict[str, Any]:
         """Show the newest turns of a session, the oldest of them first."""
-        return await views.shown(caller, session_id, limit)
+        shown: dict[str, Any] = service.paths.value(await views.shown(caller, session_id, limit))
+        return shown
 
     @api.delete(SESSIONS + "/{session_id}", responses=answers_of("delete"))
     async def delete_session(session_id: str, caller: Asking) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from serve.http.listening import http_server, listening_socket
 from serve.http.service import KEEPER, Service, ServiceSpec
 from tests.runtime.hosting.hosted import Hosted
 
-REPO = "/repository"
+REPO_NAME, REPO = "sample-repo", "/folders/of/the/operator/sample-repo"
 MESSAGES = "/api/v1/chat/messages"
 RUNS = "/api/v1/runs"
 PIPELINE = PipelineBuilder("sample").stage("look", default_next="integration").stage("integration").build()
@@ -68,8 +68,9 @@ class Site:
         self.is_dead = False
         self.bug: Exception | None = None
         self.limits = limits
-        rules: dict[str, tuple[str, ...]] = {"sample": ("max_agent_hops",)}
-        spec = ServiceSpec("sample", rules, (REPO,), "rules", 1_000, self.store, http=limits, tools=("grep", "read"))
+        bounds: dict[str, tuple[str, ...]] = {"sample": ("max_agent_hops",)}
+        spec = ServiceSpec("sample", bounds, {REPO_NAME: REPO}, "rules", 1_000, self.store, http=limits)
+        spec = msgspec.structs.replace(spec, tools=("grep", "read"))
         self.service = Service(self, msgspec.structs.replace(spec, **told))
         self.app = http_app(self.service)
         self.port = 0

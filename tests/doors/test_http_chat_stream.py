@@ -12,7 +12,7 @@ import pytest
 from runtime.errors import ClusterError, OverloadedError
 from runtime.primitives.clock import SystemClock
 from tests.doors.event_stream_client import Part, streamed, whole
-from tests.doors.http_site import RUNS, Reply, Site, open_site, until
+from tests.doors.http_site import REPO, REPO_NAME, RUNS, Reply, Site, open_site, until
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_a_run_that_waits_ends_the_stream_with_its_question_and_is_resumed
     ("message", "fields", "status", "code"),
     [
         (" ", {}, 422, "bad_input"),
-        ("x", {"repo": "/etc"}, 404, "unknown_name"),
+        ("x", {"repo": "nowhere"}, 404, "unknown_name"),
         ("x", {"stream": "yes"}, 422, "bad_input"),
         ("x", {"session_id": "a\nb"}, 422, "bad_input"),
     ],
@@ -209,3 +209,11 @@ async def test_a_client_that_went_leaves_a_run_that_ends(site: Site) -> None:
     site.hold.set()
     await until(lambda: not site.log.unfinished())
     assert (await site.call("GET", f"{RUNS}/{stream.run_id}/answer")).json["answer"] == "Answer to hold this"
+
+
+async def test_no_event_names_a_folder_of_the_operator(site: Site) -> None:
+    parts = await whole(site, "Where?", key="k1")
+    followed = await site.call("GET", f"{RUNS}/{parts[-1].data['run_id']}/events", Accept="text/event-stream")
+    assert REPO not in followed.body.decode()
+    assert REPO not in str(parts)
+    assert parts[-1].data["repo"] == REPO_NAME

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import OverloadedError, RateLimitedError
+from runtime.run.bearer_tokens import new_token
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
 
 SLOW = 0.2
@@ -87,9 +88,12 @@ class Walker:
     async def foreign_origin(self) -> Reply:
         return await self.get(Origin="http://evil.example")
 
+    async def no_such_token(self) -> Reply:
+        return await self.get(Authorization="Bearer jeeves_nobody")
+
     async def not_there(self) -> Reply:
         if self.path == MESSAGES:
-            return await self.sent({"message": "x", "repo": "/etc"})
+            return await self.sent({"message": "x", "repo": "nowhere"})
         if self.path == COMPLETIONS:
             return await self.sent({**BODIES[COMPLETIONS], "model": "other"})
         path = self.path.format(run_id="r-none", interrupt_id="q", model="other", session_id="none", name="none")
@@ -137,7 +141,7 @@ class Walker:
                 RunId("r-unreadable"),
                 1,
                 1,
-                RunRequested(Request("gone", "?", user_id="http:127.0.0.1"), config_hash="x"),
+                RunRequested(Request("gone", "?", user_id="address:loopback"), config_hash="x"),
             ),
         )
         log.close()
@@ -170,7 +174,7 @@ class Walker:
         return await self.get(X="y" * 40_000)
 
     async def broken(self) -> Reply:
-        untouched = {"/health", "/metrics", RUNS, f"{GOVERNANCE}/tools/{{name}}"}
+        untouched = {"/health", "/metrics", "/api/v1/repositories", RUNS, f"{GOVERNANCE}/tools/{{name}}"}
         if self.path in untouched or self.path.startswith(MODELS):
             return Reply(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")  # nothing in them is ours to break from outside
         return await self.with_error(RuntimeError("a bug"))
@@ -179,6 +183,10 @@ class Walker:
         if self.path == RUNS:
             (Path(self.site.store.folder) / "runs" / "damaged.sqlite").write_bytes(b"no database" * 100)
             return await self.get()
+        of_nothing_else = ("/metrics", "/api/v1/repositories", MODELS, GOVERNANCE)
+        if self.path.startswith(of_nothing_else):
+            (Path(self.site.store.folder) / "tokens.sqlite").write_bytes(b"no database" * 100)
+            return await self.get(Authorization=f"Bearer {new_token().text}")
         return await self.with_error(OverloadedError("full", retry_after_s=7))
 
     async def takes_long(self) -> Reply:
@@ -196,6 +204,7 @@ WAYS: dict[int, Callable[[Walker], Awaitable[Reply]]] = {
     200: Walker.good,
     201: Walker.good,
     400: Walker.bad_request,
+    401: Walker.no_such_token,
     403: Walker.foreign_origin,
     404: Walker.not_there,
     408: Walker.late,
@@ -213,7 +222,14 @@ WAYS: dict[int, Callable[[Walker], Awaitable[Reply]]] = {
 }
 
 OPERATIONS = [
-    *(("POST", MESSAGES), ("GET", RUNS), ("GET", ONE), ("GET", f"{ONE}/answer"), ("GET", f"{ONE}/events")),
+    *(
+        ("POST", MESSAGES),
+        ("GET", "/api/v1/repositories"),
+        ("GET", RUNS),
+        ("GET", ONE),
+        ("GET", f"{ONE}/answer"),
+        ("GET", f"{ONE}/events"),
+    ),
     *(("POST", f"{ONE}/cancel"), ("POST", f"{ONE}/pause"), ("POST", f"{ONE}/resume"), ("POST", f"{ONE}/fork")),
     *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),
     *(("POST", COMPLETIONS), ("GET", MODELS), ("GET", f"{MODELS}/{{model}}")),
