@@ -26,23 +26,28 @@ from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from serve.http.admission import TokenAdmission, routes_of
 from serve.http.callers import Caller, Callers, caller_of
+from serve.http.chat_completions.completion_routes import add_chat_completions
+from serve.http.chat_completions.openai_errors import OpenAiForm
+from serve.http.chat_stream import chat_stream
+from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
+from serve.http.governance import add_governance
 from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
-from serve.http.problems import RefusedError, problem, problem_of
+from serve.http.problems import RefusedError, bug_detail, problem, problem_of
 from serve.http.run_documents import (
-    EVENT_STREAM,
     MAX_LISTED,
     PLAIN,
     AnswerBody,
-    EventStream,
     ForkBody,
     ReasonBody,
     checked_run_id,
     first_wanted,
+    last_event,
     page_after,
     place_of_page,
 )
 from serve.http.service import ChatMessage, Service
+from serve.http.session_routes import add_sessions
 from serve.http.token_check import token_check
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
@@ -70,6 +75,9 @@ def http_app(service: Service) -> ASGIApp:
     _add_run_views(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
+    add_chat_completions(api, service)
+    add_sessions(api, service)
+    add_governance(api, service)
 
     document = api.openapi()
     without_unused_answers(document)
@@ -81,7 +89,8 @@ def http_app(service: Service) -> ASGIApp:
         return methods_at(api, scope["path"])
 
     admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
-    return Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    gate = Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    return OpenAiForm(gate)
 
 
 def methods_at(api: FastAPI, path: str) -> list[str]:
@@ -126,23 +135,29 @@ def _handle_errors(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def _broken(request: Request, error: Exception) -> JSONResponse:
-        detail = f"this is a bug: {type(error).__name__}; the service's log says more"
-        return problem(500, "internal", detail, _run_of(request))
+        return problem(500, "internal", bug_detail(error), _run_of(request))
 
 
 def _add_chat(api: FastAPI, service: Service) -> None:
-    @api.post("/api/v1/chat/messages", responses=answers_of("chat"))
+    @api.post("/api/v1/chat/messages", response_model=dict[str, Any], responses=answers_of("chat", streams=True))
     async def chat(
         message: ChatMessage,
         request: Request,
         caller: Asking,
         idempotency_key: Annotated[str | None, Header(description="The same key gives the same run.")] = None,
-    ) -> dict[str, Any]:
-        """Answer a question about a registered repository. The run goes on if the connection breaks."""
+        last_event_id: Annotated[str | None, Header(description="Resume a stream after this event.")] = None,
+    ) -> Any:
+        """Answer a question about a registered repository. The run goes on if the connection breaks.
+
+        With `stream`, the events of the run follow as server-sent events, and its answer document last.
+        """
 
         def on_run(run_id: RunId) -> None:
             request.state.run_id = run_id
 
+        resumed_after = last_event(last_event_id)
+        if message.stream:
+            return await chat_stream(service, message, caller, idempotency_key, resumed_after, on_run)
         return await service.chat(message, caller, idempotency_key, on_run)
 
 
@@ -200,7 +215,9 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         request.state.run_id = known
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
-            return EventStream(service.watch(known, after_seq), service.spec.http.stream_alive_s, give_back)
+            parts = formatted(service.watch(known, after_seq), service.paths)
+            error_part = error_event_of(known, service.paths)
+            return EventStream(parts, service.spec.http.stream_alive_s, give_back, error_part)
         return JSONResponse({"events": service.paths.value(msgspec.to_builtins(found)), "is_over": is_over})
 
 

@@ -25,9 +25,26 @@ class Problem(BaseModel):
     run_id: str | None = None
 
 
+class OpenAiError(BaseModel):
+    """Describes an error as OpenAI's API has it; `param`: the field that it is about."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+    run_id: str | None = None
+
+
+class OpenAiErrors(BaseModel):
+    """Carries an error below /v1."""
+
+    error: OpenAiError
+
+
+# Parameters that are texts: (where, name) or (path, name) → form.
 _PATTERNS = {
     ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
-    ("query", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
     ("header", "last-event-id"): "^[0-9]{1,15}$",
     ("header", "idempotency-key"): "^[ -~]{1,255}$",
 }
@@ -61,10 +78,20 @@ _KINDS: dict[str, tuple[int, ...]] = {
     "answer": (*_SEEN, 404, 409),
     "events": (*_SEEN, 404, 409, 422),
     "control": (*_WITH_BODY, 404, 409),
+    "completion": (*_SEEN, 404, 411, 413, 415, 429, 504),
+    "session": (*_SEEN, 404, 422),
+    "delete": (*_SEEN, 404, 409),
+    "governance": _SEEN,
+    "tool": (*_SEEN, 404),
+    "models": _SEEN,
+    "model": (*_SEEN, 404),
     "health": _ANY,
     "ready": (*_ANY, 503),
     "metrics": _SEEN,
 }
+# Their errors have the form of OpenAI's API, but for those that come before the path is known.
+_OPENAI_KINDS = frozenset({"completion", "models", "model"})
+_EARLY = frozenset({408, 431})
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
 
 ANSWERED = (
@@ -73,12 +100,22 @@ ANSWERED = (
 )
 
 
-def answers_of(kind: str, created: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return what FastAPI takes for the answers of a route of that kind, the good one first."""
+def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Return what FastAPI takes for the answers of a route of that kind, the good one first.
+
+    `streams`: it answers with server-sent events, too.
+    """
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
+    if streams:
+        good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
+    others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"description": _MEANINGS[status], "headers": _RUN_ID, "content": about}
+        status: {
+            "description": _MEANINGS[status],
+            "headers": _RUN_ID,
+            "content": others if status not in _EARLY else about,
+        }
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}
@@ -100,10 +137,11 @@ def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str
 
 def with_patterns(document: dict[str, Any]) -> None:
     """Describe the form of parameters that are texts, as the service reads them."""
-    for operations in document["paths"].values():
+    for path, operations in document["paths"].items():
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
-                pattern = _PATTERNS.get((parameter["in"], parameter["name"]))
+                places = ((path, parameter["name"]), (parameter["in"], parameter["name"]))
+                pattern = next((_PATTERNS[place] for place in places if place in _PATTERNS), None)
                 if pattern is not None:
                     parameter["schema"] = {"type": "string", "pattern": pattern}
 
