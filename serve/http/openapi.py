@@ -10,7 +10,10 @@ from serve.http.problems import PROBLEM_JSON
 
 
 class Problem(BaseModel):
-    """Describes an error as RFC 9457 has it; `run_id`: the run that it concerns, if there is one."""
+    """Describes an error as RFC 9457 has it.
+
+    `run_id`: the run that it concerns, if there is one. `values`: what `detail` speaks of, for programs.
+    """
 
     type: str
     title: str
@@ -18,6 +21,7 @@ class Problem(BaseModel):
     code: str
     detail: str
     run_id: str | None = None
+    values: dict[str, Any] | None = None
 
 
 _MEANINGS = {

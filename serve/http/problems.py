@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
+from runtime.bus.queries import error_to_wire
 from runtime.errors import (
     InputError,
     InterruptError,
@@ -22,6 +23,9 @@ from runtime.errors import (
 )
 
 PROBLEM_JSON = "application/problem+json"
+
+# Values of errors that are no business of the caller, or members of the document anyway.
+_NOT_TOLD = frozenset({"owner_id", "run_id"})
 
 # First match wins: subclasses of InputError come before it. Errors that are not the caller's fault are a 503.
 _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
@@ -70,9 +74,15 @@ def problem_bytes(status: int, phrase: str, code: str, detail: str) -> bytes:
 
 
 def members_of(error: JeevesError, run_id: str | None = None) -> dict[str, Any]:
-    """Return the members of the problem document of a JeevesError; the run is that of the error, else `run_id`."""
+    """Return the members of the problem document of a JeevesError; the run is that of the error, else `run_id`.
+
+    `values`: those of the error, from which a client rebuilds it, as far as they are the caller's business.
+    """
     status = next((status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)), 503)
-    return problem_body(status, error.code, error.message, error.values.get("run_id", run_id))
+    members = problem_body(status, error.code, error.message, error.values.get("run_id", run_id))
+    told = error_to_wire(error).get("values", {})
+    kept = told.keys() - _NOT_TOLD if isinstance(error, InputError) else told.keys() & {"retry_after_s"}
+    return {**members, "values": {name: told[name] for name in sorted(kept)}} if kept else members
 
 
 def problem_of(error: JeevesError, run_id: str | None = None) -> JSONResponse:
