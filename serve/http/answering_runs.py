@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -23,6 +23,13 @@ from serve.http.problems import RefusedError
 from serve.runtimes.answering import UNHEARD, prepared_within, request_of
 
 RETRY_AFTER_S = 5
+
+
+Prepare = Callable[[], Awaitable[None]]
+
+
+async def nothing() -> None:
+    """Prepare nothing before a run."""
 
 
 class RunSystem(Protocol):
@@ -57,6 +64,9 @@ class RunSystem(Protocol):
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
         """Return a new run with the past of another."""
+
+    async def query(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Ask a query on the bus. Raises NoHandlerError and what its handler raises."""
 
     async def running(self) -> int:
         """Return how many runs are not over."""
@@ -98,43 +108,52 @@ class AnsweringRuns:
         self._slots = Slots(limits.max_asked, "questions")
         self._clock = SystemClock()
 
-    async def settled(self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None]) -> Envelope:
+    async def settled(
+        self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None], prepare: Prepare
+    ) -> Envelope:
         """Start the run of a question, or find the one of its `key`, and return its envelope once it is over or waits.
 
         Raises RefusedError if the run takes too long, which goes on then, and as `started` does.
         """
         give_back = self._slots.take()
         try:
-            run_id = await self.started(ask, key, sent, on_run)
+            run_id = await self.started(ask, key, sent, on_run, prepare)
             return await self._settled(run_id, ask.wait)
         finally:
             give_back()
 
     async def started(
-        self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None], must_be_known: bool = False
+        self,
+        ask: Ask,
+        key: str | None,
+        sent: str,
+        on_run: Callable[[RunId], None],
+        prepare: Prepare,
+        must_be_known: bool = False,
     ) -> RunId:
         """Start the run of a question, or find the one of its `key`, and return its id; it is on disk.
 
-        `sent`: the fingerprint of the request; `on_run` is called when there is a run. Raises RefusedError if another
-        request has this key, and UnknownNameError if the run `must_be_known` and is not.
+        `sent`: the fingerprint of the request; `on_run` is called when there is a run, `prepare` before a new one.
+        Raises RefusedError if another request has this key, and UnknownNameError if the run `must_be_known` and is not.
         """
         run_id = new_run_id(self._clock.now_ms()) if key is None else run_id_of_key(ask.user_id, key)
         if must_be_known:
             request = (await self._runs.envelope(run_id)).request
         else:
-            request = await _to_its_end(self._started(run_id, ask, sent, key is not None))
+            request = await _to_its_end(self._started(run_id, ask, sent, key is not None, prepare))
         on_run(run_id)
         if key is not None:
             check_same(request, sent)
         return run_id
 
-    async def _started(self, run_id: RunId, ask: Ask, sent: str, may_be_known: bool) -> Request:
+    async def _started(self, run_id: RunId, ask: Ask, sent: str, may_be_known: bool, prepare: Prepare) -> Request:
         """Return the request that the run began with, which is now on disk."""
         if may_be_known:
             try:
                 return (await self._runs.envelope(run_id)).request
             except UnknownNameError:
                 pass  # the key is new
+        await prepare()
         within, repository = await prepared_within(ask, self._runs.refresh_index, _no_progress, UNHEARD)
         request = msgspec.structs.replace(request_of(within, repository), request_id=sent)
         await self._runs.submit(request, run_id)

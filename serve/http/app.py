@@ -24,11 +24,13 @@ from starlette.types import ASGIApp, Scope
 from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from serve.http.callers import Caller, Callers, caller_of
+from serve.http.chat_completions.completion_routes import add_chat_completions
+from serve.http.chat_completions.openai_errors import OpenAiForm
 from serve.http.chat_stream import chat_stream
-from serve.http.event_stream import EVENT_STREAM, EventStream, formatted
+from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
 from serve.http.openapi import ANSWERED, answers_of, without_unused_answers
-from serve.http.problems import RefusedError, problem, problem_of
+from serve.http.problems import RefusedError, bug_detail, problem, problem_of
 from serve.http.run_documents import (
     MAX_LISTED,
     PLAIN,
@@ -67,6 +69,7 @@ def http_app(service: Service) -> ASGIApp:
     _add_run_views(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
+    add_chat_completions(api, service)
 
     document = api.openapi()
     without_unused_answers(document)
@@ -74,7 +77,7 @@ def http_app(service: Service) -> ASGIApp:
     def methods_of(scope: Scope) -> Sequence[str]:
         return methods_at(api, scope["path"])
 
-    return Gate(api, service.spec.http, service.spec.hosts, methods_of)
+    return OpenAiForm(Gate(api, service.spec.http, service.spec.hosts, methods_of))
 
 
 def methods_at(api: FastAPI, path: str) -> list[str]:
@@ -119,8 +122,7 @@ def _handle_errors(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def _broken(request: Request, error: Exception) -> JSONResponse:
-        detail = f"this is a bug: {type(error).__name__}; the service's log says more"
-        return problem(500, "internal", detail, _run_of(request))
+        return problem(500, "internal", bug_detail(error), _run_of(request))
 
 
 def _add_chat(api: FastAPI, service: Service) -> None:
@@ -194,7 +196,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
             parts = formatted(service.watch(known, after_seq))
-            return EventStream(parts, service.spec.http.stream_alive_s, give_back, known)
+            return EventStream(parts, service.spec.http.stream_alive_s, give_back, error_event_of(known))
         return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
 
 

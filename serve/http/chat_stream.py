@@ -17,10 +17,11 @@ from runtime.errors import InputError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask, document_of
+from serve.http.answering_runs import Prepare, nothing
 from serve.http.callers import Caller
-from serve.http.event_stream import EventStream, as_stream_event
+from serve.http.event_stream import EventStream, as_stream_event, error_event_of
 from serve.http.idempotency import KEY_HEADER
-from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of
+from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
 
 
 class FollowedRun:
@@ -53,17 +54,19 @@ async def followed_run(
     sent: str,
     on_run: Callable[[RunId], None],
     last_event_id: int | None = None,
+    prepare: Prepare = nothing,
 ) -> FollowedRun:
     """Start the run of a question, or find the one of its key, to be followed from an event.
 
-    Raises InputError for a Last-Event-ID that is none of the run, and UnknownNameError if the run is not kept any more.
+    `prepare` is called before a new run. Raises InputError for a Last-Event-ID that is none of the run, and
+    UnknownNameError if the run is not kept any more.
     """
     if last_event_id is None:
-        return FollowedRun(service, ask, await service.answering.started(ask, key, sent, on_run), 0)
+        return FollowedRun(service, ask, await service.answering.started(ask, key, sent, on_run, prepare), 0)
     if key is None:
         raise InputError(f"Last-Event-ID resumes the stream of a run; send the {KEY_HEADER} that the run began with")
     try:
-        run_id = await service.answering.started(ask, key, sent, on_run, must_be_known=True)
+        run_id = await service.answering.started(ask, key, sent, on_run, prepare, must_be_known=True)
     except UnknownNameError as error:
         told = f"no run of this {KEY_HEADER} is kept, so that there is no event {last_event_id} to resume after"
         raise UnknownNameError(f"{told}; leave out Last-Event-ID to ask anew", name=key, known=[]) from error
@@ -84,11 +87,12 @@ async def chat_stream(
     ask = ask_of(message, service.spec, caller)
     give_back = service.stream_of(caller)
     try:
-        run = await followed_run(service, ask, key, fingerprint_of(message), on_run, last_event_id)
+        opened = session_of(message, service, caller, ask)
+        run = await followed_run(service, ask, key, fingerprint_of(message), on_run, last_event_id, opened)
     except BaseException:
         give_back()
         raise
-    return EventStream(_formatted(run), service.spec.http.stream_alive_s, give_back, run.run_id)
+    return EventStream(_formatted(run), service.spec.http.stream_alive_s, give_back, error_event_of(run.run_id))
 
 
 async def _formatted(run: FollowedRun) -> AsyncGenerator[str, None]:

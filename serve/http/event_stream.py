@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from runtime.errors import JeevesError
 from runtime.supervision.commands import ClientEvent
-from serve.http.problems import members_of, problem_body
+from serve.http.problems import RefusedError, members_of
 
 log = logging.getLogger(__name__)
 
@@ -34,14 +34,13 @@ def as_stream_event(event: ClientEvent) -> str:
     return f"{numbered}event: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
 
 
-def as_error_event(error: Exception, run_id: str | None) -> str:
-    """Format the error that ends a stream: the problem that a response would have been refused with."""
-    if isinstance(error, JeevesError):
-        members = members_of(error, run_id)
-    else:
-        detail = f"this is a bug: {type(error).__name__}; the service's log says more"
-        members = problem_body(500, "internal", detail, run_id)
-    return f"event: error\ndata: {json.dumps(members)}\n\n"
+def error_event_of(run_id: str) -> Callable[[Exception], str]:
+    """Return what formats the error that ends a stream: the problem that a response would have been refused with."""
+
+    def formatted_error(error: Exception) -> str:
+        return f"event: error\ndata: {json.dumps(members_of(error, run_id))}\n\n"
+
+    return formatted_error
 
 
 async def formatted(events: AsyncGenerator[ClientEvent, None]) -> AsyncGenerator[str, None]:
@@ -72,7 +71,7 @@ async def stream(
                 yield part
                 following = asyncio.ensure_future(anext(parts, None))
         except Exception as error:
-            if not isinstance(error, JeevesError):
+            if not isinstance(error, JeevesError | RefusedError):
                 log.exception("http.stream_failed")
             yield error_part(error)
         finally:
@@ -88,14 +87,10 @@ class EventStream(StreamingResponse):
         parts: AsyncGenerator[str, None],
         alive_s: float,
         give_back: Callable[[], None],
-        run_id: str | None,
-        error_part: Callable[[Exception], str] | None = None,
+        error_part: Callable[[Exception], str],
     ) -> None:
-        def as_error(error: Exception) -> str:
-            return as_error_event(error, run_id)
-
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        self._parts = stream(parts, alive_s, error_part or as_error)
+        self._parts = stream(parts, alive_s, error_part)
         self._give_back = give_back
         super().__init__(self._parts, media_type=EVENT_STREAM, headers=headers)
 

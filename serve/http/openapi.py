@@ -24,6 +24,22 @@ class Problem(BaseModel):
     values: dict[str, Any] | None = None
 
 
+class OpenAiError(BaseModel):
+    """Describes an error as OpenAI's API has it; `param`: the field that it is about."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+    run_id: str | None = None
+
+
+class OpenAiErrors(BaseModel):
+    """Carries an error below /v1."""
+
+    error: OpenAiError
+
+
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
     403: "The page of another site asks (Origin), or the run is another caller's.",
@@ -50,10 +66,16 @@ _KINDS: dict[str, tuple[int, ...]] = {
     "answer": (*_ANY, 404, 409, 503),
     "events": (*_ANY, 404, 409, 422, 503),
     "control": (*_WITH_BODY, 404, 409, 503),
+    "completion": (*_ANY, 404, 411, 413, 415, 429, 503, 504),
+    "models": _ANY,
+    "model": (*_ANY, 404),
     "health": _ANY,
     "ready": (*_ANY, 503),
     "metrics": _ANY,
 }
+# Their errors have the form of OpenAI's API, but for those that come before the path is known.
+_OPENAI_KINDS = frozenset({"completion", "models", "model"})
+_EARLY = frozenset({408, 431})
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
 
 ANSWERED = (
@@ -71,8 +93,13 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
     if streams:
         good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
+    others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"description": _MEANINGS[status], "headers": _RUN_ID, "content": about}
+        status: {
+            "description": _MEANINGS[status],
+            "headers": _RUN_ID,
+            "content": others if status not in _EARLY else about,
+        }
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}

@@ -16,17 +16,19 @@ _RUN_ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
 _PLACE = re.compile(r"([0-9]{1,15})~([0-9A-Za-z._:-]{1,100})")
 
 
-class _Body(BaseModel):
+class RequestBody(BaseModel):
+    """Refuses members that it does not have, and values of another type."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ReasonBody(_Body):
+class ReasonBody(RequestBody):
     """Carries the reason of a cancellation or a pause."""
 
     reason: str = Field(default="", max_length=4_000)
 
 
-class AnswerBody(_Body):
+class AnswerBody(RequestBody):
     """Carries an answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
 
     text: str = Field(default="", max_length=200_000)
@@ -39,7 +41,7 @@ class AnswerBody(_Body):
         return InterruptResponse(self.text, self.approved, self.decision, self.data)
 
 
-class ForkBody(_Body):
+class ForkBody(RequestBody):
     """Carries the number of the last event that a fork copies."""
 
     at: int = Field(ge=1, le=2**53)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -23,7 +24,7 @@ from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.answer_document import Ask, asked_in, document_of
 from serve.capability_sections import Mode, earliest, lowered
-from serve.http.answering_runs import AnsweringRuns, RunSystem, Slots
+from serve.http.answering_runs import AnsweringRuns, Prepare, RunSystem, Slots, nothing
 from serve.http.caller_slots import CallerSlots
 from serve.http.callers import Caller
 from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
@@ -32,6 +33,7 @@ from serve.http.idempotency import fingerprint
 from serve.http.model_state import ModelState
 from serve.http.problems import RefusedError
 from serve.http.readiness import Readiness
+from serve.http.session_views import open_session
 from serve.run_control import check_permitted, permitted_run
 from serve.run_logs import StoredRun, stored_run
 
@@ -114,7 +116,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
         question=question,
         repo=repo,
         pipeline=pipeline,
-        session_id=None if message.session_id is None else _session_of(caller, message.session_id),
+        session_id=None if message.session_id is None else kept_session_id(caller, message.session_id),
         user_id=caller.user_id,
         limits=message.limits if mode is None else lowered(mode.limits, message.limits),
         deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
@@ -131,7 +133,14 @@ def fingerprint_of(message: ChatMessage) -> str:
     return fingerprint(message.model_dump(mode="json", exclude={"stream"}))
 
 
-def _session_of(caller: Caller, session_id: str) -> str:
+def session_of(message: ChatMessage, service: Service, caller: Caller, ask: Ask) -> Prepare:
+    """Return what records the session of a message as the caller's."""
+    if message.session_id is None or ask.session_id is None:
+        return nothing
+    return partial(open_session, service.runs, caller.user_id, message.session_id, ask.session_id)
+
+
+def kept_session_id(caller: Caller, session_id: str) -> str:
     """Return the id under which a caller's session is kept: others who choose the same id have another one."""
     # No id of a session holds a line feed, so that no two pairs are written alike.
     both = f"{caller.user_id}\n{session_id}"
@@ -177,11 +186,23 @@ class Service:
         self, message: ChatMessage, caller: Caller, key: str | None, on_run: Callable[[RunId], None]
     ) -> dict[str, Any]:
         """Answer a question; `on_run` is called once its run is on disk."""
-        started_s = time.perf_counter()
         ask = ask_of(message, self.spec, caller)
-        sent = fingerprint_of(message)
+        opened = session_of(message, self, caller, ask)
+        return await self.answer(ask, caller, key, fingerprint_of(message), on_run, opened)
+
+    async def answer(
+        self,
+        ask: Ask,
+        caller: Caller,
+        key: str | None,
+        sent: str,
+        on_run: Callable[[RunId], None],
+        prepare: Prepare,
+    ) -> dict[str, Any]:
+        """Return the answer document of a question; `prepare` is done before a new run."""
+        started_s = time.perf_counter()
         with self._callers.slot(caller.user_id), self.metrics.in_flight():
-            envelope = await self.answering.settled(ask, key, sent, on_run)
+            envelope = await self.answering.settled(ask, key, sent, on_run, prepare)
         document = document_of(ask, envelope, self.spec.reasoner)
         self.metrics.answered(document, time.perf_counter() - started_s)
         return document

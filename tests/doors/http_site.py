@@ -13,8 +13,13 @@ from typing import Any
 import msgspec
 
 from runtime.agents.capability import StageContext, StageResult
+from runtime.bus.queries import LocalQueries
+from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
+from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import ClusterError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
+from runtime.memory.cache import CacheStore
+from runtime.memory.sessions import SessionStore, Turn, session_queries
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
@@ -49,6 +54,11 @@ class Site:
         self.log = open_run_log(self.store, f"{KEEPER}-0")
         self.epoch = self.log.take_over("test", SystemClock().now_ms(), LEASE_MS, force=True)
         self.hosted = Hosted(pipeline, {"look": [self._look], "integration": [self._answer]}, log=self.log)
+        self.sessions = SessionStore(folder / "sessions.sqlite")
+        self.memory = MemoryStore(CacheStore(SqliteDatabase(folder / "cache.sqlite", label="cache")), SystemClock())
+        self.queries = LocalQueries()
+        self.queries.register({**session_queries(self.sessions), **memory_queries(self.memory)})
+        self.tools: list[ToolHealth] = []
         self.counted: list[tuple[str, str]] = []
         self.away: dict[str, str] = {}
         self.is_dead = False
@@ -62,12 +72,20 @@ class Site:
     async def _look(self, _context: StageContext, view: StageView) -> StageResult:
         if "hold" in view.raw_input:
             await self.hold.wait()
+        if "fail" in view.raw_input:
+            raise ValueError("this stage fails")
         if "why" in view.raw_input and view.interrupt is None:
             return StageResult({}, interrupt=InterruptRequest("clarification", "Which?"))
         return StageResult({})
 
     async def _answer(self, _context: StageContext, view: StageView) -> StageResult:
-        return StageResult({"final_response": f"Answer to {view.raw_input}", "citations": []})
+        marked = "[a b.py:3-4]" if "cite" in view.raw_input else ""
+        cited = [{"file": "a b.py", "start_line": 3, "end_line": 4, "symbol": "f", "quote": "x", "why": ""}]
+        if view.session_id is not None:
+            turn = Turn(view.raw_input, "told", 1, REPO)
+            self.sessions.append(view.session_id, turn)
+        output = {"final_response": f"Answer to {view.raw_input}{marked}", "citations": cited if marked else []}
+        return StageResult(output)
 
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
         return await self.hosted.runner.submit(request, run_id)
@@ -76,7 +94,10 @@ class Site:
         self.counted.append((user_id, endpoint))
 
     async def tool_health(self) -> list[ToolHealth]:
-        return []
+        return self.tools
+
+    async def query(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        return await self.queries.query(type_, body, timeout_s)
 
     async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         self._check()
@@ -211,6 +232,7 @@ async def open_site(
         await serving
         await site.hosted.runner.close()
         site.log.close()
+        site.sessions.close()
         listening.close()
 
 

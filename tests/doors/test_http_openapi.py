@@ -22,8 +22,12 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield opened
 
 
+COMPLETIONS = "/v1/chat/completions"
+MODELS = "/v1/models"
+
 BODIES: dict[str, Any] = {
     MESSAGES: {"message": "Where?"},
+    COMPLETIONS: {"model": "sample", "messages": [{"role": "user", "content": "Where?"}]},
     f"{ONE}/fork": {"at": 1},
     f"{ONE}/resume": {"text": "that"},
     f"{ONE}/interrupts/{{interrupt_id}}": {"text": "that"},
@@ -49,7 +53,7 @@ class Walker:
 
     async def filled(self) -> str:
         if "{run_id}" not in self.path:
-            return self.path
+            return self.path.format(model="sample")
         if self.path.endswith("/pause"):
             asking = asyncio.create_task(self.site.ask("hold this", key="paused"))
             await until(lambda: self.keyed)
@@ -82,7 +86,9 @@ class Walker:
     async def not_there(self) -> Reply:
         if self.path == MESSAGES:
             return await self.sent({"message": "x", "repo": "/etc"})
-        path = self.path.format(run_id="r-none", interrupt_id="q")
+        if self.path == COMPLETIONS:
+            return await self.sent({**BODIES[COMPLETIONS], "model": "other"})
+        path = self.path.format(run_id="r-none", interrupt_id="q", model="other")
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
 
     async def late(self) -> Reply:
@@ -153,7 +159,7 @@ class Walker:
         return await self.get(X="y" * 40_000)
 
     async def broken(self) -> Reply:
-        if self.path in {"/health", "/metrics", RUNS}:
+        if self.path in {"/health", "/metrics", RUNS} or self.path.startswith(MODELS):
             return Reply(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")  # nothing in them is ours to break from outside
         return await self.with_error(RuntimeError("a bug"))
 
@@ -165,8 +171,14 @@ class Walker:
 
     async def takes_long(self) -> Reply:
         async with open_site(Path(self.site.store.folder) / "slow", answer_timeout_s=0.05) as slow:
+            if self.path == COMPLETIONS:
+                messages = [{"role": "user", "content": "hold this"}]
+                return await slow.call("POST", COMPLETIONS, {"model": "sample", "messages": messages})
             return await slow.ask("hold this")
 
+
+# What is refused before the path of the request is known has one form for all.
+BEFORE_THE_PATH = {408, 431}
 
 WAYS: dict[int, Callable[[Walker], Awaitable[Reply]]] = {
     200: Walker.good,
@@ -192,6 +204,7 @@ OPERATIONS = [
     *(("POST", MESSAGES), ("GET", RUNS), ("GET", ONE), ("GET", f"{ONE}/answer"), ("GET", f"{ONE}/events")),
     *(("POST", f"{ONE}/cancel"), ("POST", f"{ONE}/pause"), ("POST", f"{ONE}/resume"), ("POST", f"{ONE}/fork")),
     *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),
+    *(("POST", COMPLETIONS), ("GET", MODELS), ("GET", f"{MODELS}/{{model}}")),
 ]
 
 
@@ -218,5 +231,7 @@ async def test_the_statuses_of_an_operation_are_those_that_it_gives(site: Site, 
             assert reply.status == status, (status, reply.status, reply.body[:300])
             given.add(reply.status)
             if status >= 400 and reply.body:
-                assert reply.headers["content-type"] == "application/problem+json"
+                has_own_form = path.startswith("/v1/") and status not in BEFORE_THE_PATH
+                form = "application/json" if has_own_form else "application/problem+json"
+                assert reply.headers["content-type"] == form
     assert given == named
