@@ -6,6 +6,7 @@ are frozen and equal by value; fields of newer versions stay readable in `docume
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -70,7 +71,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Counts what a run used."""
+    """Counts what a run used; `cost` in the currency of the model prices, 0 where there are none."""
 
     llm_calls: int = 0
     tokens_in: int = 0
@@ -79,6 +80,7 @@ class Usage(msgspec.Struct, frozen=True):
     hops: int = 0
     stages: int = 0
     duration_ms: int = 0
+    cost: Decimal = Decimal(0)
 
 
 class Interrupt(msgspec.Struct, frozen=True):
