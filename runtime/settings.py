@@ -202,14 +202,23 @@ class SupervisorSettings(_Section):
     abandoned_after_s: float = Field(default=3_600, ge=0, le=10**9, allow_inf_nan=False)
 
 
+RepositoryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
 class HttpSettings(_Section):
-    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares."""
+    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares.
+
+    `repositories`: name → folder, what callers may ask about. `tokens_required`: on loopback, too, callers need an
+    access token; elsewhere they always do.
+    """
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
     allowed_hosts: Patterns = ()
     trusted_proxies: Networks = ()
     requests_per_caller: int = Field(default=48, ge=1)
+    tokens_required: bool = False
+    repositories: dict[RepositoryName, AbsolutePath] = {}
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]

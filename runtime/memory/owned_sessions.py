@@ -71,8 +71,8 @@ class ShownSession(msgspec.Struct, frozen=True):
     has_state: bool
 
 
-class DeletedSession(msgspec.Struct, frozen=True):
-    """Reports what was deleted. `repos`: those that the turns were about."""
+class SessionContents(msgspec.Struct, frozen=True):
+    """Counts what is kept of the sessions of one name. `repos`: those that the turns are about."""
 
     session_ids: tuple[str, ...]
     turns: int
@@ -139,24 +139,19 @@ class OwnedSessions:
         turns = tuple(msgspec.msgpack.decode(row[0], type=Turn) for row in reversed(rows[:limit]))
         return ShownSession(turns, len(rows) > limit, bool(states))
 
-    def ids(self, user_id: str, name: str, derived_id: str) -> list[str]:
-        """Return the ids of a user's sessions of that name, the last used first."""
+    def contents(self, user_id: str, name: str, derived_id: str) -> SessionContents:
+        """Return what a user's sessions of that name hold, the last used first; nothing if there are none."""
         with self._database.read() as queries:
-            return _ids(queries, user_id, name, derived_id)
+            return _contents(queries, _ids(queries, user_id, name, derived_id))
 
-    def delete(self, user_id: str, name: str, derived_id: str) -> DeletedSession:
-        """Delete turns and state of a user's sessions of that name; nothing if there are none."""
+    def delete(self, user_id: str, name: str, derived_id: str) -> SessionContents:
+        """Delete turns and state of a user's sessions of that name, and return what they held."""
         with self._database.transaction(f"delete session {name!r} of {user_id}") as changes:
-            known = _ids(changes, user_id, name, derived_id)
-            turns = states = 0
-            repos: dict[str, None] = {}
-            for session_id in known:
-                bodies = changes.rows("SELECT body FROM turns WHERE session_id = ?", (session_id,))
-                repos |= dict.fromkeys(msgspec.msgpack.decode(row[0], type=Turn).repo for row in bodies)
-                turns += changes.execute("DELETE FROM turns WHERE session_id = ?", (session_id,))
-                states += changes.execute("DELETE FROM session_states WHERE session_id = ?", (session_id,))
-                changes.execute("DELETE FROM session_owners WHERE session_id = ?", (session_id,))
-        return DeletedSession(tuple(known), turns, states, tuple(repo for repo in repos if repo))
+            contents = _contents(changes, _ids(changes, user_id, name, derived_id))
+            for table in _TABLES:
+                rows = [(session_id,) for session_id in contents.session_ids]
+                changes.execute_all(f"DELETE FROM {table} WHERE session_id = ?", rows)
+        return contents
 
 
 def drop_unused_owners(changes: Transaction, before_ms: int) -> None:
@@ -173,6 +168,17 @@ def _ids(queries: Transaction, user_id: str, name: str, derived_id: str) -> list
     return known if known or not _count(queries, derived_id) else [derived_id]
 
 
+def _contents(queries: Transaction, session_ids: Sequence[str]) -> SessionContents:
+    turns = states = 0
+    repos: dict[str, None] = {}
+    for session_id in session_ids:
+        bodies = queries.rows("SELECT body FROM turns WHERE session_id = ?", (session_id,))
+        turns += len(bodies)
+        repos |= dict.fromkeys(msgspec.msgpack.decode(row[0], type=Turn).repo for row in bodies)
+        states += len(queries.rows("SELECT 1 FROM session_states WHERE session_id = ?", (session_id,)))
+    return SessionContents(tuple(session_ids), turns, states, tuple(repo for repo in repos if repo))
+
+
 def _count(queries: Transaction, session_id: str) -> int:
     return int(queries.rows("SELECT count(*) FROM turns WHERE session_id = ?", (session_id,))[0][0])
 
@@ -182,7 +188,7 @@ OWNED_SESSION_QUERIES = (
     "session.continue",
     "session.list",
     "session.show",
-    "session.ids",
+    "session.contents",
     "session.delete",
 )
 
@@ -206,12 +212,13 @@ def owned_session_queries(store: OwnedSessions) -> dict[str, QueryHandler]:
     async def shown(body: dict[str, Any]) -> dict[str, Any]:
         return {"session": msgspec.to_builtins(store.shown(**body))}
 
-    async def ids(body: dict[str, Any]) -> dict[str, Any]:
-        return {"ids": store.ids(**body)}
+    async def contents(body: dict[str, Any]) -> dict[str, Any]:
+        held: dict[str, Any] = msgspec.to_builtins(store.contents(**body))
+        return held
 
     async def delete(body: dict[str, Any]) -> dict[str, Any]:
         deleted: dict[str, Any] = msgspec.to_builtins(store.delete(**body))
         return deleted
 
-    handlers = (open_session, continue_session, listed, shown, ids, delete)
+    handlers = (open_session, continue_session, listed, shown, contents, delete)
     return dict(zip(OWNED_SESSION_QUERIES, handlers, strict=True))

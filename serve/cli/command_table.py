@@ -140,6 +140,7 @@ COMMANDS: tuple[CommandEntry, ...] = (
     CommandEntry("bench", "bench", "app", "Run benchmarks."),
     CommandEntry("fix", "fix", "app", "Mend conformance violations."),
     CommandEntry("runs", "runs", "app", "Inspect and control runs."),
+    CommandEntry("token", "token", "app", "Create, list and revoke access tokens of HTTP callers."),
     CommandEntry("envelope", "envelope_json", "app", "The kernel as JSON on standard input and output."),
 )
 

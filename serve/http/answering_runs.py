@@ -77,6 +77,9 @@ class RunSystem(Protocol):
     async def model_stats(self) -> dict[str, Any]:
         """Return the counts of model calls by process."""
 
+    async def model_places(self) -> dict[str, tuple[int, int, int]]:
+        """Return for each deployment in use the places that are held, all of its places, and the calls that wait."""
+
     async def tool_health(self) -> list[ToolHealth]:
         """Return how the tools fare."""
 
@@ -87,6 +90,11 @@ class Slots:
     def __init__(self, size: int, what: str) -> None:
         self._free = self._size = size
         self._what = what
+
+    @property
+    def use(self) -> dict[str, int]:
+        """The slots that are taken, and all of them."""
+        return {"used": self._size - self._free, "of": self._size}
 
     def take(self) -> Callable[[], None]:
         """Take a slot, and return what gives it back. Raises OverloadedError if none is free."""
@@ -107,6 +115,11 @@ class AnsweringRuns:
         self._limits = limits
         self._slots = Slots(limits.max_asked, "questions")
         self._clock = SystemClock()
+
+    @property
+    def use(self) -> dict[str, int]:
+        """The answers that are awaited, and the most that may be."""
+        return self._slots.use
 
     async def settled(
         self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None], prepare: Prepare

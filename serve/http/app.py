@@ -23,13 +23,15 @@ from starlette.types import ASGIApp, Scope
 
 from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
+from serve.http.admission import TokenAdmission, routes_of
 from serve.http.callers import Caller, Callers, caller_of
 from serve.http.chat_completions.completion_routes import add_chat_completions
 from serve.http.chat_completions.openai_errors import OpenAiForm
 from serve.http.chat_stream import chat_stream
 from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
-from serve.http.openapi import ANSWERED, answers_of, without_unused_answers
+from serve.http.governance import add_governance
+from serve.http.openapi import ANSWERED, answers_of, with_security, without_unused_answers
 from serve.http.problems import RefusedError, bug_detail, problem, problem_of
 from serve.http.run_documents import (
     MAX_LISTED,
@@ -44,6 +46,9 @@ from serve.http.run_documents import (
     place_of_page,
 )
 from serve.http.service import ChatMessage, Service
+from serve.http.session_routes import add_sessions
+from serve.http.token_check import token_check
+from serve.http.usage_routes import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
 from serve.run_logs import newest_runs
@@ -66,18 +71,25 @@ def http_app(service: Service) -> ASGIApp:
     api.state.callers = Callers(trusted_networks(service.spec.trusted_proxies), service.runs.take)
     _handle_errors(api)
     _add_chat(api, service)
+    _add_repositories(api, service)
     _add_run_views(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
     add_chat_completions(api, service)
+    add_sessions(api, service)
+    add_governance(api, service)
+    add_usage(api, service)
 
     document = api.openapi()
     without_unused_answers(document)
+    with_security(document, routes_of(api), service.spec.tokens_required)
 
     def methods_of(scope: Scope) -> Sequence[str]:
         return methods_at(api, scope["path"])
 
-    return OpenAiForm(Gate(api, service.spec.http, service.spec.hosts, methods_of))
+    admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
+    gate = Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    return OpenAiForm(gate)
 
 
 def methods_at(api: FastAPI, path: str) -> list[str]:
@@ -148,6 +160,13 @@ def _add_chat(api: FastAPI, service: Service) -> None:
         return await service.chat(message, caller, idempotency_key, on_run)
 
 
+def _add_repositories(api: FastAPI, service: Service) -> None:
+    @api.get("/api/v1/repositories", responses=answers_of("repositories"))
+    async def repositories(caller: Asking) -> list[dict[str, Any]]:
+        """Return the repositories that can be asked about, by name; the default one is the first."""
+        return [{"name": name, "is_default": not number} for number, name in enumerate(service.spec.repositories)]
+
+
 def _add_run_views(api: FastAPI, service: Service) -> None:
     @api.get(RUNS, responses=answers_of("list"))
     async def runs(
@@ -168,7 +187,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         """Return the current envelope of a run."""
         envelope = await service.envelope(checked_run_id(run_id), caller)
         request.state.run_id = envelope.run_id
-        return Response(msgspec.json.encode(envelope), media_type="application/json")
+        return JSONResponse(service.paths.value(msgspec.to_builtins(envelope)))
 
     @api.get(RUNS + "/{run_id}/answer", responses=answers_of("answer"))
     async def answer(run_id: str, request: Request, caller: Asking) -> dict[str, Any]:
@@ -195,9 +214,10 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         request.state.run_id = known
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
-            parts = formatted(service.watch(known, after_seq))
-            return EventStream(parts, service.spec.http.stream_alive_s, give_back, error_event_of(known))
-        return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
+            parts = formatted(service.watch(known, after_seq), service.paths)
+            error_part = error_event_of(known, service.paths)
+            return EventStream(parts, service.spec.http.stream_alive_s, give_back, error_part)
+        return JSONResponse({"events": service.paths.value(msgspec.to_builtins(found)), "is_over": is_over})
 
 
 def _add_run_control(api: FastAPI, service: Service) -> None:
@@ -213,24 +233,24 @@ def _add_run_control(api: FastAPI, service: Service) -> None:
     async def cancel(run: Driven, caller: Asking, body: ReasonBody | None = None) -> dict[str, Any]:
         """Cancel a run; results of finished stages are kept."""
         reason = body.reason if body else ""
-        return service.document(await cancel_run(service.runs, run, caller.user_id, reason))
+        return service.document(await cancel_run(service.runs, run, caller.control_id, reason))
 
     @api.post(RUNS + "/{run_id}/pause", responses=answers_of("control"))
     async def pause(run: Driven, caller: Asking, body: ReasonBody | None = None) -> dict[str, Any]:
         """Pause a run at its next step, until it is resumed."""
         reason = body.reason if body else ""
-        return service.document(await pause_run(service.runs, run, caller.user_id, reason))
+        return service.document(await pause_run(service.runs, run, caller.control_id, reason))
 
     @api.post(RUNS + "/{run_id}/resume", responses=answers_of("control"))
     async def resume(run: Driven, caller: Asking, body: AnswerBody | None = None) -> dict[str, Any]:
         """Resume a run that is paused or waits for a person, with the answer that it needs."""
-        await answer_run(service.runs, run, None, caller.user_id, (body or AnswerBody()).response())
+        await answer_run(service.runs, run, None, caller.control_id, (body or AnswerBody()).response())
         return service.document(await service.runs.envelope(run))
 
     @api.post(RUNS + "/{run_id}/interrupts/{interrupt_id}", responses=answers_of("control"))
     async def answer_interrupt(run: Driven, interrupt_id: str, body: AnswerBody, caller: Asking) -> dict[str, Any]:
         """Answer the question that a run waits for, and resume the run."""
-        await answer_run(service.runs, run, interrupt_id, caller.user_id, body.response())
+        await answer_run(service.runs, run, interrupt_id, caller.control_id, body.response())
         return service.document(await service.runs.envelope(run))
 
     @api.post(RUNS + "/{run_id}/fork", status_code=201, responses=answers_of("control", created=True))

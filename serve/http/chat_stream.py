@@ -22,6 +22,7 @@ from serve.http.callers import Caller
 from serve.http.event_stream import EventStream, as_stream_event, error_event_of
 from serve.http.idempotency import KEY_HEADER
 from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
+from serve.http.shown_paths import ShownPaths
 
 
 class FollowedRun:
@@ -43,8 +44,9 @@ class FollowedRun:
                 async for event in events:
                     yield event
             envelope = await self._service.runs.envelope(self.run_id)
-            self.document = document_of(self._ask, envelope, self._service.spec.reasoner)
-        self._service.metrics.answered(self.document, time.perf_counter() - started_s)
+            document = document_of(self._ask, envelope, self._service.spec.reasoner)
+            self.document = shown = self._service.paths.value(document)
+        self._service.metrics.answered(shown, time.perf_counter() - started_s)
 
 
 async def followed_run(
@@ -92,11 +94,16 @@ async def chat_stream(
     except BaseException:
         give_back()
         raise
-    return EventStream(_formatted(run), service.spec.http.stream_alive_s, give_back, error_event_of(run.run_id))
+    return EventStream(
+        _formatted(run, service.paths),
+        service.spec.http.stream_alive_s,
+        give_back,
+        error_event_of(run.run_id, service.paths),
+    )
 
 
-async def _formatted(run: FollowedRun) -> AsyncGenerator[str, None]:
+async def _formatted(run: FollowedRun, paths: ShownPaths) -> AsyncGenerator[str, None]:
     async with aclosing(run.events()) as events:
         async for event in events:
-            yield as_stream_event(event)
+            yield as_stream_event(event, paths)
     yield f"event: answer\ndata: {json.dumps(run.document)}\n\n"

@@ -18,36 +18,38 @@ from starlette.types import Receive, Scope, Send
 from runtime.errors import JeevesError
 from runtime.supervision.commands import ClientEvent
 from serve.http.problems import RefusedError, members_of
+from serve.http.shown_paths import ShownPaths
 
 log = logging.getLogger(__name__)
 
 EVENT_STREAM = "text/event-stream"
+AS_THEY_ARE = ShownPaths({})
 SIGN_OF_LIFE = ": alive\n\n"
 
 
-def as_stream_event(event: ClientEvent) -> str:
+def as_stream_event(event: ClientEvent, paths: ShownPaths = AS_THEY_ARE) -> str:
     """Format a server-sent event; its id is the event's number, so that a reconnect continues without a gap.
 
     Text that is being written has no id: after a reconnect all of it is sent again.
     """
     numbered = f"id: {event.seq}\n" if event.seq else ""
-    return f"{numbered}event: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
+    return f"{numbered}event: {event.type}\ndata: {json.dumps(paths.value(msgspec.to_builtins(event)))}\n\n"
 
 
-def error_event_of(run_id: str) -> Callable[[Exception], str]:
+def error_event_of(run_id: str, paths: ShownPaths) -> Callable[[Exception], str]:
     """Return what formats the error that ends a stream: the problem that a response would have been refused with."""
 
     def formatted_error(error: Exception) -> str:
-        return f"event: error\ndata: {json.dumps(members_of(error, run_id))}\n\n"
+        return f"event: error\ndata: {json.dumps(paths.value(members_of(error, run_id)))}\n\n"
 
     return formatted_error
 
 
-async def formatted(events: AsyncGenerator[ClientEvent, None]) -> AsyncGenerator[str, None]:
+async def formatted(events: AsyncGenerator[ClientEvent, None], paths: ShownPaths) -> AsyncGenerator[str, None]:
     """Format the events of a run."""
     async with aclosing(events):
         async for event in events:
-            yield as_stream_event(event)
+            yield as_stream_event(event, paths)
 
 
 async def stream(

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve.http.http_limits import HttpLimits
-from serve.http.problems import RefusedError
+from serve.http.problems import PROBLEM_JSON, RefusedError
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 RUN_ID_HEADER = b"jeeves-run-id"
@@ -28,11 +28,37 @@ _CLOSE = {"connection": "close"}
 MethodsOf = Callable[[Scope], Sequence[str]]
 
 
-class Gate:
-    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path."""
+class Admission(Protocol):
+    """Decides who may use which route, before anything of the body is read."""
 
-    def __init__(self, app: ASGIApp, limits: HttpLimits, hosts: Collection[str], methods_of: MethodsOf) -> None:
+    async def admit(self, scope: Scope) -> Any:
+        """Return what the request was admitted with: None, or what may end while it is answered.
+
+        Raises RefusedError.
+        """
+
+    async def until_ended(self, admitted: Any) -> RefusedError:
+        """Wait until the admission of a request ends, and return the refusal that says so."""
+
+
+class Gate:
+    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path.
+
+    `shown_problem`: what callers are shown of the body of a problem document.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: HttpLimits,
+        hosts: Collection[str],
+        methods_of: MethodsOf,
+        admission: Admission,
+        shown_problem: Callable[[bytes], bytes],
+    ) -> None:
         self._app = app
+        self._admission = admission
+        self._shown_problem = shown_problem
         self._limits = limits
         self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
         self._methods_of = methods_of
@@ -41,12 +67,13 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(scope, send)
+        answer = _Answer(scope, send, self._shown_problem)
         try:
             check_caller(scope, self._hosts)
             if scope["method"] == "OPTIONS" and (methods := self._methods_of(scope)):
                 await answer.options(methods)
                 return
+            admitted = await self._admission.admit(scope)
             body = await self._whole_body(scope, receive)
         except RefusedError as refused:
             await self._refuse(refused, scope, receive, answer)
@@ -55,10 +82,17 @@ class Gate:
             return
         if scope["method"] == "HEAD" and "GET" in self._methods_of(scope):
             scope = {**scope, "method": "GET", "headers": _without(scope["headers"], b"accept")}
-        await self._answered(scope, body, receive, answer)
+        ended = None if admitted is None else asyncio.ensure_future(self._admission.until_ended(admitted))
+        try:
+            await self._answered(scope, body, receive, answer, ended)
+        finally:
+            if ended is not None:
+                ended.cancel()
 
-    async def _answered(self, scope: Scope, body: bytes, receive: Receive, answer: Send) -> None:
-        """Call the application with a whole request, and cancel it when the client is gone."""
+    async def _answered(
+        self, scope: Scope, body: bytes, receive: Receive, answer: _Answer, ended: asyncio.Future[RefusedError] | None
+    ) -> None:
+        """Call the application with a whole request, and cancel it when the client is gone or its admission ends."""
         gone = asyncio.ensure_future(_until_gone(receive))
         parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -69,8 +103,9 @@ class Gate:
             return {"type": "http.disconnect"}
 
         answering = asyncio.ensure_future(self._app(scope, receive_whole, answer))
+        ends: set[asyncio.Future[Any]] = {answering, gone} if ended is None else {answering, gone, ended}
         try:
-            await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
             if not answering.done():
@@ -78,12 +113,14 @@ class Gate:
                 await asyncio.wait({answering})
         if not answering.cancelled():
             answering.result()
+        elif ended is not None and ended.done():
+            await answer.end(ended.result(), scope, receive)
 
     async def _refuse(self, refused: RefusedError, scope: Scope, receive: Receive, answer: Send) -> None:
         """Send a refusal, and read on for a moment before the connection closes."""
 
         async def send(message: Message) -> None:
-            if message["type"] == "http.response.body" and refused.headers == _CLOSE:
+            if message["type"] == "http.response.body" and refused.headers.get("connection") == "close":
                 await answer({**message, "more_body": True})
                 await self._drain(receive)
                 message = {"type": "http.response.body", "body": b""}
@@ -152,18 +189,42 @@ class _ClientGone(Exception):
 class _Answer:
     """Sends an answer: with the run that it is about, and without a body if the request was a HEAD."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, shown_problem: Callable[[bytes], bytes]) -> None:
         self._state: dict[str, Any] = scope.setdefault("state", {})
         self._send = send
         self._is_head = scope["method"] == "HEAD"
+        self._has_begun = False
+        self._shown_problem = shown_problem
+        self._problem_start: Message | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self._has_begun = True
             if (run_id := self._state.get("run_id")) is not None:
                 message = {**message, "headers": [*message["headers"], (RUN_ID_HEADER, str(run_id).encode())]}
-        elif self._is_head and message["type"] == "http.response.body":
+            if (b"content-type", PROBLEM_JSON.encode()) in message["headers"]:
+                self._problem_start = message
+                return
+        elif self._problem_start is not None:
+            message = await self._begin_problem(self._problem_start, message)
+        if self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
+
+    async def _begin_problem(self, start: Message, message: Message) -> Message:
+        """Send the head of a problem document, whose body comes in one piece, and return that as it is shown."""
+        self._problem_start = None
+        body = self._shown_problem(message["body"])
+        length = (b"content-length", str(len(body)).encode())
+        await self._send({**start, "headers": [*_without(start["headers"], length[0]), length]})
+        return {**message, "body": body}
+
+    async def end(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
+        """Answer with a refusal, or end the stream that has begun."""
+        if self._has_begun:
+            await self({"type": "http.response.body", "body": b""})
+        else:
+            await refused.response(self._state.get("run_id"))(scope, receive, self)
 
     async def options(self, methods: Sequence[str]) -> None:
         """Answer which methods a path has."""

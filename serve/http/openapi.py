@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from serve.http.problems import PROBLEM_JSON
+from serve.http.scopes import OPEN_ROUTES, scopes_of_route
+
+BEARER = "access_token"
+_TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `http.tokens_required` is set."
 
 
 class Problem(BaseModel):
@@ -42,7 +47,8 @@ class OpenAiErrors(BaseModel):
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
-    403: "The page of another site asks (Origin), or the run is another caller's.",
+    401: "There is no access token, or it is not accepted; see WWW-Authenticate.",
+    403: "The page of another site asks (Origin), or the token lacks a scope.",
     404: "There is nothing of that name.",
     408: "The head or the body was not here in time.",
     409: "The state of the run does not allow it.",
@@ -58,20 +64,26 @@ _MEANINGS = {
     504: "The run takes long; it goes on, and can be asked for by its id.",
 }
 _ANY = (400, 403, 408, 421, 431, 500)
-_WITH_BODY = (*_ANY, 411, 413, 415, 422)
+_SEEN = (*_ANY, 401, 503)
+_WITH_BODY = (*_SEEN, 411, 413, 415, 422)
 _KINDS: dict[str, tuple[int, ...]] = {
-    "chat": (*_WITH_BODY, 404, 429, 503, 504),
-    "list": (*_ANY, 422, 503),
-    "view": (*_ANY, 404, 409, 503),
-    "answer": (*_ANY, 404, 409, 503),
-    "events": (*_ANY, 404, 409, 422, 503),
-    "control": (*_WITH_BODY, 404, 409, 503),
-    "completion": (*_ANY, 404, 411, 413, 415, 429, 503, 504),
-    "models": _ANY,
-    "model": (*_ANY, 404),
+    "chat": (*_WITH_BODY, 404, 429, 504),
+    "list": (*_SEEN, 422),
+    "repositories": _SEEN,
+    "view": (*_SEEN, 404, 409),
+    "answer": (*_SEEN, 404, 409),
+    "events": (*_SEEN, 404, 409, 422),
+    "control": (*_WITH_BODY, 404, 409),
+    "completion": (*_SEEN, 404, 411, 413, 415, 429, 504),
+    "session": (*_SEEN, 404, 422),
+    "delete": (*_SEEN, 404, 409),
+    "governance": _SEEN,
+    "tool": (*_SEEN, 404),
+    "models": _SEEN,
+    "model": (*_SEEN, 404),
     "health": _ANY,
     "ready": (*_ANY, 503),
-    "metrics": _ANY,
+    "metrics": _SEEN,
 }
 # Their errors have the form of OpenAI's API, but for those that come before the path is known.
 _OPENAI_KINDS = frozenset({"completion", "models", "model"})
@@ -103,6 +115,20 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}
+
+
+def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str], is_required: bool) -> None:
+    """Describe the access token, and which of its scopes open each operation; `routes`: (path, method) → name."""
+    document["components"]["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer", "description": _TOKEN}}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            name = routes[path, method.upper()]
+            if name in OPEN_ROUTES:
+                operation["security"] = []
+                continue
+            operation["security"] = [{BEARER: []}] if is_required else [{BEARER: []}, {}]
+            scopes = " or ".join(f"`{scope}`" for scope in scopes_of_route(name))
+            operation["description"] = f"{operation.get('description', '')} Scope: {scopes}.".strip()
 
 
 def without_unused_answers(document: dict[str, Any]) -> None:

@@ -60,8 +60,13 @@ PLAIN = BeforeValidator(_plain_number)
 def checked_run_id(run_id: str) -> RunId:
     """Return the id of a run from a path. Raises UnknownNameError for a text that can be none."""
     if _RUN_ID.fullmatch(run_id) is None:
-        raise UnknownNameError(f"no run is named {run_id[:100]!r}", name=run_id[:100], known=[])
+        raise no_such_run(run_id)
     return RunId(run_id)
+
+
+def no_such_run(run_id: str) -> UnknownNameError:
+    """Return the error for a run that is not there, or that the caller may not see: which of the two is not told."""
+    return UnknownNameError(f"there is no run {run_id[:100]!r} of yours", name=run_id[:100], known=[])
 
 
 def page_after(runs: list[RunSummary], limit: int) -> str | None:

@@ -20,7 +20,7 @@ from runtime.errors import ClusterError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.memory.cache import CacheStore
 from runtime.memory.sessions import SessionStore, Turn, session_queries
-from runtime.memory.tool_metrics import ToolHealth
+from runtime.memory.tool_metrics import ToolHealth, ToolMetricsStore, tool_metric_queries
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
@@ -37,7 +37,7 @@ from serve.http.listening import http_server, listening_socket
 from serve.http.service import KEEPER, Service, ServiceSpec
 from tests.runtime.hosting.hosted import Hosted
 
-REPO = "/repository"
+REPO_NAME, REPO = "sample-repo", "/folders/of/the/operator/sample-repo"
 MESSAGES = "/api/v1/chat/messages"
 RUNS = "/api/v1/runs"
 PIPELINE = PipelineBuilder("sample").stage("look", default_next="integration").stage("integration").build()
@@ -54,17 +54,23 @@ class Site:
         self.log = open_run_log(self.store, f"{KEEPER}-0")
         self.epoch = self.log.take_over("test", SystemClock().now_ms(), LEASE_MS, force=True)
         self.hosted = Hosted(pipeline, {"look": [self._look], "integration": [self._answer]}, log=self.log)
-        self.sessions = SessionStore(folder / "sessions.sqlite")
+        self.sessions = SessionStore(folder / "kept_sessions.sqlite")
         self.memory = MemoryStore(CacheStore(SqliteDatabase(folder / "cache.sqlite", label="cache")), SystemClock())
         self.queries = LocalQueries()
         self.queries.register({**session_queries(self.sessions), **memory_queries(self.memory)})
-        self.tools: list[ToolHealth] = []
+        counts = SqliteDatabase(folder / "tool_metrics.sqlite", label="tool metrics")
+        self.tool_metrics = ToolMetricsStore(counts, SystemClock())
+        self.queries.register(tool_metric_queries(self.tool_metrics))
+        self.places: dict[str, tuple[int, int, int]] = {}
         self.counted: list[tuple[str, str]] = []
         self.away: dict[str, str] = {}
+        self.chain: dict[str, Any] = {}
         self.is_dead = False
         self.bug: Exception | None = None
         self.limits = limits
-        spec = ServiceSpec("sample", {"sample": ("max_agent_hops",)}, (REPO,), "rules", 1_000, self.store, http=limits)
+        bounds: dict[str, tuple[str, ...]] = {"sample": ("max_agent_hops",)}
+        spec = ServiceSpec("sample", bounds, {REPO_NAME: REPO}, "rules", 1_000, self.store, http=limits)
+        spec = msgspec.structs.replace(spec, tools=("grep", "read"))
         self.service = Service(self, msgspec.structs.replace(spec, **told))
         self.app = http_app(self.service)
         self.port = 0
@@ -94,9 +100,13 @@ class Site:
         self.counted.append((user_id, endpoint))
 
     async def tool_health(self) -> list[ToolHealth]:
-        return self.tools
+        return self.tool_metrics.health()
+
+    async def model_places(self) -> dict[str, tuple[int, int, int]]:
+        return self.places
 
     async def query(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        self._check()
         return await self.queries.query(type_, body, timeout_s)
 
     async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
@@ -134,7 +144,7 @@ class Site:
 
     async def bus_stats(self) -> dict[str, Any]:
         self._check()
-        return {"endpoints": {"store": "connected", **self.away}, "parked": 0, "counts": {}, "middleware": {}}
+        return {"endpoints": {"store": "connected", **self.away}, "parked": 0, "counts": {}, "middleware": self.chain}
 
     async def model_stats(self) -> dict[str, Any]:
         return {}

@@ -12,7 +12,7 @@ import pytest
 from runtime.errors import ClusterError, OverloadedError
 from runtime.primitives.clock import SystemClock
 from tests.doors.event_stream_client import Part, streamed, whole
-from tests.doors.http_site import RUNS, Reply, Site, open_site, until
+from tests.doors.http_site import REPO, REPO_NAME, RUNS, Reply, Site, open_site, until
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_a_run_that_waits_ends_the_stream_with_its_question_and_is_resumed
     ("message", "fields", "status", "code"),
     [
         (" ", {}, 422, "bad_question"),
-        ("x", {"repo": "/etc"}, 404, "unknown_name"),
+        ("x", {"repo": "nowhere"}, 404, "unknown_name"),
         ("x", {"stream": "yes"}, 422, "bad_input"),
         ("x", {"session_id": "a\nb"}, 422, "bad_input"),
     ],
@@ -193,7 +193,8 @@ async def test_an_error_after_the_first_byte_is_the_last_event(
 async def test_streams_have_places_and_those_of_clients_that_went_are_free_again(tmp_path: Path) -> None:
     async with open_site(tmp_path, max_streams=1) as site:
         async with streamed(site, "hold this") as stream:
-            await anext(stream.parts())
+            parts = stream.parts()
+            await anext(parts)
             (await refused(site, "Where?")).is_problem(503, "overloaded", "event streams")
         async with asyncio.timeout(30):
             while (reply := await refused(site, "Where?")).status == 503:
@@ -203,7 +204,16 @@ async def test_streams_have_places_and_those_of_clients_that_went_are_free_again
 
 async def test_a_client_that_went_leaves_a_run_that_ends(site: Site) -> None:
     async with streamed(site, "hold this") as stream:
-        await anext(stream.parts())
+        parts = stream.parts()
+        await anext(parts)
     site.hold.set()
     await until(lambda: not site.log.unfinished())
     assert (await site.call("GET", f"{RUNS}/{stream.run_id}/answer")).json["answer"] == "Answer to hold this"
+
+
+async def test_no_event_names_a_folder_of_the_operator(site: Site) -> None:
+    parts = await whole(site, "Where?", key="k1")
+    followed = await site.call("GET", f"{RUNS}/{parts[-1].data['run_id']}/events", Accept="text/event-stream")
+    assert REPO not in followed.body.decode()
+    assert REPO not in str(parts)
+    assert parts[-1].data["repo"] == REPO_NAME

@@ -12,9 +12,9 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from runtime.errors import ClusterError, OverloadedError
-from tests.doors.http_site import REPO, RUNS, Site, open_site, until
+from tests.doors.http_site import RUNS, Site, open_site, until
 
-MODEL = "sample@repository"
+MODEL = "sample@sample-repo"
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ async def test_a_citation_stands_in_the_text_and_is_an_annotation(site: Site) ->
     (annotation,) = message.annotations or []
     cited = annotation.url_citation
     assert (message.content or "")[cited.start_index : cited.end_index] == "[a b.py:3-4]"
-    assert (cited.title, cited.url) == ("a b.py:3-4 f", "jeeves://repository/a%20b.py#L3-L4")
+    assert (cited.title, cited.url) == ("a b.py:3-4 f", "jeeves://sample-repo/a%20b.py#L3-L4")
 
 
 async def test_a_conversation_has_the_turns_of_its_questions_and_of_no_other(site: Site) -> None:
@@ -204,10 +204,10 @@ async def test_the_field_that_is_wrong_is_named(site: Site) -> None:
 
 async def test_an_unknown_model_is_not_found(site: Site) -> None:
     async with client_of(site) as client:
-        for unknown in ("gpt-9", "sample@other", "sample@/repository", ""):
+        for unknown in ("gpt-9", "sample@other", "sample@/folders/of/the/operator/sample-repo", ""):
             with pytest.raises(openai.NotFoundError) as raised:
                 await client.chat.completions.create(model=unknown, messages=said("Where?"))
-            assert "sample@repository" in raised.value.message
+            assert MODEL in raised.value.message
         with pytest.raises(openai.NotFoundError):
             await client.models.retrieve("gpt-9")
         with pytest.raises(openai.NotFoundError):
@@ -216,12 +216,12 @@ async def test_an_unknown_model_is_not_found(site: Site) -> None:
 
 async def test_the_models_are_the_registered_repositories(tmp_path: Path) -> None:
     async with open_site(tmp_path / "one") as site, client_of(site) as client:
-        assert [model.id async for model in client.models.list()] == ["sample", "sample@repository"]
+        assert [model.id async for model in client.models.list()] == ["sample", MODEL]
         assert (await client.models.retrieve("sample")).owned_by == "jeeves"
-    several = ("/a/shop", "/b/shop", "/c/yard", REPO)
+    several = {"shop": "/a/shop", "shop-2": "/b/shop", "yard": "/c/yard"}
     async with open_site(tmp_path / "many", told={"repositories": several}) as site, client_of(site) as client:
         names = [model.id async for model in client.models.list()]
-        assert names == ["sample@shop", "sample@shop-2", "sample@yard", "sample@repository"]
+        assert names == ["sample@shop", "sample@shop-2", "sample@yard"]
         answered = await client.chat.completions.create(model="sample@shop-2", messages=said("Where?"))
         run_id: Any = answered.id.removeprefix("chatcmpl-")
         assert (await site.envelope(run_id)).request.metadata["repo"] == "/b/shop"

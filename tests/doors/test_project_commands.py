@@ -78,6 +78,16 @@ def test_what_a_repository_brings_along_is_allowed_by_its_exact_content(jeeves: 
     assert "new      AGENTS.md" in jeeves.run("allow", "--repo", str(project), "--yes").out
 
 
+def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(jeeves: Program, project: Path) -> None:
+    assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
+    contract = project / ".code-intel" / "phase_contract.yml"
+    told = jeeves.run("allow", "--repo", str(project))
+    assert "it only tightens the shipped contract, and is in force without being allowed" in told.out
+    contract.write_text(SHIPPED.replace("task_failures: 3", "task_failures: 4"))
+    told = jeeves.run("allow", "--repo", str(project))
+    assert "it is not tighter than the shipped contract at: limits.task_failures" in told.out
+
+
 async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Program, project: Path) -> None:
     agent = Agent(project, jeeves.state_dir)
     await agent.start(flags=["no_intervention"])

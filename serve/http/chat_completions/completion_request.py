@@ -136,5 +136,5 @@ class CompletionRequest(RequestBody):
 
     @property
     def has_usage(self) -> bool:
-        """Whether a stream ends with the usage."""
+        """True if a stream ends with the usage."""
         return self.stream_options is not None and self.stream_options.include_usage

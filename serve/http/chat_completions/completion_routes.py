@@ -18,7 +18,7 @@ from serve.http.chat_completions.completion import Chunks, Naming, completion_of
 from serve.http.chat_completions.completion_request import CompletionRequest
 from serve.http.chat_completions.conversation import conversation_of
 from serve.http.chat_completions.openai_errors import error_chunk
-from serve.http.chat_completions.served_models import described, registered_names, repository_of, served_models
+from serve.http.chat_completions.served_models import described, repository_of, served_models
 from serve.http.chat_stream import FollowedRun, followed_run
 from serve.http.event_stream import EventStream
 from serve.http.idempotency import fingerprint
@@ -40,8 +40,7 @@ class Completions:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._clock = SystemClock()
-        self._names = registered_names(service.spec.repositories)
-        self.models = served_models(service.spec.default_pipeline, self._names)
+        self.models = served_models(service.spec.default_pipeline, service.spec.repositories)
         self.started_s = self._clock.now_ms() // 1000
 
     async def whole(
@@ -67,15 +66,15 @@ class Completions:
         chunks = Chunks(self._naming(body, run.run_id), body.has_usage)
 
         def as_error(error: Exception) -> str:
-            return error_chunk(error, run.run_id)
+            return error_chunk(error, run.run_id, self._service.paths)
 
         return EventStream(_chunked(run, chunks), self._service.spec.http.stream_alive_s, give_back, as_error)
 
     def _ask_of(self, body: CompletionRequest, caller: Caller) -> tuple[Ask, Callable[[], Awaitable[None]]]:
         """Return the question of a request, and what prepares its session when its run is new."""
-        repo = self._names[repository_of(body.model, self.models)]
-        conversation = conversation_of(body.messages, caller.user_id, repo, self._clock.now_ms())
-        ask = ask_of(ChatMessage(message=body.question, repo=repo), self._service.spec, caller)
+        message = ChatMessage(message=body.question, repo=repository_of(body.model, self.models))
+        ask = ask_of(message, self._service.spec, caller)
+        conversation = conversation_of(body.messages, caller.user_id, ask.repo, self._clock.now_ms())
         in_session = Ask(**{**_fields(ask), "session_id": conversation.session_id})
         return in_session, partial(continue_session, self._service.runs, caller.user_id, conversation)
 

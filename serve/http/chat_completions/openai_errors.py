@@ -15,6 +15,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve.http.problems import PROBLEM_JSON, members_of
+from serve.http.shown_paths import ShownPaths
 
 PREFIX = "/v1/"
 TOKEN_PREFIX = b"jeeves_"
@@ -46,9 +47,9 @@ def error_of(members: Mapping[str, Any]) -> dict[str, Any]:
     return {"error": error if "run_id" not in members else {**error, "run_id": members["run_id"]}}
 
 
-def error_chunk(error: Exception, run_id: str) -> str:
+def error_chunk(error: Exception, run_id: str, paths: ShownPaths) -> str:
     """Return the event with which a stream ends that failed."""
-    return f"data: {json.dumps(error_of(members_of(error, run_id)))}\n\n"
+    return f"data: {json.dumps(error_of(paths.value(members_of(error, run_id))))}\n\n"
 
 
 class OpenAiForm:

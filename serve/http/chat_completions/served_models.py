@@ -1,9 +1,8 @@
-"""Names the models of the service: a capability and a registered repository, CAPABILITY@REPOSITORY. Pure."""
+"""Names the models of the service, CAPABILITY@REPOSITORY for each registered repository. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import PurePath
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from runtime.errors import UnknownNameError
@@ -11,17 +10,7 @@ from runtime.errors import UnknownNameError
 OWNER = "jeeves"
 
 
-def registered_names(repositories: tuple[str, ...]) -> dict[str, str]:
-    """Return name → path of the registered repositories: their last folder, numbered from the second of one name on."""
-    names: dict[str, str] = {}
-    for path in repositories:
-        plain = PurePath(path).name or "root"
-        candidates = (plain if number == 1 else f"{plain}-{number}" for number in range(1, len(repositories) + 1))
-        names[next(name for name in candidates if name not in names)] = path
-    return names
-
-
-def served_models(capability: str, names: Mapping[str, str]) -> dict[str, str]:
+def served_models(capability: str, names: Collection[str]) -> dict[str, str]:
     """Return model → name of its repository; the plain capability stands for the only one."""
     models = {f"{capability}@{name}": name for name in names}
     return {capability: next(iter(names)), **models} if len(names) == 1 else models
