@@ -97,7 +97,8 @@ class ModelClient:
 
     def cost_micro(self, deployment: str, tokens_in: int, tokens_out: int) -> int:
         """Return what a call at a deployment cost, in millionths of the currency; 0 for one without prices."""
-        return self._models.deployments[deployment].cost_micro(tokens_in, tokens_out)
+        known = self._models.deployments.get(deployment)
+        return 0 if known is None else known.cost_micro(tokens_in, tokens_out)
 
     def stats(self) -> ModelStats:
         """Return the counts of the calls and the states of the breakers."""

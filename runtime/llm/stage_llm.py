@@ -158,8 +158,7 @@ class StageLlm:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
             spent = (error.values.get("tokens_in", taken), error.values.get("tokens_out", 0))
             at = error.values.get("deployment")
-            known = at in self._client.behind(self._role)
-            cost_micro = self._client.cost_micro(at, *spent) if known else self._cost_micro(behind, *spent)
+            cost_micro = self._client.cost_micro(at, *spent) if at is not None else self._cost_micro(behind, *spent)
             raise
         finally:
             self._budget.book_tokens(reserved, *spent, cost_micro)

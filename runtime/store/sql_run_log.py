@@ -192,7 +192,10 @@ class SqlRunLog:
                 values.append(_text(value))
         with self._database.read() as queries:
             rows = queries.rows(query, values)
-        return [UsedRun(*row, msgspec.json.decode(used, type=RunUsage) if used else RunUsage()) for *row, used in rows]
+        return [
+            UsedRun(run_id, user, session, at_ms, msgspec.json.decode(used, type=RunUsage) if used else RunUsage())
+            for run_id, user, session, at_ms, used in rows
+        ]
 
     def summary(self, run_id: RunId) -> RunSummary | None:
         return next(iter(self._summaries("WHERE run_id = ?", run_id)), None)

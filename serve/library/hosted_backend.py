@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from runtime.codebase.index.service import Progress
-from runtime.errors import RunStateError, UnknownNameError
+from runtime.errors import NotPermittedError, RunStateError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.settings import Settings
@@ -123,12 +123,12 @@ class HostedBackend:
         await self._hosts.close()
 
     async def _driver(self, run_id: RunId) -> RunHost | None:
-        """Return the host that drives a run; None if none of them does. Raises NotPermittedError."""
+        """Return the host that drives a run of the user; None if none of them does."""
         for host in self._hosts.opened():
             try:
                 await permitted_run(host, run_id, self._user_id)
-            except UnknownNameError:
-                continue  # another host may drive it
+            except (UnknownNameError, NotPermittedError):
+                continue  # another host may drive it; that of somebody else is as good as none
             return host
         return None
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from runtime.errors import RunStateError, UnknownNameError
+from runtime.errors import NotPermittedError, RunStateError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings
@@ -17,6 +17,9 @@ from serve.library.backend import Asked, Started
 from serve.library.questions import ask_of
 from serve.library.stored_runs import StoredRuns
 from serve.runtimes.warm import WarmRuntime
+
+# The run of somebody else is as good as none: the log has it, and does not show it.
+_NOT_DRIVEN = (UnknownNameError, NotPermittedError)
 
 
 class WarmBackend:
@@ -42,7 +45,7 @@ class WarmBackend:
                 yield event
             try:
                 watching.result()
-            except UnknownNameError:
+            except _NOT_DRIVEN:
                 for event in await self._stored.events(run_id, after_seq):
                     yield event
         finally:
@@ -52,7 +55,7 @@ class WarmBackend:
     async def document(self, run_id: RunId) -> dict[str, Any]:
         try:
             document = await self._warm.document(run_id)
-        except UnknownNameError:
+        except _NOT_DRIVEN:
             envelope = await self._stored.envelope(run_id)
             document = document_of(asked_in(envelope.request), envelope, self._settings.reasoner)
         if document["terminal_reason"] is None and "interrupt" not in document:
@@ -81,7 +84,7 @@ class WarmBackend:
         """Raise RunStateError for a run that another system drove, and UnknownNameError for one that nobody knows."""
         try:
             await self._warm.document(run_id)
-        except UnknownNameError:
+        except _NOT_DRIVEN:
             await self._stored.envelope(run_id)
             problem = f"run {run_id} is not driven here: it can be read here, and changed where it is driven"
             raise RunStateError(problem, run_id=run_id) from None

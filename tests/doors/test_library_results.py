@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
 
@@ -136,3 +137,8 @@ def test_what_is_no_answer_document_is_refused(wrong: dict[str, Any]) -> None:
         answer_in(document(**wrong))
     with pytest.raises(WireError):
         answer_in({name: value for name, value in document().items() if name not in wrong} | {"answer": None})
+
+
+def test_costs_are_exact() -> None:
+    answer = answer_in(document(usage={"cost": "0.100001"}))
+    assert answer.usage.cost * 3 == Decimal("0.300003")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
+from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_run_log, open_store
 from runtime.store.options import StoreOptions
 from runtime.store.run_records import Entry, RunUsage, UsedRun
@@ -23,7 +24,7 @@ from serve.http.usage_routes import USAGE
 from serve.usage import by_principal, by_session, summed, used_runs
 from tests.doors.http_site import Site, open_site
 from tests.doors.program import Program
-from tests.doors.test_http_tokens import TOKENS, Door
+from tests.doors.test_http_tokens import Door
 
 CALLER = "address:loopback"
 
