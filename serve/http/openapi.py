@@ -15,7 +15,10 @@ _TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `h
 
 
 class Problem(BaseModel):
-    """Describes an error as RFC 9457 has it; `run_id`: the run that it concerns, if there is one."""
+    """Describes an error as RFC 9457 has it.
+
+    `run_id`: the run that it concerns, if there is one. `values`: what `detail` speaks of, for programs.
+    """
 
     type: str
     title: str
@@ -23,6 +26,7 @@ class Problem(BaseModel):
     code: str
     detail: str
     run_id: str | None = None
+    values: dict[str, Any] | None = None
 
 
 class OpenAiError(BaseModel):

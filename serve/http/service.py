@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, ConfigDict, Field
 
 from actors.addresses import log_keeper
-from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
+from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.pipeline.config import RunMode
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
@@ -97,9 +97,11 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
     if not question:
-        raise InputError("the message is empty; send a question")
+        raise QuestionError("the message is empty; send a question")
     if len(question) > spec.max_question_chars:
-        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+        raise QuestionError(
+            f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed"
+        )
     if message.session_id is not None:
         check_session_id(message.session_id)
     repo = _repository_of(message, spec)
