@@ -14,6 +14,7 @@ from runtime.contracts.payloads import described
 from runtime.contracts.session_state import SessionState, Task
 
 CALL = "submit_phase"
+MAX_RETOLD_CHARS = 1_500
 _OVER = (
     "The session is over. Nothing is to be submitted; start_session begins another one. Tell the person how it ended, "
     "and that `jeeves outcome {session} success` (failure, partial) teaches later sessions what became of it."
@@ -57,20 +58,28 @@ def standing(contract: Contract, state: SessionState) -> dict[str, Any]:
             told["failed_tasks"] = list(state.failed_tasks)
     elif state.phase == ESCALATION:
         command = f"jeeves runs resume {state.session_id} --text …"
-        question = state.escalation.question if state.escalation is not None else ""
+        question = _in_short(state.escalation.question) if state.escalation is not None else ""
         told |= {"instruction": _WAITS.format(command=command), "question": question}
     else:
         told |= _to_do(contract, state)
     if state.warnings:
-        told["warnings"] = list(state.warnings)
+        told["warnings"] = [_in_short(warning) for warning in state.warnings]
     return told
+
+
+def _in_short(text: str) -> str:
+    """Return what an agent handed in earlier as it is told again: its beginning and its end."""
+    if len(text) <= MAX_RETOLD_CHARS:
+        return text
+    half = MAX_RETOLD_CHARS // 2
+    return f"{text[:half]} … {text[-half:]}"
 
 
 def _to_do(contract: Contract, state: SessionState) -> dict[str, Any]:
     rule = contract.phases[state.phase]
     instruction = rule.instruction
     if state.revert_reason and rule.duty == "plan":
-        instruction = f"Sent back because {state.revert_reason}\n\n{instruction}"
+        instruction = f"Sent back because {_in_short(state.revert_reason)}\n\n{instruction}"
     told: dict[str, Any] = {
         "step": rule.step,
         "instruction": instruction,

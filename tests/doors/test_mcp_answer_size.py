@@ -59,3 +59,21 @@ def test_many_changed_files_are_told_by_folder_and_none_is_missing(count: int) -
     ]
     assert sorted(listed) == sorted(names)
     assert "of 200" in told["cut"]["unpermitted"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"query": "x" * 20_000},
+        {"error": {"code": "payload_mismatch", "problems": ["y" * 800] * 31}},
+        {"notes": [f"dropped from the frame: {'z' * 3_000}"] * 5},
+        {"mandatory_rules": [{"rule": "r" * 2_000, "source": "docs/rules.md"}] * 300},
+    ],
+    ids=["query", "problems", "notes", "rules"],
+)
+def test_texts_that_an_agent_made_long_do_not_make_answers_long(data: dict[str, Any]) -> None:
+    standing = {"phase": "READY", "instruction": "Do it.", "expected_payload": {"summary": "text"}}
+    told = shortened({**standing, **data}, 4_000)
+    assert size(told) <= 4_000
+    assert {name: told[name] for name in standing} == standing
+    assert told["cut"]

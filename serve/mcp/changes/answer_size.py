@@ -15,11 +15,14 @@ from serve.mcp.search.fitting import BYTES_PER_TOKEN, size_tokens
 MAX_TOKENS = 4_000
 # Objects of texts, and lists, from the one that is missed least.
 TEXTS = ("project_rules", "phase_summaries")
-LISTS = ("explored_files", "documents", "hints", "unpermitted")
+LISTS = ("explored_files", "documents", "hints", "unpermitted", "mandatory_rules")
 MIN_TEXT_CHARS = 120
 ROWS = 200
 HINT = "get_session_status with a greater max_tokens tells all; files of rules can be read with read_code"
 
+# What says what to hand in, and the summary of what was cut.
+_WHOLE = frozenset({"tasks", "next_task", "must_verify", "expected_payload", "files", "stale_branches", "cut", "hint"})
+_TEXT_CHARS = (2_000, 800, 300, 120, 60)
 _SHARES = (0.5, 0.25, 0.1, 0.04, 0.0)
 
 
@@ -42,7 +45,28 @@ def shortened(data: Mapping[str, Any], max_tokens: int = MAX_TOKENS) -> dict[str
             if _fits(data, max_tokens):
                 return dict(data)
         shown = _cut(data, share, max_tokens * BYTES_PER_TOKEN // 2)
+    least = shown
+    for most in _TEXT_CHARS:
+        if _fits(shown, max_tokens):
+            break
+        shown = _clipped(least, most)
     return shown
+
+
+def _clipped(data: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Return an answer with no text of more than `most` characters, but for what says what to hand in."""
+    shown = {name: value if name in _WHOLE else _beginnings(value, most) for name, value in data.items()}
+    if shown == data:
+        return shown
+    return {**shown, "cut": {**data.get("cut", {}), "texts": f"to {most} characters each"}, "hint": HINT}
+
+
+def _beginnings(value: Any, most: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= most else f"{value[:most]} …"
+    if isinstance(value, Mapping):
+        return {name: _beginnings(each, most) for name, each in value.items()}
+    return [_beginnings(each, most) for each in value] if isinstance(value, list) else value
 
 
 def _fits(data: Mapping[str, Any], max_tokens: int) -> bool:

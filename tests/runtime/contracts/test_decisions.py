@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.contracts.answers import MAX_RETOLD_CHARS, standing
 from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.decisions import submitted
 from runtime.contracts.duties import CheckResult, Observed, confidence_of
@@ -345,3 +346,16 @@ def test_a_state_survives_being_written_and_read() -> None:
     player = Player().go_to("QUALITY_REVIEW")
     data = msgspec.msgpack.encode(player.state)
     assert msgspec.msgpack.decode(data, type=type(player.state)) == player.state
+
+
+@pytest.mark.parametrize("length", [MAX_RETOLD_CHARS, MAX_RETOLD_CHARS + 1, 20_000])
+def test_what_failed_is_told_again_in_short_before_the_whole_instruction(length: int) -> None:
+    details = "begin" + "x" * (length - 8) + "end"
+    player = in_phase("POST_IMPL_VERIFY")
+    player.submit(passed=False, failed_tasks=["t1"], details=details)
+    told = standing(CONTRACT, player.state)["instruction"]
+    rest = CONTRACT.phases["READY_PLANNING"].instruction
+    assert told.startswith("Sent back because begin")
+    assert told.endswith(f"end\n\n{rest}")
+    assert len(told) <= MAX_RETOLD_CHARS + len(rest) + 30
+    assert (" … " in told) is (length > MAX_RETOLD_CHARS)
