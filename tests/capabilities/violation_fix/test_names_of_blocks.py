@@ -320,3 +320,21 @@ def test_guards_are_no_part_of_getting_a_result() -> None:
     """
     guard = "if request.protocol != 1:\n                raise ValueError(request)"
     assert all("get" not in name for name in names(source.format(guard=guard)).values())
+
+
+def test_an_ordinal_that_opens_a_comment_is_no_noun() -> None:
+    source = """
+        def collect_rows(table, limit):
+            found = []
+            # Second, drop empty rows.
+            for row in table.rows:
+                if not row and limit:
+                    table.rows.remove(row)
+                    table.count(row)
+
+            print(limit)
+            return found
+    """
+    proposed = names(source, "collect_rows").values()
+    assert "_drop_empty_rows" in proposed
+    assert all("second" not in name for name in proposed)

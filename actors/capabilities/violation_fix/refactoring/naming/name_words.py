@@ -74,10 +74,10 @@ MIDDLING_NOUNS = words_in(
 DISTRIBUTIVE_VERBS = words_in(
     """
     analyze append build check clean collect compile construct convert create decode delete describe deserialize
-    display draw dump emit encode escape evaluate expand export fill filter format generate import index insert install list log
-    map merge migrate normalize paint parse patch populate prepare print process quote read register remove render repair
-    resolve sanitize save scan send serialize show split store strip tokenize transform translate unparse update upload
-    validate verify wrap write
+    display draw dump emit encode escape evaluate expand export fill filter format generate import index insert
+    install list log map merge migrate normalize paint parse patch populate prepare print process quote read
+    register remove render repair resolve sanitize save scan send serialize show split store strip tokenize
+    transform translate unparse update upload validate verify wrap write
     """
 )
 _SHORT_WORDS = words_in("id ip os db ui io by in of on to or is no up at as")
@@ -96,6 +96,8 @@ _OPENINGS = words_in("now then first next finally also let's we second")
 _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
 )
+
+_ORDINAL = re.compile(r"^(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,\s+", re.I)
 
 
 def words_of(identifier: str) -> list[str]:
@@ -152,7 +154,7 @@ def noun_of_comment(comment: str) -> list[str]:
 def _words_of_prose(comment: str) -> list[str]:
     if _NOISE.match(comment):
         return []
-    prose = comment.lstrip("#:! ").strip()
+    prose = _ORDINAL.sub("", comment.lstrip("#:! ").strip())
     prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
     if not prose or any(character in prose for character in "=[]{}<>@\\()?") or not prose.isascii():
         return []
