@@ -33,12 +33,14 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     │       ├── ProcessDiedError     it ended by itself: `status`, negative for a signal
     │       ├── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
     │       └── CalledOffError       work in a thread was called off
+    ├── AnswerTimeoutError         a caller waited no longer for a run, which goes on: `run_id`
     ├── WireError                  bytes that are no frame of ours
     │   └── NewerVersionError      a record of a newer version: `run_id`, `found` and `known`
     ├── BusError
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
     │   ├── HandlerLostError       the process that handled the query died; the asker may retry
+    │   ├── LinkLostError          a connection broke: what was under way may or may not have arrived
     │   ├── QueryTimeoutError
     │   ├── QueryCancelledError    the answering side cancelled the work, or the asking endpoint closed
     │   └── MessageStoppedError    a middleware stopped it: `by` and `reason`
@@ -277,6 +279,12 @@ class CalledOffError(ProcessError):
     code = "called_off"
 
 
+class AnswerTimeoutError(JeevesError):
+    """Reports that a caller waited no longer for the run `run_id`, which goes on."""
+
+    code = "answer_timeout"
+
+
 class WireError(JeevesError):
     """Reports bytes that could not be read as a frame or an envelope."""
 
@@ -311,6 +319,12 @@ class HandlerLostError(BusError):
     """Reports that the process handling a query died; the work may or may not have been done."""
 
     code = "handler_lost"
+
+
+class LinkLostError(BusError):
+    """Reports that the connection to a peer broke; what was under way may or may not have arrived."""
+
+    code = "link_lost"
 
 
 class QueryTimeoutError(BusError):

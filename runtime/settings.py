@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -37,6 +38,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 import runtime
 from runtime.errors import StateStorageError, UnknownNameError
 from runtime.primitives.ids import DEFAULT_SYSTEM
+from runtime.primitives.money import DECIMALS, MOST_UNITS
 from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, parse_yaml, raise_faults
 
 ENV_PREFIX = "JEEVES_"
@@ -175,7 +177,7 @@ class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
     `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
-    meaning. `vector_store`: where the vectors of agreements are kept and compared; chroma needs its extra.
+    meaning. `vector_store`: where vectors of pieces and of agreements are compared; chroma needs its extra.
     """
 
     excludes: Patterns = ()
@@ -200,22 +202,34 @@ class SupervisorSettings(_Section):
     abandoned_after_s: float = Field(default=3_600, ge=0, le=10**9, allow_inf_nan=False)
 
 
+RepositoryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
 class HttpSettings(_Section):
-    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares."""
+    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares.
+
+    `repositories`: name → folder, what callers may ask about. `tokens_required`: on loopback, too, callers need an
+    access token; elsewhere they always do.
+    """
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
     allowed_hosts: Patterns = ()
     trusted_proxies: Networks = ()
     requests_per_caller: int = Field(default=48, ge=1)
+    tokens_required: bool = False
+    repositories: dict[RepositoryName, AbsolutePath] = {}
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 
+Amount = Annotated[Decimal, Field(ge=0, le=MOST_UNITS, decimal_places=DECIMALS, allow_inf_nan=False)]
+Cost = Annotated[Amount | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
+
 
 class QuotaSettings(_Section):
-    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it."""
+    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it; costs in the currency."""
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -224,8 +238,10 @@ class QuotaSettings(_Section):
     queued_per_user: Limit = 1_000
     llm_calls_per_day: Limit = None
     tokens_per_day: Limit = None
+    cost_per_day: Cost = None
     run_tool_calls: Limit = 50
     run_s: Span = 300
+    run_cost: Cost = None
 
 
 class RateSettings(_Section):
@@ -246,7 +262,9 @@ class BreakerSettings(_Section):
 
 
 class BusSettings(_Section):
-    """Selects the middleware of the bus, in order."""
+    """Selects the middleware of the bus, in order, and whether processes of one machine exchange frames by sockets."""
+
+    links: bool = True
 
     middleware: Annotated[tuple[MiddlewareName, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)] = (
         "deduplication",

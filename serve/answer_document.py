@@ -11,6 +11,7 @@ import msgspec
 
 from runtime.agents.answer import Answer, answer_in
 from runtime.pipeline.config import Priority, RunMode
+from runtime.primitives.money import told_money
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 from serve.answer_explanation import attempts, explanation
@@ -37,6 +38,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     for admission. `user_id`: the principal that asks, made by `serve.principals`. `durable`: the run is continued by a
     later system, however long it had none; None: if it waits. `run_mode`: how the pipeline is to run; None: as it is
     configured. `mode`: the mode of its capability that it was asked in; `product`: who answers, for its document.
+    `repo_name`: how its document calls the repository, in the place of the path.
     `task`: what a pipeline that does more than answer is to do, as plain data.
     """
 
@@ -56,6 +58,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     run_mode: RunMode | None = None
     mode: str | None = None
     product: str | None = None
+    repo_name: str | None = None
     task: dict[str, Any] | None = None
 
 
@@ -71,6 +74,7 @@ def asked_in(request: Request) -> Ask:
         run_mode=request.run_mode,
         mode=request.metadata.get("mode"),
         product=request.metadata.get("product"),
+        repo_name=request.metadata.get("repo_name"),
         task=request.metadata.get("task"),
     )
 
@@ -86,7 +90,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
     document |= {
         "run_id": envelope.run_id,
         "question": ask.question,
-        "repo": ask.repo,
+        "repo": ask.repo_name or ask.repo,
         "commit": commit if isinstance(commit, str) else None,
         "answer": answer.final_response or _without_answer(envelope),
         "citations": [_citation(item) for item in answer.citations or []],
@@ -201,6 +205,7 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "hops": usage.agent_hops,
         "stages": envelope.goals.rounds_finished,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
+        **({"cost": told_money(usage.cost_micro)} if usage.cost_micro else {}),
         **({"slow_stages": usage.slow_stages} if usage.slow_stages else {}),
     }
 

@@ -1,8 +1,7 @@
 """Makes the principal of a caller at each door; no other module does.
 
 At the terminal, the kernel says which user runs the process, and behind the Unix socket which one is connected: the
-environment and the request are not asked. Over HTTP a client is its address. Access tokens, once there are any, take
-precedence over the address in `of_http_client`.
+environment and the request are not asked. Over HTTP a client is the holder of its access token, else its address.
 """
 
 from __future__ import annotations
@@ -51,12 +50,16 @@ def at_socket(connection: socket.socket, claimed_id: str = "") -> Principal:
     return for_batch(person) if claimed is not None and claimed.kind == "batch" else person
 
 
-def of_http_client(host: str | None, forwarded: Sequence[str], trusted: Networks) -> Principal:
-    """Return the principal of an HTTP client by the address of its connection.
+def of_http_client(
+    host: str | None, forwarded: Sequence[str], trusted: Networks, token_name: str | None = None
+) -> Principal:
+    """Return the principal of an HTTP client by the name of its access token, else the address of its connection.
 
     `forwarded`: the values of X-Forwarded-For in order, believed only from proxies in `trusted`: the address nearest to
     us that is no such proxy is the client's.
     """
+    if token_name is not None:
+        return principal("token", token_name)
     client = _parsed(host or "")
     if client is None:
         return NO_ADDRESS

@@ -6,7 +6,7 @@ Reading never creates or changes a log.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -68,12 +68,23 @@ def newest_runs(options: StoreOptions, limit: int, user_id: str, before: RunPlac
     return [run for _, run in _newest(options, limit, user_id, before)]
 
 
-def stored_run(options: StoreOptions, run_id: RunId) -> StoredRun:
-    """Return a run of any log, whichever system drives it.
+def unfinished_runs(options: StoreOptions, user_id: str, session_ids: Collection[str]) -> list[RunId]:
+    """Return the runs of a user in some sessions that are not finished."""
+    found = []
+    for name in run_log_names(options):
+        with reading(options, name) as log:
+            runs = log.runs(MOST_RUNS, user_id, finished=False)
+            found += [run.run_id for run in runs if run.session_id in session_ids]
+    return found
 
-    Raises UnknownNameError, and RunStateError if its rules were not kept.
+
+def stored_run(options: StoreOptions, run_id: RunId, may_see: Callable[[str], bool]) -> StoredRun:
+    """Return a run of any log, whichever system drives it, if `may_see` is true of its user.
+
+    Raises UnknownNameError, and RunStateError if its rules were not kept. For a run that may not be seen it takes the
+    same steps as for one that is not there.
     """
-    with reading(options, _log_of(options, run_id)) as log:
+    with reading(options, _visible_log_of(options, run_id, may_see)) as log:
         events = _events(log, run_id)
         rules = PinnedPipelines({}, log).to_read(request_event(events))
     if rules is None:
@@ -197,6 +208,15 @@ def _today(settings: Settings, pipeline: str) -> PipelineConfig | None:
         return load_named_pipeline(settings, pipeline)
     except (UnknownNameError, SettingsError, DocumentFaults):
         return None  # the stored version can still be read
+
+
+def _visible_log_of(options: StoreOptions, run_id: RunId, may_see: Callable[[str], bool]) -> str:
+    for name in run_log_names(options):
+        with reading(options, name) as log:
+            run = log.summary(run_id)
+        if run is not None and may_see(run.user_id):
+            return name
+    raise UnknownNameError(f"no run '{run_id}' of this caller is recorded", name=run_id, known=[])
 
 
 def _log_of(options: StoreOptions, run_id: RunId) -> str:

@@ -81,7 +81,12 @@ def names_imported(node: ast.AST) -> list[str]:
 
 
 def test_importing_the_program_starts_nothing_and_loads_no_ray() -> None:
-    script = "import sys, serve.cli.command_table; sys.exit('ray' in sys.modules or 'mcp' in sys.modules)"
+    script = (
+        "import sys\n"
+        "from serve.cli.command_table import COMMANDS\n"
+        "assert all(entry.load() for entry in COMMANDS)\n"
+        "sys.exit('ray' in sys.modules or 'mcp' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

@@ -6,6 +6,7 @@ A principal is recorded as the `user_id` of a run:
     batch:NAME      batch work of that user
     token:NAME      a bearer token over HTTP
     address:HOST    an HTTP client without a token: an IPv4 address, or the /64 of an IPv6 address
+    operator:NAME   the holder of a token with the scope `operate`, who acts on the runs of others; owns none
 
 Runs recorded before principals existed belong to `local` or `batch`; every user at the terminal may control them.
 Which door makes which principal: `serve.principals`.
@@ -19,7 +20,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-PrincipalKind = Literal["user", "batch", "token", "address"]
+PrincipalKind = Literal["user", "batch", "token", "address", "operator"]
 
 KINDS: tuple[PrincipalKind, ...] = get_args(PrincipalKind)
 LIMITED_KINDS: tuple[PrincipalKind, ...] = ("token", "address")
@@ -27,6 +28,7 @@ FORMER_USERS: frozenset[str] = frozenset({"local", "batch"})
 MAX_NAME_CHARS = 128
 
 _ROOT = "root"
+_HTTP_KINDS: frozenset[PrincipalKind] = frozenset({"token", "address"})
 _HASH_CHARS = 32
 
 
@@ -70,18 +72,21 @@ def may_control(user_id: str, owner_id: str) -> bool:
     """Return True if `user_id` may see, answer, pause, cancel and fork the runs of `owner_id`.
 
     Everyone controls their own runs. A user at the terminal also controls those of their batches, of HTTP clients and
-    of former users, since the files of the store are in their hands; root controls all.
+    of former users, since the files of the store are in their hands; root controls all. An operator controls those of
+    HTTP clients.
     """
     if user_id == owner_id:
         return True
     person, owner = read_principal(user_id), read_principal(owner_id)
+    if person is not None and person.kind == "operator":
+        return owner is not None and owner.kind in _HTTP_KINDS
     if person is None or person.kind != "user":
         return False
     if person.name == _ROOT or owner_id in FORMER_USERS:
         return True
     if owner is None:
         return False
-    return owner.kind in {"token", "address"} or (owner.kind == "batch" and owner.name == person.name)
+    return owner.kind in _HTTP_KINDS or (owner.kind == "batch" and owner.name == person.name)
 
 
 def _quoted(char: str) -> str:

@@ -14,11 +14,12 @@ from runtime.memory.sessions import SESSIONS
 from runtime.memory.tool_metrics import TOOL_METRICS
 from runtime.memory.usage_log import USAGE
 from runtime.primitives.declared import declared
+from runtime.store.access_tokens import TOKENS
 from runtime.store.run_log_part import RUN_LOGS
 from runtime.store.sql_journal import JOURNAL
 from runtime.store.sql_work_queue import WORK_QUEUES
 
-PARTS: tuple[AnyPart, ...] = (RUN_LOGS, JOURNAL, SESSIONS, CACHE, TOOL_METRICS, WORK_QUEUES, USAGE)
+PARTS: tuple[AnyPart, ...] = (RUN_LOGS, JOURNAL, SESSIONS, CACHE, TOOL_METRICS, WORK_QUEUES, USAGE, TOKENS)
 
 
 def all_parts(contributed: Iterable[str] = ()) -> tuple[AnyPart, ...]:

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve.http.http_limits import HttpLimits
-from serve.http.problems import RefusedError
+from serve.http.problems import PROBLEM_JSON, RefusedError
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 RUN_ID_HEADER = b"jeeves-run-id"
 JSON_TYPE = "application/json"
+MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+
+_UNRECORDABLE = re.compile("[\0\ud800-\udfff]")
 
 # After these the rest of the body may still be on its way.
 _CLOSE = {"connection": "close"}
@@ -28,11 +33,37 @@ _CLOSE = {"connection": "close"}
 MethodsOf = Callable[[Scope], Sequence[str]]
 
 
-class Gate:
-    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path."""
+class Admission(Protocol):
+    """Decides who may use which route, before anything of the body is read."""
 
-    def __init__(self, app: ASGIApp, limits: HttpLimits, hosts: Collection[str], methods_of: MethodsOf) -> None:
+    async def admit(self, scope: Scope) -> Any:
+        """Return what the request was admitted with: None, or what may end while it is answered.
+
+        Raises RefusedError.
+        """
+
+    async def until_ended(self, admitted: Any) -> RefusedError:
+        """Wait until the admission of a request ends, and return the refusal that says so."""
+
+
+class Gate:
+    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path.
+
+    `shown_problem`: what callers are shown of the body of a problem document.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: HttpLimits,
+        hosts: Collection[str],
+        methods_of: MethodsOf,
+        admission: Admission,
+        shown_problem: Callable[[bytes], bytes],
+    ) -> None:
         self._app = app
+        self._admission = admission
+        self._shown_problem = shown_problem
         self._limits = limits
         self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
         self._methods_of = methods_of
@@ -41,12 +72,14 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(scope, send)
+        answer = _Answer(scope, send, self._shown_problem)
         try:
             check_caller(scope, self._hosts)
             if scope["method"] == "OPTIONS" and (methods := self._methods_of(scope)):
                 await answer.options(methods)
                 return
+            admitted = await self._admission.admit(scope)
+            self._check_method(scope)
             body = await self._whole_body(scope, receive)
         except RefusedError as refused:
             await self._refuse(refused, scope, receive, answer)
@@ -55,10 +88,17 @@ class Gate:
             return
         if scope["method"] == "HEAD" and "GET" in self._methods_of(scope):
             scope = {**scope, "method": "GET", "headers": _without(scope["headers"], b"accept")}
-        await self._answered(scope, body, receive, answer)
+        ended = None if admitted is None else asyncio.ensure_future(self._admission.until_ended(admitted))
+        try:
+            await self._answered(scope, body, receive, answer, ended)
+        finally:
+            if ended is not None:
+                ended.cancel()
 
-    async def _answered(self, scope: Scope, body: bytes, receive: Receive, answer: Send) -> None:
-        """Call the application with a whole request, and cancel it when the client is gone."""
+    async def _answered(
+        self, scope: Scope, body: bytes, receive: Receive, answer: _Answer, ended: asyncio.Future[RefusedError] | None
+    ) -> None:
+        """Call the application with a whole request, and cancel it when the client is gone or its admission ends."""
         gone = asyncio.ensure_future(_until_gone(receive))
         parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -69,8 +109,9 @@ class Gate:
             return {"type": "http.disconnect"}
 
         answering = asyncio.ensure_future(self._app(scope, receive_whole, answer))
+        ends: set[asyncio.Future[Any]] = {answering, gone} if ended is None else {answering, gone, ended}
         try:
-            await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
             if not answering.done():
@@ -78,12 +119,14 @@ class Gate:
                 await asyncio.wait({answering})
         if not answering.cancelled():
             answering.result()
+        elif ended is not None and ended.done():
+            await answer.end(ended.result(), scope, receive)
 
     async def _refuse(self, refused: RefusedError, scope: Scope, receive: Receive, answer: Send) -> None:
         """Send a refusal, and read on for a moment before the connection closes."""
 
         async def send(message: Message) -> None:
-            if message["type"] == "http.response.body" and refused.headers == _CLOSE:
+            if message["type"] == "http.response.body" and refused.headers.get("connection") == "close":
                 await answer({**message, "more_body": True})
                 await self._drain(receive)
                 message = {"type": "http.response.body", "body": b""}
@@ -102,6 +145,13 @@ class Gate:
                         return
         except TimeoutError:
             return
+
+    def _check_method(self, scope: Scope) -> None:
+        """Raise RefusedError for a method that a path does not have, before its body is read."""
+        methods = self._methods_of(scope)
+        if methods and scope["method"] not in methods:
+            detail, told = f"there is no {scope['method']} here; see Allow", {"allow": ", ".join(methods), **_CLOSE}
+            raise RefusedError(405, "method_not_allowed", detail, told)
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> bytes:
         """Return the body of a request. Raises RefusedError if it is too large, too slow or no JSON."""
@@ -152,18 +202,42 @@ class _ClientGone(Exception):
 class _Answer:
     """Sends an answer: with the run that it is about, and without a body if the request was a HEAD."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, shown_problem: Callable[[bytes], bytes]) -> None:
         self._state: dict[str, Any] = scope.setdefault("state", {})
         self._send = send
         self._is_head = scope["method"] == "HEAD"
+        self._has_begun = False
+        self._shown_problem = shown_problem
+        self._problem_start: Message | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self._has_begun = True
             if (run_id := self._state.get("run_id")) is not None:
                 message = {**message, "headers": [*message["headers"], (RUN_ID_HEADER, str(run_id).encode())]}
-        elif self._is_head and message["type"] == "http.response.body":
+            if (b"content-type", PROBLEM_JSON.encode()) in message["headers"]:
+                self._problem_start = message
+                return
+        elif self._problem_start is not None:
+            message = await self._begin_problem(self._problem_start, message)
+        if self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
+
+    async def _begin_problem(self, start: Message, message: Message) -> Message:
+        """Send the head of a problem document, whose body comes in one piece, and return that as it is shown."""
+        self._problem_start = None
+        body = self._shown_problem(message["body"])
+        length = (b"content-length", str(len(body)).encode())
+        await self._send({**start, "headers": [*_without(start["headers"], length[0]), length]})
+        return {**message, "body": body}
+
+    async def end(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
+        """Answer with a refusal, or end the stream that has begun."""
+        if self._has_begun:
+            await self({"type": "http.response.body", "body": b""})
+        else:
+            await refused.response(self._state.get("run_id"))(scope, receive, self)
 
     async def options(self, methods: Sequence[str]) -> None:
         """Answer which methods a path has."""
@@ -195,15 +269,25 @@ def check_caller(scope: Scope, hosts: Collection[str]) -> None:
 
 
 def check_json(body: bytes, max_depth: int) -> None:
-    """Raise RefusedError unless `body` is one JSON value in UTF-8; no duplicate keys, NaN, U+0000 or deep nesting."""
+    """Raise RefusedError unless `body` is one JSON value in UTF-8 that can be recorded.
+
+    No duplicate keys, no deep nesting, no U+0000 and no half of a character; numbers are finite, and whole ones have 64
+    bits at most.
+    """
     try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        value = json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=_distinct,
+            parse_constant=_no_constant,
+            parse_int=_whole_number,
+            parse_float=_finite_number,
+        )
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, "bad_request", f"the body is no JSON: {str(error)[:200]}") from error
     if _is_deeper(value, max_depth):
         raise RefusedError(400, "bad_request", f"the body is nested deeper than {max_depth} levels")
-    if _holds_nul(value):
-        raise RefusedError(400, "bad_request", "a text of the body holds the character U+0000, which none may")
+    if (found := _unrecordable(value)) is not None:
+        raise RefusedError(400, "bad_request", f"a text of the body holds the character {found}, which none may")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -217,6 +301,21 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _whole_number(digits: str) -> int:
+    # Python refuses to read thousands of digits, with a ValueError, too.
+    number = int(digits)
+    if not MIN_INT <= number <= MAX_INT:
+        raise ValueError(f"a whole number has more than 64 bits: {digits[:40]}")
+    return number
+
+
+def _finite_number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"a number is too large: {digits[:40]}")
+    return number
+
+
 def _is_deeper(value: Any, depth: int) -> bool:
     level = [value]
     for _ in range(depth):
@@ -227,11 +326,14 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return any(isinstance(each, dict | list) for each in level)
 
 
-def _holds_nul(value: Any) -> bool:
-    """Return True if a text or key holds U+0000, which PostgreSQL and the file system refuse."""
+def _unrecordable(value: Any) -> str | None:
+    """Return the name of a character that PostgreSQL, the file system or UTF-8 refuses, if a text or key holds one."""
     if isinstance(value, dict):
-        return any("\0" in key or _holds_nul(item) for key, item in value.items())
-    return any(map(_holds_nul, value)) if isinstance(value, list) else isinstance(value, str) and "\0" in value
+        return next((found for item in (*value, *value.values()) if (found := _unrecordable(item))), None)
+    if isinstance(value, list):
+        return next((found for item in value if (found := _unrecordable(item))), None)
+    match = _UNRECORDABLE.search(value) if isinstance(value, str) else None
+    return None if match is None else f"U+{ord(match[0]):04X}"
 
 
 def _host_name(authority: str) -> str:

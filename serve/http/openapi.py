@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
 from serve.http.problems import PROBLEM_JSON
+from serve.http.scopes import OPEN_ROUTES, scopes_of_route
+
+BEARER = "access_token"
+_TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `http.tokens_required` is set."
 
 
 class Problem(BaseModel):
-    """Describes an error as RFC 9457 has it; `run_id`: the run that it concerns, if there is one."""
+    """Describes an error as RFC 9457 has it.
+
+    `run_id`: the run that it concerns, if there is one. `values`: what `detail` speaks of, for programs.
+    """
 
     type: str
     title: str
@@ -18,11 +26,37 @@ class Problem(BaseModel):
     code: str
     detail: str
     run_id: str | None = None
+    values: dict[str, Any] | None = None
 
+
+class OpenAiError(BaseModel):
+    """Describes an error as OpenAI's API has it; `param`: the field that it is about."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+    run_id: str | None = None
+
+
+class OpenAiErrors(BaseModel):
+    """Carries an error below /v1."""
+
+    error: OpenAiError
+
+
+# Parameters that are texts: (where, name) or (path, name) → form.
+_PATTERNS = {
+    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("header", "last-event-id"): "^[0-9]{1,15}$",
+    ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
-    403: "The page of another site asks (Origin), or the run is another caller's.",
+    401: "There is no access token, or it is not accepted; see WWW-Authenticate.",
+    403: "The page of another site asks (Origin), or the token lacks a scope.",
     404: "There is nothing of that name.",
     408: "The head or the body was not here in time.",
     409: "The state of the run does not allow it.",
@@ -38,18 +72,30 @@ _MEANINGS = {
     504: "The run takes long; it goes on, and can be asked for by its id.",
 }
 _ANY = (400, 403, 408, 421, 431, 500)
-_WITH_BODY = (*_ANY, 411, 413, 415, 422)
+_SEEN = (*_ANY, 401, 503)
+_WITH_BODY = (*_SEEN, 411, 413, 415, 422)
 _KINDS: dict[str, tuple[int, ...]] = {
-    "chat": (*_WITH_BODY, 404, 429, 503, 504),
-    "list": (*_ANY, 422, 503),
-    "view": (*_ANY, 404, 409, 503),
-    "answer": (*_ANY, 404, 409, 503),
-    "events": (*_ANY, 404, 409, 422, 503),
-    "control": (*_WITH_BODY, 404, 409, 503),
+    "chat": (*_WITH_BODY, 404, 429, 504),
+    "list": (*_SEEN, 422),
+    "repositories": _SEEN,
+    "view": (*_SEEN, 404, 409),
+    "answer": (*_SEEN, 404, 409),
+    "events": (*_SEEN, 404, 409, 422),
+    "control": (*_WITH_BODY, 404, 409),
+    "completion": (*_SEEN, 404, 411, 413, 415, 429, 504),
+    "session": (*_SEEN, 404, 422),
+    "delete": (*_SEEN, 404, 409),
+    "governance": _SEEN,
+    "tool": (*_SEEN, 404),
+    "models": _SEEN,
+    "model": (*_SEEN, 404),
     "health": _ANY,
     "ready": (*_ANY, 503),
-    "metrics": _ANY,
+    "metrics": _SEEN,
 }
+# Their errors have the form of OpenAI's API, but for those that come before the path is known.
+_OPENAI_KINDS = frozenset({"completion", "models", "model"})
+_EARLY = frozenset({408, 431})
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
 
 ANSWERED = (
@@ -58,15 +104,57 @@ ANSWERED = (
 )
 
 
-def answers_of(kind: str, created: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return what FastAPI takes for the answers of a route of that kind, the good one first."""
+def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Return what FastAPI takes for the answers of a route of that kind, the good one first.
+
+    `streams`: it answers with server-sent events, too.
+    """
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
+    if streams:
+        good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
+    others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"description": _MEANINGS[status], "headers": _RUN_ID, "content": about}
+        status: {
+            "description": _MEANINGS[status],
+            "headers": _RUN_ID,
+            "content": others if status not in _EARLY else about,
+        }
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}
+
+
+def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str], is_required: bool) -> None:
+    """Describe the access token, and which of its scopes open each operation; `routes`: (path, method) → name."""
+    document["components"]["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer", "description": _TOKEN}}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            name = routes[path, method.upper()]
+            if name in OPEN_ROUTES:
+                operation["security"] = []
+                continue
+            operation["security"] = [{BEARER: []}] if is_required else [{BEARER: []}, {}]
+            scopes = " or ".join(f"`{scope}`" for scope in scopes_of_route(name))
+            operation["description"] = f"{operation.get('description', '')} Scope: {scopes}.".strip()
+
+
+def with_patterns(document: dict[str, Any]) -> None:
+    """Describe the form of parameters that are texts, as the service reads them."""
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                places = ((path, parameter["name"]), (parameter["in"], parameter["name"]))
+                pattern = next((_PATTERNS[place] for place in places if place in _PATTERNS), None)
+                if pattern is not None:
+                    parameter["schema"] = {"type": "string", "pattern": pattern}
+
+
+def with_bounds(document: dict[str, Any], bounds: Iterable[str]) -> None:
+    """Describe the bounds that a question may lower; a pipeline may have fewer of them."""
+    limits = document["components"]["schemas"]["ChatMessage"]["properties"]["limits"]
+    value = limits.pop("additionalProperties")
+    limits |= {"properties": dict.fromkeys(sorted(set(bounds)), value), "additionalProperties": False}
 
 
 def without_unused_answers(document: dict[str, Any]) -> None:

@@ -103,7 +103,7 @@ def request_of(ask: Ask, repository: dict[str, Any] | None) -> Request:
     metadata: dict[str, Any] = {"repo": ask.repo, **({"explain": True} if ask.explain else {})}
     if repository is not None:
         metadata["repository"] = repository
-    told = (("mode", ask.mode), ("product", ask.product), ("task", ask.task))
+    told = (("mode", ask.mode), ("product", ask.product), ("repo_name", ask.repo_name), ("task", ask.task))
     metadata |= {name: given for name, given in told if given is not None}
     return Request(
         pipeline=ask.pipeline,

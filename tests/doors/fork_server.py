@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-IMPORTED = ("serve.cli.command_table", "runtime.codebase", "actors.capabilities.code_analysis")
+IMPORTED = ("serve.cli", "runtime.codebase", "actors.capabilities.code_analysis")
 _SIZE_BYTES = 8
 
 

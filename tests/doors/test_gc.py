@@ -14,7 +14,7 @@ from tests.examples import long_but
 
 NOTHING = {
     "runs": 0, "logs": 0, "journals": 0, "sessions": 0, "cached": 0, "relations": 0, "dead_letters": 0,
-    "abandoned_tasks": 0, "code_changes": 0, "freed_bytes": 0,
+    "abandoned_tasks": 0, "code_changes": 0, "tokens": 0, "freed_bytes": 0,
 }  # fmt: skip
 
 

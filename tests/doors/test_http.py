@@ -47,7 +47,7 @@ class Answer:
     def is_problem(self, status: int, code: str, *words: str) -> None:
         """Checks a problem document as RFC 9457 has it."""
         assert (self.status, self.type) == (status, "application/problem+json"), self.text
-        assert set(self.json) - {"run_id"} == {"type", "title", "status", "code", "detail"}
+        assert set(self.json) - {"run_id", "values"} == {"type", "title", "status", "code", "detail"}
         assert (self.json["status"], self.json["code"]) == (status, code), self.text
         for word in words:
             assert word in self.json["detail"], self.text
@@ -110,25 +110,38 @@ def test_the_answer_is_the_document_that_ask_gives(service: Service) -> None:
     env = {"JEEVES_RAY__MODE": "in_process"}
     asked = service.program.ask(QUESTION, service.repos[0], env=env).answers().document
     answered = answer.json
+    assert (answered["repo"], asked["repo"]) == ("repo", str(service.repos[0]))
     for document in (answered, asked):
-        del document["run_id"], document["usage"]["duration_ms"]
+        del document["run_id"], document["usage"]["duration_ms"], document["repo"]
     assert answered == asked
     assert snapshot(service.repos[0]) == before
 
 
 def test_any_registered_repository_may_be_asked_about(service: Service) -> None:
     for repo in service.repos:
-        document = service.post(message=QUESTION, repo=str(repo), pipeline="code_analysis", session_id="s").json
-        assert document["repo"] == str(repo)
+        document = service.post(message=QUESTION, repo=repo.name, pipeline="code_analysis", session_id="s").json
+        assert document["repo"] == repo.name
         assert document_faults(document, repo) == []
 
 
-@pytest.mark.parametrize("name", ["/etc", "..", "", "repo"])
-def test_a_repository_that_was_not_registered_may_not(service: Service, name: str) -> None:
-    if not name:
-        assert service.post(message=QUESTION, repo=name).status == 200
-        return
-    service.post(message=QUESTION, repo=name).is_problem(404, "unknown_name", "not registered")
+def test_a_repository_that_was_not_registered_may_not(service: Service) -> None:
+    assert service.post(message=QUESTION, repo="").status == 200
+    service.post(message=QUESTION, repo="another").is_problem(404, "unknown_name", "not registered", "repo, other")
+    for path in ("/etc", "..", str(service.repos[0])):
+        service.post(message=QUESTION, repo=path).is_problem(422, "bad_input", "a name and no path")
+
+
+def test_no_answer_event_or_error_tells_where_anything_is(service: Service) -> None:
+    """Of real runs: an answer, a question that waits, one that was cancelled, and what is refused."""
+    asked = service.post(message=QUESTION)
+    waiting = service.post(message="why?", wait=True).json["run_id"]
+    service.call("POST", f"/api/v1/runs/{waiting}/cancel", b"{}", {"Content-Type": "application/json"})
+    paths = ["/ready", "/metrics", "/api/v1/runs", "/api/v1/repositories", "/openapi.json", "/api/v1/runs/unknown"]
+    for run_id in (asked.json["run_id"], waiting):
+        paths += [f"/api/v1/runs/{run_id}{place}" for place in ("", "/answer", "/events")]
+    bodies = {path: service.call("GET", path).text for path in paths} | {"answer": asked.text}
+    top = str(service.program.state_dir.parent)
+    assert [path for path, body in bodies.items() if top in body or str(Path.home()) in body] == []
 
 
 def test_limits_are_lowered_for_one_question(service: Service) -> None:
@@ -166,7 +179,8 @@ def test_nothing_found_and_a_question_back_are_answers_too(service: Service) -> 
     ],
 )
 def test_a_message_that_cannot_be_is_refused(service: Service, message: dict[str, Any], word: str) -> None:
-    service.post(**message).is_problem(422, "bad_input", word)
+    code = "bad_question" if word in ("empty", "100000") else "bad_input"
+    service.post(**message).is_problem(422, code, word)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"message": NaN}', b"[" * 100_000])
@@ -367,7 +381,8 @@ def test_a_port_that_is_taken_is_said(jeeves: Program, repo: Path, service: Serv
 
 
 def test_without_tokens_only_loopback_may_be_bound(jeeves: Program, repo: Path) -> None:
-    jeeves.run("serve", "--repo", repo, env={"JEEVES_HTTP__HOST": "0.0.0.0"}).complains(2, "0.0.0.0", "loopback")
+    told = ("0.0.0.0", "no access token is valid", "jeeves token create", "loopback")
+    jeeves.run("serve", "--repo", repo, env={"JEEVES_HTTP__HOST": "0.0.0.0"}).complains(2, *told)
 
 
 def test_a_repository_that_is_not_there_cannot_be_served(jeeves: Program, tmp_path: Path) -> None:

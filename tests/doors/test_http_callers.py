@@ -71,7 +71,7 @@ def waiting(service: Service) -> str:
 
 def test_a_client_sees_and_controls_its_own_runs_alone(service: Service, waiting: str) -> None:
     path = f"/api/v1/runs/{waiting}"
-    told = f"run {waiting} belongs to 'address:{ANN}', not to 'address:{BOB}'"
+    told = f"there is no run '{waiting}' of yours"
     for method, place, body in (
         ("GET", path, {}),
         ("GET", f"{path}/events", {}),
@@ -79,7 +79,7 @@ def test_a_client_sees_and_controls_its_own_runs_alone(service: Service, waiting
         ("POST", f"{path}/fork", {"at": 1}),
         ("POST", f"{path}/cancel", {}),
     ):
-        asked(service, BOB, method, place, **body).is_problem(403, "not_permitted", told)
+        asked(service, BOB, method, place, **body).is_problem(404, "unknown_name", told)
     assert asked(service, ANN, "GET", path).json["request"]["user_id"] == f"address:{ANN}"
     assert asked(service, BOB, "GET", "/api/v1/runs").text == "[]"
     assert [run["run_id"] for run in json.loads(asked(service, ANN, "GET", "/api/v1/runs").text)] == [waiting]

@@ -133,7 +133,7 @@ async def test_a_damaged_store_is_named(site: Site, tmp_path: Path) -> None:
     site.log.close()
     for part in (tmp_path / "runs").glob("service-0*"):
         part.write_bytes(b"no database at all" * 100)
-    (await site.call("GET", "/ready")).is_problem(503, "not_ready", "store: ", "damaged")
+    (await site.call("GET", "/ready")).is_problem(503, "not_ready", "store: ", "STATE/runs/service-0", "no database")
 
 
 def test_a_store_without_a_run_log_is_not_ready(tmp_path: Path) -> None:

@@ -270,7 +270,17 @@ def test_a_line_is_passed_over_from_one_byte_above_the_limit(length: int, step: 
         assert isinstance(first, TooLong)
         assert first.size == length
         assert line.startswith(first.head)
-        assert len(first.head) <= KEPT_BYTES
+        assert line.endswith(first.tail)
+        assert 0 < len(first.head) <= KEPT_BYTES
+        assert 0 < len(first.tail) <= KEPT_BYTES
+
+
+@pytest.mark.parametrize("step", [1, 1_000, 100_000])
+def test_of_a_line_that_is_passed_over_both_ends_are_kept(step: int) -> None:
+    line = b"begin" + b"x" * 20_000 + b"end"
+    first, *_ = lines(line + b"\nnext\n", 10_000, step)
+    assert isinstance(first, TooLong)
+    assert (first.head[:5], first.tail[-3:], first.size) == (b"begin", b"end", len(line))
 
 
 class Optional(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

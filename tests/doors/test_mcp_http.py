@@ -20,6 +20,7 @@ from serve.mcp.transports.http import MAX_BODY_BYTES, MIN_TOKEN_CHARS, HttpAddre
 from tests.doors.mcp_site import HttpServerProcess, text_of
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
+from tests.doors.test_mcp_stdio import nested
 
 TOKEN = "0123456789abcdef-token"
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -93,6 +94,18 @@ def test_a_body_of_fifty_megabytes_is_refused_and_the_server_lives_on(server: Ht
 @pytest.mark.parametrize("body", [b"", b"garbage", b"[]", b"null", b"[" * 100_000, b"\xff\xfe", b'{"jsonrpc": "2.0"}'])
 def test_what_is_no_message_is_refused(server: HttpServerProcess, body: bytes) -> None:
     assert 400 <= post(server, body).status_code < 500
+
+
+@pytest.mark.parametrize("version", [{}, {"mcp_protocol_version": "2026-07-28"}])
+@pytest.mark.parametrize(("levels", "status"), [(1_001, 400), (100_000, 400), (MAX_BODY_BYTES, 413)])
+def test_a_body_that_is_nested_too_deep_is_refused_under_its_own_id(
+    server: HttpServerProcess, version: dict[str, str], levels: int, status: int
+) -> None:
+    refused = post(server, nested(levels, id_first=False), **version)
+    assert refused.status_code == status
+    if status == 400:
+        assert refused.json()["id"] == 9
+    assert post(server).status_code < 500
 
 
 def test_another_path_and_another_method_are_refused(server: HttpServerProcess) -> None:

@@ -118,6 +118,13 @@ def test_a_client_that_dies_in_the_middle_of_a_call_leaves_nothing(jeeves: Progr
         assert none_left(children, CALL_LIMIT_S / 2)
 
 
+def nested(levels: int, *, id_first: bool) -> bytes:
+    """A call whose arguments lie in one another so many levels deep; those hold an id of their own."""
+    params = b'"method":"tools/call","params":{"name":"locate","arguments":{"id":4,"query":' + b"[" * levels
+    params += b"]" * levels + b"}}"
+    return b'{"jsonrpc":"2.0","id":9,' + params + b"}" if id_first else b"{" + params + b',"jsonrpc":"2.0","id":9}'
+
+
 NO_MESSAGES: list[tuple[bytes, int, object]] = [
     (b"hello", -32700, None),
     (b"\xff\xfe\x00", -32700, None),
@@ -129,6 +136,12 @@ NO_MESSAGES: list[tuple[bytes, int, object]] = [
     (b"null", -32600, None),
     (b"[" * 100_000, -32700, None),
     (b'{"id": 5, "text": "\\ud800"}', -32600, 5),
+    (nested(100_000, id_first=True), -32700, 9),
+    (nested(1_001, id_first=True), -32700, 9),
+    (nested(1_001, id_first=False), -32700, 9),
+    (nested(300, id_first=False), -32600, 9),
+    (b'{"jsonrpc": "2.0", "id": 9, "method": "ping", ', -32700, 9),
+    (b'{"id": 9, "result": ' + b"[" * 100_000, -32700, None),
 ]
 
 
@@ -153,6 +166,15 @@ def test_a_message_of_fifty_megabytes_is_refused_and_the_next_one_answered(jeeve
         assert memory_bytes(client.process.pid) < 400_000_000
         client.send(PING)
         assert client.answer(7)["result"] == {}
+
+
+@pytest.mark.parametrize("id_first", [True, False])
+def test_a_message_that_is_too_long_is_refused_under_its_own_id(jeeves: Program, repo: Path, id_first: bool) -> None:
+    with raw_client(jeeves, repo) as client:
+        client.initialize()
+        client.send(nested(MAX_MESSAGE_BYTES, id_first=id_first))
+        refused = client.answer(9)
+        assert f"at most {MAX_MESSAGE_BYTES}" in refused["error"]["message"]
 
 
 def memory_bytes(pid: int) -> int:

@@ -35,7 +35,7 @@ def init(
     for line in CODEX_HINT.splitlines():
         say_line(line)
     if contract:
-        say_line("the contract in .code-intel/phase_contract.yml is in force after `jeeves allow`")
+        say_line("the contract in .code-intel/phase_contract.yml is in force if it only tightens, else once allowed")
 
 
 def allow(
@@ -44,7 +44,12 @@ def allow(
     config: Config = None,
 ) -> None:
     """Allow the contract, rules, checks and agreements that a repository brings along, exactly as they are now."""
-    from actors.capabilities.code_change.session.consent import BINDING_FILES, found_agreements, found_context
+    from actors.capabilities.code_change.session.consent import (
+        BINDING_FILES,
+        CONTRACT_FILE,
+        found_agreements,
+        found_context,
+    )
     from actors.capabilities.violation_fix.checks.project_rules import RULES_FILE
     from runtime.codebase.files.consent import Consent
 
@@ -58,6 +63,8 @@ def allow(
         return
     for each in binding:
         say_line(f"{'allowed ' if each.is_allowed else 'new     '} {each.file}  sha256 {each.sha256[:16]}")
+        if each.file == CONTRACT_FILE and not each.is_allowed:
+            say_line(f"         {_what_it_loosens(root)}")
     if agreements:
         new = sum(not each.is_allowed for each in agreements)
         say_line(f"{new} new of {len(agreements)} agreements in .code-intel/agreements: what earlier requests meant")
@@ -68,6 +75,17 @@ def allow(
         raise InputError("nothing was allowed")
     consent.allow(root, {each.file: each.sha256 for each in found})
     say_line(f"allowed {len(found)} files; a changed file needs to be allowed again")
+
+
+def _what_it_loosens(root: Path) -> str:
+    from actors.capabilities.code_change.session.consent import tightened_contract
+    from runtime.contracts.loading import load_contract
+    from serve.wiring import CHANGE_CONTRACT
+
+    tightened, looser = tightened_contract(root, load_contract(CHANGE_CONTRACT))
+    if tightened is not None:
+        return "it only tightens the shipped contract, and is in force without being allowed"
+    return f"it is not tighter than the shipped contract at: {', '.join(looser)}" if looser else "it cannot be compared"
 
 
 def clean(

@@ -25,6 +25,7 @@ from serve.http.gate import LOOPBACK_HOSTS, check_caller
 from serve.http.http_limits import DEFAULT_LIMITS
 from serve.http.listening import http_server, listening_socket
 from serve.http.problems import RefusedError
+from serve.mcp.transports.request_ids import RefusalsWithIds
 
 PATH = "/mcp"
 TOKEN_VARIABLE = "JEEVES_MCP_TOKEN"
@@ -136,7 +137,7 @@ async def serve_http(
     )
     listening = listening_socket(address.host, address.port)
     address = address._replace(port=listening.getsockname()[1])
-    server = http_server(CallerGate(app, {address.host, *hosts}, token), _LIMITS, DRAIN_S)
+    server = http_server(CallerGate(RefusalsWithIds(app), {address.host, *hosts}, token), _LIMITS, DRAIN_S)
     announce(f"http://{address.authority}{PATH}")
     async with sdk.session_manager.run():
         await server.serve(sockets=[listening])

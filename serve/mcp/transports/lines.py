@@ -10,9 +10,10 @@ KEPT_BYTES = 4_096
 
 
 class TooLong(NamedTuple):
-    """Stands for a line that exceeds the limit: its beginning and its length in bytes."""
+    """Stands for a line that exceeds the limit: its beginning, its end and its length in bytes."""
 
     head: bytes
+    tail: bytes
     size: int
 
 
@@ -22,22 +23,23 @@ def bounded_lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[byte
     A line of more than `max_bytes` is passed over as it comes, and yielded as `TooLong`.
     """
     pending = bytearray()
-    dropped = 0
+    head, dropped = b"", 0
     while data := read(READ_BYTES):
         *ended, rest = data.split(b"\n")
         for each in ended:
-            yield _line(pending, dropped, each, max_bytes)
-            pending, dropped = bytearray(), 0
+            yield _line(pending + each, head, dropped, max_bytes)
+            pending, head, dropped = bytearray(), b"", 0
         pending += rest
-        if len(pending) > max_bytes:
-            dropped += len(pending) - KEPT_BYTES
-            del pending[KEPT_BYTES:]
+        if dropped or len(pending) > max_bytes:
+            head = head or bytes(pending[:KEPT_BYTES])
+            dropped += max(0, len(pending) - KEPT_BYTES)
+            del pending[:-KEPT_BYTES]
     if pending or dropped:
-        yield _line(pending, dropped, b"", max_bytes)
+        yield _line(pending, head, dropped, max_bytes)
 
 
-def _line(pending: bytearray, dropped: int, last: bytes, max_bytes: int) -> bytes | TooLong:
-    size = dropped + len(pending) + len(last)
+def _line(pending: bytearray, head: bytes, dropped: int, max_bytes: int) -> bytes | TooLong:
+    size = dropped + len(pending)
     if dropped or size > max_bytes:
-        return TooLong(bytes(pending[:KEPT_BYTES] or last[:KEPT_BYTES]), size)
-    return bytes(pending + last)
+        return TooLong(head or bytes(pending[:KEPT_BYTES]), bytes(pending[-KEPT_BYTES:]), size)
+    return bytes(pending)

@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import queue
-import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -34,19 +33,21 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from serve.mcp.transports.lines import TooLong, bounded_lines
+from serve.mcp.transports.request_ids import SEEN_BYTES, request_id_of
 
 MAX_MESSAGE_BYTES = 4 * 2**20
 # How long requests that were sent before the end of the input may still take.
 GRACE_S = 0.5
 
+_TOO_DEEP = "this message is nested too deep: lists and objects within one another, at most some 190 levels are read"
+
 log = logging.getLogger(__name__)
 
 _Inbound = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Outbound = MemoryObjectSendStream[SessionMessage]
-
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,200}")')
 
 
 @contextlib.asynccontextmanager
@@ -105,25 +106,32 @@ def _read(loop: asyncio.AbstractEventLoop, fd: int, inbound: Any, writer: _Write
 
 def _message(line: bytes | TooLong) -> SessionMessage | JSONRPCError | None:
     if isinstance(line, TooLong):
-        found = _ID.search(line.head)
         problem = f"the message has {line.size} bytes, at most {MAX_MESSAGE_BYTES} are taken"
-        return _error(INVALID_REQUEST, problem, json.loads(found[1]) if found else None)
+        return _error(INVALID_REQUEST, problem, request_id_of(line.head, line.tail))
     if not line.strip():
         return None
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except (ValidationError, ValueError, RecursionError):
+    except (ValidationError, ValueError):
         return _fault_of(line)
 
 
 def _fault_of(line: bytes) -> JSONRPCError:
+    request_id = request_id_of(line[:SEEN_BYTES], line[-SEEN_BYTES:])
+    code, problem = INVALID_REQUEST, "this line is not a JSON-RPC 2.0 message"
     try:
-        read = json.loads(line)
+        json.loads(line)
     except (ValueError, RecursionError):
-        return _error(PARSE_ERROR, "this line is not JSON; send one JSON-RPC message per line, in UTF-8", None)
-    given = read.get("id") if isinstance(read, dict) else None
-    request_id = given if isinstance(given, int | str) and not isinstance(given, bool) else None
-    return _error(INVALID_REQUEST, "this line is not a JSON-RPC 2.0 message", request_id)
+        code, problem = PARSE_ERROR, "this line is not JSON; send one JSON-RPC message per line, in UTF-8"
+    return _error(code, _TOO_DEEP if _is_too_deep(line) else problem, request_id)
+
+
+def _is_too_deep(line: bytes) -> bool:
+    try:
+        from_json(line)
+    except ValueError as error:
+        return "recursion limit" in str(error)
+    return False
 
 
 def _error(code: int, problem: str, request_id: RequestId | None) -> JSONRPCError:

@@ -215,6 +215,74 @@ async def test_a_submodule_that_is_changed_inside_is_no_part_of_a_change(tmp_pat
     assert git(outer, "diff", "--name-only", "main~1", "main") == "load.py"
 
 
+@pytest.mark.parametrize(
+    ("move", "told"),
+    [
+        ((), None),
+        (("checkout", "-q", "--detach", "HEAD~1"), "sub is at {before}, recorded is {after}"),
+        (("commit", "-q", "--allow-empty", "-m", "x"), "sub is at {now}, recorded is {after}"),
+        (("rm", "-q", "net.py"), "sub is at {after}, recorded is {after}, 1 files in it are not committed"),
+    ],
+    ids=["stayed", "taken back", "committed to", "dirty"],
+)
+async def test_a_submodule_that_moved_is_told_before_and_after_the_commit(
+    tmp_path: Path, move: tuple[str, ...], told: str | None
+) -> None:
+    inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
+    before = git(inner, "rev-parse", "HEAD")[:12]
+    git(inner, "commit", "-q", "--allow-empty", "-m", "second")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(outer, "commit", "-qm", "sub")
+    agent = Agent(outer, tmp_path / "state")
+    await agent.start()
+    await agent.go_to(17)
+    sub, after = outer / "sub", git(inner, "rev-parse", "HEAD")[:12]
+    if move:
+        git(sub, "-c", "user.name=x", "-c", "user.email=y", *move)
+    reviewed = await agent.session.review_changes()
+    await agent.step()
+    notes = agent.last.get("notes", [])
+    if told is None:
+        assert ("note" in reviewed, notes) == (False, [])
+        return
+    expected = told.format(before=before, after=after, now=git(sub, "rev-parse", "HEAD")[:12])
+    assert f"not committed: {expected}. Tell the person" in reviewed["note"]
+    assert notes == [reviewed["note"]]
+    assert git(outer, "diff", "--name-only", "main", "HEAD") == "load.py"
+
+
+async def test_a_submodule_that_is_staged_added_or_taken_out_is_told(tmp_path: Path) -> None:
+    inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
+    for name in ("gone", "staged"):
+        git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), name)
+    git(outer, "commit", "-qm", "subs")
+    agent = Agent(outer, tmp_path / "state")
+    await agent.start()
+    await agent.go_to(17)
+    git(outer / "staged", "-c", "user.name=x", "-c", "user.email=y", "commit", "-q", "--allow-empty", "-m", "x")
+    git(outer, "add", "staged")
+    git(outer, "update-index", "--force-remove", "gone")
+    at, old = git(outer / "staged", "rev-parse", "HEAD")[:12], git(inner, "rev-parse", "HEAD")[:12]
+    told = (await agent.session.review_changes())["note"]
+    assert f"gone is at {old}, recorded is {old}, it was taken out of the index" in told
+    assert f"staged is at {at}, recorded is {old}, {at} is staged" in told
+
+
+async def test_what_a_submodule_configures_does_not_run_when_it_is_compared(tmp_path: Path) -> None:
+    inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(outer, "commit", "-qm", "sub")
+    agent = Agent(outer, tmp_path / "state")
+    await agent.start()
+    await agent.go_to(17)
+    git(outer / "sub", "config", "core.fsmonitor", f"touch {tmp_path}/ran")
+    git(outer / "sub", "config", "filter.x.clean", f"touch {tmp_path}/ran; cat")
+    (outer / "sub" / ".gitattributes").write_text("* filter=x\n")
+    (outer / "sub" / "net.py").write_text("x = 1\n")
+    assert "files in it are not committed" in (await agent.session.review_changes())["note"]
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize("where", ["subfolder", "link"])
 async def test_a_repository_that_is_served_under_two_paths_has_one_session(
     agent: Agent, tmp_path: Path, where: str

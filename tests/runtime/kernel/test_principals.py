@@ -18,6 +18,7 @@ from runtime.run.principal import (
 
 ANN, BOB, ROOT = "user:ann", "user:bob", "user:root"
 CLIENT, OTHER_CLIENT, TOKEN = "address:192.0.2.1", "address:192.0.2.2", "token:ci"
+OPERATOR = "operator:ops"
 
 
 @given(st.sampled_from(KINDS), st.text(min_size=1, max_size=400))
@@ -65,6 +66,14 @@ def test_a_long_name_keeps_its_beginning_and_differs_from_one_that_begins_alike(
         (CLIENT, "local", False),
         (CLIENT, "address:root", False),
         (TOKEN, CLIENT, False),
+        (OPERATOR, CLIENT, True),
+        (OPERATOR, TOKEN, True),
+        (OPERATOR, "token:ops", True),
+        (OPERATOR, ANN, False),
+        (OPERATOR, "batch:ann", False),
+        (OPERATOR, "local", False),
+        (OPERATOR, "u", False),
+        ("token:ops", OPERATOR, False),
         ("batch:ann", ANN, False),
         ("batch:ann", CLIENT, False),
         ("local", "local", True),

@@ -112,7 +112,7 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 10
+    assert len(parts) == 11
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
@@ -124,7 +124,7 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
             "relations.sqlite",
             "sessions.sqlite",
         ]
-        names += ["tool_metrics.sqlite", "usage.sqlite"]
+        names += ["tokens.sqlite", "tool_metrics.sqlite", "usage.sqlite"]
         assert found == sorted([*names, "runs/supervisor-0.sqlite"])
         return
     with place.open().transaction("look, and drop them") as changes:
@@ -134,5 +134,5 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
         for schema in schemas:
             changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
     names = ["cache", "code_changes", "journal", "queues", "relations", "runs_supervisor_0", "sessions"]
-    names += ["tool_metrics", "usage"]
+    names += ["tokens", "tool_metrics", "usage"]
     assert sorted(schemas) == [f"{prefix}_{name}" for name in names]

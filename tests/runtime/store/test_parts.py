@@ -47,6 +47,7 @@ def test_parts_have_databases_and_queries_of_their_own() -> None:
         "relations",
         "runs",
         "sessions",
+        "tokens",
         "tool_metrics",
         "usage",
     ]

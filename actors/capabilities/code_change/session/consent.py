@@ -1,7 +1,8 @@
 """Reads the contract and the rules that a repository brings along, where the operator allowed them.
 
-They are inert until then (`runtime/codebase/files/consent.py`); sessions read them when they begin. Agreements that
-were recorded or imported on this machine are allowed from the start.
+They are inert until then (`runtime/codebase/files/consent.py`), but for a contract that only tightens the shipped
+one. Sessions read them when they begin. Agreements that were recorded or imported on this machine are allowed from the
+start.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from pathlib import Path
 
 from actors.capabilities.code_change.store.agreement_files import read_agreements
 from actors.capabilities.code_change.store.context_file import CONTEXT_FILE, read_context
-from runtime.codebase.files.consent import Consent, Found
+from runtime.codebase.files.consent import Consent, Found, text_of_file
 from runtime.contracts.contract import Contract
 from runtime.contracts.loading import parse_contract
+from runtime.contracts.tightening import loosenings
 from runtime.errors import DocumentFaults, InputError
 
 CONTRACT_FILE = ".code-intel/phase_contract.yml"
 RULE_FILES = ("CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md")
 BINDING_FILES = (CONTRACT_FILE, *RULE_FILES)
 MAX_RULES_CHARS = 6_000
+MAX_UNALLOWED_CHARS = 1 << 16
+MAX_LOOSENINGS = 5
 
 
 def found_agreements(root: Path, consent: Consent) -> list[Found]:
@@ -41,16 +45,47 @@ def found_context(root: Path, consent: Consent) -> list[Found]:
 
 
 def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contract, list[str]]:
-    """Return the contract for sessions on a repository, and what has to be said of the choice."""
+    """Return the contract for sessions on a repository, and what has to be said of the choice.
+
+    One that nobody allowed is in force if it only tightens the shipped one; else none of it is, and none of its words
+    are said.
+    """
     if not consent.found(root, [CONTRACT_FILE]):
         return shipped, []
     text = consent.allowed_text(root, CONTRACT_FILE)
     if text is None:
-        return shipped, [f"{CONTRACT_FILE} is not in force until the person runs `jeeves allow`"]
+        return _unallowed_contract(root, shipped)
     try:
         return parse_contract(text, CONTRACT_FILE), []
     except DocumentFaults as error:
         return shipped, [f"{CONTRACT_FILE} is not in force: {error.message}"]
+
+
+def _unallowed_contract(root: Path, shipped: Contract) -> tuple[Contract, list[str]]:
+    given, looser = tightened_contract(root, shipped)
+    if given is not None and given.digest == shipped.digest:
+        return shipped, []
+    if given is not None:
+        return given, [f"{CONTRACT_FILE} of this repository is in force: it only tightens the shipped contract"]
+    why = f"; it is not tighter at {', '.join(looser[:MAX_LOOSENINGS])}" if looser else ""
+    return shipped, [f"{CONTRACT_FILE} is not in force until the person runs `jeeves allow`{why}"]
+
+
+def tightened_contract(root: Path, shipped: Contract) -> tuple[Contract | None, list[str]]:
+    """Return the contract of a repository if it only tightens the shipped one; else None and the looser keys.
+
+    There are no keys if the file has more than 65,536 characters, which are not parsed without consent, or has faults.
+    """
+    text = text_of_file(root, CONTRACT_FILE)
+    if text is None or len(text) > MAX_UNALLOWED_CHARS:
+        return None, []
+    try:
+        given = parse_contract(text, CONTRACT_FILE)
+    except DocumentFaults:
+        # Its faults would quote it to the agent.
+        return None, []
+    looser = loosenings(shipped, given)
+    return (None, looser) if looser else (given, [])
 
 
 def project_rules(root: Path, consent: Consent) -> tuple[dict[str, str], list[str]]:

@@ -15,6 +15,7 @@ from actors.capabilities.code_change.session.workplaces import (
     observed,
     performed,
     session_changes,
+    submodules_note,
     with_work_tree,
 )
 from runtime.codebase.git.work_trees import printable
@@ -112,6 +113,9 @@ class LiveSession:
             }
             await self._keep(_closed(state.with_(last_key=key)), "submitted", record)
         notes = decision.notes
+        if before.phase in self._contract.phases and self._contract.phases[before.phase].duty == "commit":
+            moved = await in_own_thread(submodules_note, before)
+            notes = (*notes, moved) if moved is not None else notes
         if (note := await in_own_thread(main_tree_note, self._state)) is not None:
             notes = (*notes, note)
         kept = Decision(self._state, decision.code, decision.problems, notes, (), decision.is_recalled)
@@ -223,6 +227,8 @@ class LiveSession:
             "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],
             "count": len(changed.changes),
         }
+        if (moved := await in_own_thread(submodules_note, self._state)) is not None:
+            told["note"] = moved
         return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told
 
     async def _keep(self, state: SessionState, kind: str = "", data: dict[str, Any] | None = None) -> None:

@@ -22,6 +22,7 @@ from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
+from runtime.codebase.git.submodules import moved_submodules
 from runtime.codebase.git.work_trees import WorkTree, digest_of, open_work_tree
 from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
@@ -31,6 +32,7 @@ from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.own_threads import in_own_thread
 
 MAX_OWN_EDITS = 2_000
+MAX_TOLD_SUBMODULES = 10
 
 
 def first_place(root: Path) -> Workplace:
@@ -75,6 +77,19 @@ def session_changes(state: SessionState, folder: Path, base_commit: str) -> Chan
         )
     refuse_under_way(folder)
     return without_own(changed_lines(folder, base_commit, is_ours), folder, state.own_edits)
+
+
+def submodules_note(state: SessionState) -> str | None:
+    """Return which submodules of the session's folder are not as they were recorded; None where all are."""
+    place = state.place
+    if place is None or not place.base_commit:
+        return None
+    moved = moved_submodules(Path(place.folder), place.base_commit)
+    if not moved:
+        return None
+    told = "; ".join(each.sentence for each in moved[:MAX_TOLD_SUBMODULES])
+    more = f"; and {len(moved) - MAX_TOLD_SUBMODULES} more" if len(moved) > MAX_TOLD_SUBMODULES else ""
+    return f"submodules have moved, which is no part of the change and is not committed: {told}{more}. Tell the person"
 
 
 def own_edits(root: Path, base_commit: str) -> dict[str, str]:
