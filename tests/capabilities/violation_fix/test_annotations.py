@@ -509,3 +509,48 @@ def test_what_handlers_of_one_name_catch_is_known_where_they_catch_the_same() ->
     """
     assert "error: SystemExit" in signature(source)
     assert "the type of error is not known" in refusal(source.replace("SystemExit", "Exception", 1))
+
+
+ANY = """
+    from typing import Any
+
+    from elsewhere import load
+
+
+    def total(rows: list[int]) -> int:
+        limit = load()
+        other = load()
+        count = 0
+        # begin
+        for row in rows:
+            if row > limit:
+                count += row
+                print({used})
+        # end
+        return count
+"""
+
+
+def test_one_parameter_of_unknown_type_may_be_anything_where_the_module_knows_the_word() -> None:
+    assert signature(ANY.format(used="row"), STRICT) == "def _do_part(rows: list[int], limit: Any, count: int) -> int"
+    assert "unknown_type" in refusal(ANY.format(used="other"), STRICT)
+    assert "unknown_type" in refusal(ANY.format(used="row").replace("from typing import Any", "import typing"), STRICT)
+
+
+def test_what_a_test_above_the_block_tells_of_an_attribute_keeps_the_block_where_it_is() -> None:
+    source = """
+        class Order:
+            line: "Line | None" = None
+
+            def price(self, rows: list[int]) -> int:
+                {test}
+                count = 0
+                # begin
+                for row in rows:
+                    if row > 1:
+                        count += self.line.price
+                # end
+                return count
+    """
+    assert "self.line" in refusal(source.format(test="assert self.line is not None"), STRICT)
+    assert "count" in signature(source.format(test="print(self.line)"), STRICT)

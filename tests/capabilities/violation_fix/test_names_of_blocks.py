@@ -259,3 +259,82 @@ def test_a_function_defined_in_a_block_is_no_result_that_was_got() -> None:
             return convert
     """
     assert not any("convert" in name for name in names(source).values())
+
+
+def test_half_of_something_symmetric_stays_beside_its_other_half() -> None:
+    source = """
+        def work(rows, columns, limit):
+            {before}
+            row_width = 0
+            for row in rows:
+                if row.width > limit:
+                    row_width += row.width * 2
+            return row_width, column_width
+    """
+    twin = """column_width = 0
+            for column in columns:
+                if column.width > limit:
+                    column_width += column.width * 2"""
+    assert "_compute_row_width" in names(source.format(before="column_width = len(columns)")).values()
+    assert names(source.format(before=twin)) == {}
+
+
+def test_what_calls_for_an_effect_is_not_told_to_determine_something() -> None:
+    source = """
+        def work(peer, text, is_long):
+            if is_long:
+                reply = peer.{call}(text)
+            else:
+                reply = peer.{call}(text, 1)
+            print(reply)
+            return reply
+    """
+    assert names(source.format(call="lookup")) != {}
+    assert all("determine" not in name for name in names(source.format(call="request")).values())
+
+
+def test_a_loop_over_pairs_is_named_after_the_second_of_each() -> None:
+    source = """
+        def parse_rows(table, columns):
+            for number, row in enumerate(table):
+                if row.width > 3 and number:
+                    columns.append(row.width)
+                elif row.height:
+                    columns.append(row.height)
+            print(table)
+            return columns
+    """
+    assert "_parse_row" in names(source, "parse_rows").values()
+
+
+def test_guards_are_no_part_of_getting_a_result() -> None:
+    source = """
+        def work(request):
+            {guard}
+            headers = request.headers
+            if "host" in headers:
+                headers = headers["host"]
+
+            print(headers)
+            return headers
+    """
+    guard = "if request.protocol != 1:\n                raise ValueError(request)"
+    assert all("get" not in name for name in names(source.format(guard=guard)).values())
+
+
+def test_an_ordinal_that_opens_a_comment_is_no_noun() -> None:
+    source = """
+        def collect_rows(table, limit):
+            found = []
+            # Second, drop empty rows.
+            for row in table.rows:
+                if not row and limit:
+                    table.rows.remove(row)
+                    table.count(row)
+
+            print(limit)
+            return found
+    """
+    proposed = names(source, "collect_rows").values()
+    assert "_drop_empty_rows" in proposed
+    assert all("second" not in name for name in proposed)

@@ -157,6 +157,7 @@ class CandidateSearch:
             return None
         if signature == UNTYPED and is_annotated(analysis.place):
             score *= UNTYPED_FACTOR
+        score *= OPAQUE_FACTOR if signature.opaque else 1.0
         return Candidate(
             start_line=block.first_line,
             end_line=block.last_line,
@@ -244,6 +245,8 @@ _SHAPE_FACTORS = {
 }
 # Of a function without annotations beside annotated ones.
 UNTYPED_FACTOR = 0.75
+# Of a parameter that is annotated with Any.
+OPAQUE_FACTOR = 0.9
 _INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 
 

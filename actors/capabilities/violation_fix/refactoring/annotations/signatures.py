@@ -43,10 +43,14 @@ _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
 
 @dataclass(frozen=True)
 class Signature:
-    """Holds the annotations of a new function as text; none of them where it stays without."""
+    """Holds the annotations of a new function as text; none of them where it stays without.
+
+    `opaque` are the parameters whose type is not known, written as Any.
+    """
 
     parameters: dict[str, str] = field(default_factory=dict)
     returns: str | None = None
+    opaque: tuple[str, ...] = ()
 
 
 UNTYPED = Signature()
@@ -135,15 +139,19 @@ class _TypedExtraction:
         self._writer = AnnotationWriter(package, line, hidden)
 
     def signature(self) -> Signature | str:
-        """Return the annotations, or the name whose type is not known."""
+        """Return the annotations, or the name whose type is not known; one parameter may be anything."""
         parameters: dict[str, str] = {}
+        opaque: list[str] = []
         for name in self._extraction.parameters:
             written = self._parameter(name)
+            if written is None and not opaque:
+                written = self._anything(name)
+                opaque.append(name)
             if written is None:
                 return name
             parameters[name] = written
         returns = self._returns()
-        return "the result" if returns is None else Signature(parameters, returns)
+        return "the result" if returns is None else Signature(parameters, returns, tuple(opaque))
 
     @property
     def takes_declarations(self) -> bool:
@@ -177,6 +185,12 @@ class _TypedExtraction:
             if written is not None:
                 return written
         return self._write(found)
+
+    def _anything(self, name: str) -> str | None:
+        """Return Any for a parameter of unknown type, where the module knows the word and no checker loses a type."""
+        if self._types.fills_first(name, self._block) or self._narrows(name):
+            return None
+        return self._writer.write(named("typing.Any")) if "Any" in self._package.module.bindings else None
 
     def _write(self, found: Type | None) -> str | None:
         if found is None or found == NONE or self._is_bound_elsewhere(found):

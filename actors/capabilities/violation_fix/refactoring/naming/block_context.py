@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
-from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
+from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop, statements_of
 from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
@@ -33,6 +33,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 # What follows it in a visitor is the name of a class.
 _OF_VISITORS = frozenset({"visit"})
+_MAIN_SHARE = 0.35
 
 
 @dataclass
@@ -154,6 +155,12 @@ class BlockContext:
     def has_twin(self) -> bool:
         """True where the function has a second block built like this one, which would stay where it is."""
         return has_twin(self.statements, self.place.function, self.parents)
+
+    @cached_property
+    def is_main_part(self) -> bool:
+        """True where the block is so much of the function that the function's own verb tells of it."""
+        whole = max(1, statements_of(self.place.function.body))
+        return statements_of(self.statements) >= _MAIN_SHARE * whole
 
     @cached_property
     def stops_early(self) -> bool:

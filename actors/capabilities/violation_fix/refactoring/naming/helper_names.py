@@ -251,6 +251,8 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     label = context.label
     if label is None or label.noun.startswith("missing") or context.extraction.form is Form.IF_JUMP:
         return
+    if label.chain < 2 and not context.is_main_part:
+        return
     quality = 0.62 if label.is_case else 0.54
     quality += 0.1 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0
     verb, noun = context.function_verb, context.function_noun
@@ -270,7 +272,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
 
 def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     """Name a loop, or the body of one, after what the function does to all items."""
-    verb = context.function_verb if context.function_verb in DISTRIBUTIVE_VERBS else None
+    verb = context.function_verb if context.function_verb in DISTRIBUTIVE_VERBS and context.is_main_part else None
     own = {singular(word) for word in words_of(context.function_noun or "")}
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)

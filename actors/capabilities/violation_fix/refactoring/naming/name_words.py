@@ -97,6 +97,8 @@ _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
 )
 
+_ORDINAL = re.compile(r"^(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,\s+", re.I)
+
 
 def words_of(identifier: str) -> list[str]:
     """Split an identifier of any style into lower-case words; what no style separates stays together."""
@@ -152,7 +154,7 @@ def noun_of_comment(comment: str) -> list[str]:
 def _words_of_prose(comment: str) -> list[str]:
     if _NOISE.match(comment):
         return []
-    prose = comment.lstrip("#:! ").strip()
+    prose = _ORDINAL.sub("", comment.lstrip("#:! ").strip())
     prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
     if not prose or any(character in prose for character in "=[]{}<>@\\()?") or not prose.isascii():
         return []

@@ -56,26 +56,23 @@ def verb_for(
     return ("determine", 0.76) if len(bindings) > 1 else ("get", 0.74)
 
 
-# First words and names of calls that only look something up or turn it into another form.
-_LOOKING = words_in(
+# First words of calls that do something: to determine what they return is another thing.
+_ACTING = words_in(
     """
-    get is has can should needs to as from int str float bool bytes len list tuple set dict frozenset sorted min max sum
-    any all abs round getattr isinstance type cast next copy replace strip lstrip rstrip split rsplit splitlines lower
-    upper title encode decode join format partition rpartition keys values items union intersection difference fromkeys
-    startswith endswith find index count search match fullmatch repr hasattr deepcopy realpath abspath dirname basename
-    expanduser
+    accept advance apply call commit connect consume download dump eat emit execute expect fetch handle install invoke
+    load next open perform pop post process put read receive recv register remove request run save send start store
+    submit update upload urlopen wait write
     """
 )
 
 
 def _may_act(value: ast.expr) -> bool:
-    """Check for a call that may do more than its result tells: to determine something is another thing."""
+    """Check for a call that does more than its result tells."""
     value = value.value if isinstance(value, ast.Await) else value
     if not isinstance(value, ast.Call):
         return False
     name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-    words = words_of(name.strip("_"))
-    return not name[:1].isupper() and not ({name, *words[:1]} & _LOOKING)
+    return bool(set(words_of(name.strip("_"))[:1]) & _ACTING)
 
 
 def _verb_of_change(
