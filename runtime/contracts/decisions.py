@@ -13,6 +13,7 @@ import msgspec
 
 from runtime.contracts import duties
 from runtime.contracts.contract import END, ESCALATION, Condition, Contract, Limits, PhaseRule
+from runtime.contracts.due_checks import after_checks
 from runtime.contracts.duties import Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import first_phase, next_phase
@@ -79,8 +80,7 @@ def demands_of(contract: Contract, state: SessionState, payload: object) -> froz
     rule = contract.phases.get(state.phase)
     if rule is None or problems_in(payload, rule.expected_payload):
         return frozenset()
-    wanted = duties.DUTIES[rule.duty].demands
-    return wanted | ({"checks"} if rule.checks else set())
+    return duties.DUTIES[rule.duty].demands
 
 
 def _recounted(state: SessionState, count: object) -> tuple[SessionState, bool]:
@@ -101,8 +101,10 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
     if problems or not isinstance(payload, Mapping):
         return Decision(state, "payload_mismatch", _in_short(problems))
     problems = [*unused_tools(contract, state, rule, payload)]
-    outcome = duties.DUTIES[rule.duty].rule(contract, state, payload, observed)
-    problems += [*outcome.problems, *_failed_checks(outcome, observed)]
+    outcome = after_checks(
+        contract, duties.DUTIES[rule.duty].rule(contract, state, payload, observed), payload, observed
+    )
+    problems += outcome.problems
     if problems:
         return Decision(state, "payload_mismatch", _in_short(problems), outcome.notes)
     return _led_on(contract, outcome, payload, at_ms)
@@ -132,16 +134,6 @@ def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, paylo
         if tool in contract.tools and tool not in ever:
             problems.append(f"tools_used: '{tool}' is claimed, but was never called in this session")
     return problems
-
-
-def _failed_checks(outcome: Outcome, observed: Observed) -> list[str]:
-    if not outcome.claims_success:
-        return []
-    return [
-        f"check '{check.name}' fails, so this cannot have passed: {check.output}"
-        for check in observed.checks
-        if not check.passed
-    ]
 
 
 def _led_on(contract: Contract, outcome: Outcome, payload: Mapping[str, Any], at_ms: int) -> Decision:

@@ -35,12 +35,15 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """Asks for something to be done outside.
 
     `choice` of what becomes of the stale `branches`, which are those that a person was shown; `message` of a commit.
+    `tree` and `head`: the files to be committed, the commit to be merged, where commands passed on these; empty: any.
     """
 
     kind: EffectKind
     choice: str = ""
     branches: tuple[str, ...] = ()
     message: str = ""
+    tree: str = ""
+    head: str = ""
 
 
 class CheckResult(msgspec.Struct, frozen=True):
@@ -57,6 +60,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     `refuted`: checklist item → why its evidence does not hold. `changed`: files that differ from the base commit;
     `unpermitted`: those of them that may not be written, with the reason. `similarities`: symbol → likeness to the
     query, 0 to 1; a symbol without one was compared by name alone. `head`: the commit that the session's branch is at.
+    `tree`: git's hash of the files that are to be committed or merged, where the contract names commands; `is_stable`:
+    they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged.
     """
 
     refuted: Mapping[str, str] = {}
@@ -65,6 +70,9 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     checks: tuple[CheckResult, ...] = ()
     similarities: Mapping[str, float] = {}
     head: str = ""
+    tree: str = ""
+    is_stable: bool = True
+    uncommitted: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -78,7 +86,6 @@ class Outcome(NamedTuple):
     has_failed: bool = False
     has_issues: bool = False
     has_moved: bool = False
-    claims_success: bool = False
 
 
 class DutyRule(NamedTuple):
@@ -249,7 +256,7 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     failed = list(payload.get("failed_tasks") or ())
     if payload["passed"]:
         problems = ["failed_tasks: tasks are named although it passed"] if failed else []
-        return Outcome(state, problems, notes=_own_verdict(observed), claims_success=True)
+        return Outcome(state, problems, notes=_own_verdict(contract, observed))
     problems = [f"failed_tasks: no task is registered as '{name}'" for name in failed if state.task(name) is None]
     tasks = with_failures(state.tasks, failed)
     named = tuple(failed) or tuple(task.id for task in state.tasks)
@@ -266,8 +273,12 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     return Outcome(changed, problems, has_failed=True)
 
 
-def _own_verdict(observed: Observed) -> tuple[str, ...]:
-    return () if observed.checks else ("the operator named no commands to be run: this verdict is the agent's own",)
+def _own_verdict(contract: Contract, observed: Observed) -> tuple[str, ...]:
+    if observed.checks:
+        return ()
+    if any(rule.checks for rule in contract.phases.values()):
+        return ("no command of the operator had to be run here: this verdict is the agent's own",)
+    return ("the operator named no commands to be run: this verdict is the agent's own",)
 
 
 def _intervene(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
@@ -284,14 +295,14 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
             f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
         )
     problems += _unpermitted(observed)
-    return Outcome(state, problems, effects=(Effect("commit", message=payload["commit_message"]),))
+    return Outcome(state, problems, effects=(Effect("commit", message=payload["commit_message"], tree=observed.tree),))
 
 
 def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     issues = [str(issue) for issue in payload["issues"]]
     state = state.with_(reviewed=observed.head)
     if not issues:
-        return Outcome(state, notes=_own_verdict(observed), claims_success=True)
+        return Outcome(state, notes=_own_verdict(contract, observed))
     reverts = state.quality_reverts + 1
     changed = state.with_(quality_reverts=reverts, revert_reason="quality review found: " + "; ".join(issues))
     if reverts < contract.limits.quality_reverts:
@@ -301,7 +312,7 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _merge(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    merged = Outcome(state, effects=(Effect("merge"),))
+    merged = Outcome(state, effects=(Effect("merge", head=observed.head if observed.tree else ""),))
     looks_again = any(exit_.when == "moved_since_review" for exit_ in contract.phases[state.phase].exits)
     if not looks_again or not state.reviewed or observed.head in {"", state.reviewed}:
         return merged
@@ -324,10 +335,10 @@ DUTIES: Mapping[Duty, DutyRule] = {
     "impact": DutyRule(_impact),
     "plan": DutyRule(_plan),
     "implement": DutyRule(_implement, frozenset({"evidence"})),
-    "finish": DutyRule(_finish, frozenset({"diff"})),
-    "verify": DutyRule(_verify),
+    "finish": DutyRule(_finish, frozenset({"diff", "checks"})),
+    "verify": DutyRule(_verify, frozenset({"checks"})),
     "intervene": DutyRule(_intervene),
-    "commit": DutyRule(_commit, frozenset({"diff"})),
-    "quality": DutyRule(_quality, frozenset({"head"})),
-    "merge": DutyRule(_merge, frozenset({"head"})),
+    "commit": DutyRule(_commit, frozenset({"diff", "checks"})),
+    "quality": DutyRule(_quality, frozenset({"head", "checks"})),
+    "merge": DutyRule(_merge, frozenset({"head", "checks"})),
 }

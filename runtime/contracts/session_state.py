@@ -103,7 +103,8 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     summary, in the order in which they were finished first. `last_key` names the call of the last kept submission.
     `reviewed`: the commit that the quality review looked at. `own_edits`: file → digest of what the user had not
     committed at the start, for sessions that work without a branch. `verify_failures`: failed verifications since the
-    last intervention, whichever tasks they named.
+    last intervention, whichever tasks they named. `checked`: phase → git's hash of the files that the contract's
+    commands for it have passed on last.
     """
 
     session_id: str
@@ -143,6 +144,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     reviewed: str = ""
     own_edits: dict[str, str] = {}
     verify_failures: int = 0
+    checked: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:

@@ -46,13 +46,14 @@ def commit_change(
     known_head: str = "",
     *,
     trailer: str = TRAILER,
+    expected_tree: str = "",
 ) -> str:
     """Commit the base commit with `files` as they are in the work tree to its branch; return the commit.
 
     `known_head`: the session's last commit, else the base commit, on which this one is made; `trailer`: the key under
-    which the message names the session. Where the branch holds
-    that very content already, its head is returned. GitWriteError where nothing differs, the branch is not the one
-    that is out or holds commits that the session did not make, or a file needs a filter of git.
+    which the message names the session; `expected_tree`: what the content must be, if that is known. Where the branch
+    holds that very content already, its head is returned. GitWriteError where nothing differs, the branch is not the
+    one that is out or holds commits that the session did not make, or a file needs a filter of git.
     """
     known = known_head or tree.base_commit
     folder = find_git_folder(Path(tree.folder))
@@ -60,16 +61,12 @@ def commit_change(
         raise GitWriteError(f"{tree.folder} is no work tree any more; resume the session to make it anew")
     with locked(folder, "index") as locks, GitWriter(folder.top, identity=who) as git:
         _check_branch(git, tree)
-        refuse_filtered(git, files)
         head = git.commit_of("HEAD")
         if head is None:
             raise GitWriteError(f"branch {tree.branch} is gone; `git branch {tree.branch} {known}` brings it back")
-        git.distrust_index()
-        git.run("read-tree", "--reset", tree.base_commit)
-        listed = git.private / "files-to-add"
-        listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
-        git.run("add", "-A", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
-        written = git.run("write-tree").strip()
+        written = _write_tree(git, tree.base_commit, files)
+        if expected_tree and written != expected_tree:
+            raise GitWriteError("the files changed after the checks had passed on them; review and submit again")
         if head != known and not _is_same_commit(git, head, known, written):
             raise GitWriteError(
                 f"{tree.branch} has commits that this server did not make; it commits the files itself: "
@@ -86,6 +83,33 @@ def commit_change(
         git.set_branch(tree.branch, commit, head)
         publish(locks["index"], (git.private / "index").read_bytes())
         return commit
+
+
+def _write_tree(git: GitWriter, commit: str, files: Sequence[str]) -> str:
+    """Write the tree of a commit with `files` as they are in the work tree; return its hash."""
+    refuse_filtered(git, files)
+    git.distrust_index()
+    git.run("read-tree", "--reset", commit)
+    listed = git.private / "files-to-add"
+    listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
+    git.run("add", "-A", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
+    return git.run("write-tree").strip()
+
+
+class TreeOfFiles(msgspec.Struct, frozen=True):
+    """Names the tree that a folder's files make, and those that differ from the commit that it was made from."""
+
+    tree: str
+    changed: tuple[str, ...]
+
+
+def tree_of_files(folder: Path, commit: str, is_ours: IsOurs) -> TreeOfFiles:
+    """Return the tree of a commit with all that differs from it in a folder. Raises GitWriteError."""
+    with GitWriter(folder) as git:
+        changed = [change.file for change in changes_since(git, commit, is_ours)]
+        # A name that is no text is never committed, nor is a repository within this one.
+        files = [file for file in changed if printable(file) == file and not file.endswith("/")]
+        return TreeOfFiles(_write_tree(git, commit, files), tuple(map(printable, changed)))
 
 
 def _is_same_commit(git: GitWriter, commit: str, parent: str, tree: str) -> bool:
@@ -115,11 +139,13 @@ def merge_change(
     kept_below: Path,
     known_head: str = "",
     permitted: Collection[str] | None = None,
+    checked_head: str = "",
 ) -> str:
     """Merge a change's branch into the one it came from; return that branch's new commit.
 
     `known_head`: the last commit of the branch, by which a merge that was done already is known. `permitted`: the files
-    that commits which somebody made on top of it, as to resolve a conflict, may change; None: any.
+    that commits which somebody made on top of it, as to resolve a conflict, may change; None: any. `checked_head`: the
+    commit that checks have passed on; then exactly its files are merged, and nothing where the other branch has moved.
 
     The folder that has that branch out follows. GitWriteError with the files in conflict, or those of the user that a
     merge would overwrite; both branches stay as they were then. Else the change's branch and work tree are removed.
@@ -139,6 +165,8 @@ def merge_change(
             raise GitWriteError(f"branch {tree.branch} does not exist any more, and was not merged; make it anew")
         if known_head and head != known_head:
             _check_moved(git, tree, base, head, known_head, permitted)
+        if checked_head:
+            _check_tested(git, tree, base, head, checked_head)
         merged = base if _is_within(git, head, base) else _merge_commit(git, tree, base, head, message)
         if out in {tree.branch, tree.base_branch}:
             _follow(git, head if out == tree.branch else base, merged)
@@ -193,6 +221,17 @@ def _check_moved(
         raise GitWriteError(
             f"{tree.branch} has commits that were not reviewed, with files that check_write_target never permitted: "
             f"{', '.join(foreign[:MAX_NAMED])}; take them back to {known_head}"
+        )
+
+
+def _check_tested(git: GitWriter, tree: WorkTree, base: str, head: str, checked_head: str) -> None:
+    """Raise GitWriteError if a merge would bring about other files than those that checks have passed on."""
+    if head != checked_head:
+        raise GitWriteError(f"{tree.branch} moved after the checks had passed on {checked_head[:12]}; submit again")
+    if not _is_within(git, base, head):
+        raise GitWriteError(
+            f"{tree.base_branch} has moved on, and the checks of the contract have not run on both together: "
+            f"`git merge {tree.base_branch}` in {tree.folder}, then submit; they run on the result"
         )
 
 

@@ -165,7 +165,7 @@ def test_what_only_adds_to_what_has_to_be_met_is_tighter(old: str, new: str) -> 
         ("MODIFY: []", "MODIFY: [QUALITY_REVIEW]", "intents.MODIFY"),
         ("  resume:\n", "  again:\n    says: x\n  resume:\n", "flags"),
         ("skips: [VERIFY_INTERVENTION]", "skips: []", "flags.no_intervention.skips"),
-        ("exits: [{when: moved_since_review, to: QUALITY_REVIEW}]", "exits: []", "phases.MERGE.exits"),
+        ("      - {when: moved_since_review, to: QUALITY_REVIEW}\n", "", "phases.MERGE.exits"),
         ("[{any_of: [review_changes]}]", "[{any_of: [review_changes, ask]}]", "phases.PRE_COMMIT.required_tools"),
     ],
 )  # fmt: skip

@@ -1,23 +1,62 @@
-"""Runs the commands that a contract names, each in a process that is killed when it takes too long."""
+"""Runs the commands that a contract names on the files of a session, and notes which files those were.
+
+Each runs in a process that is killed when it takes too long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from runtime.contracts.contract import CheckCommand
-from runtime.contracts.duties import CheckResult
+import msgspec
+
+from actors.capabilities.code_change.evidence.write_guard import is_ours
+from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
+from runtime.contracts.contract import CheckCommand, Contract
+from runtime.contracts.due_checks import due_checks
+from runtime.contracts.duties import CheckResult, Observed
 from runtime.contracts.session_state import SessionState
 from runtime.processes.named_commands import run_named
 
 
-def run_checks(commands: Sequence[CheckCommand], state: SessionState) -> tuple[CheckResult, ...]:
-    """Run commands in a session's workspace, one after the other; the first failure ends it."""
-    assert state.place is not None
+def run_checks(commands: Iterable[CheckCommand], folder: Path) -> tuple[CheckResult, ...]:
+    """Run commands in a folder, one after the other; the first failure ends it."""
     results: list[CheckResult] = []
     for check in commands:
-        end = run_named(check.command, Path(state.place.folder), check.timeout_s)
+        end = run_named(check.command, folder, check.timeout_s)
         results.append(CheckResult(check.name, end.passed, end.told))
         if not end.passed:
             break
     return tuple(results)
+
+
+def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, Any], seen: Observed) -> Observed:
+    """Return what was observed with how the commands ended that are due. Raises GitWriteError.
+
+    They run on the files as they lie there. Where these are not those of the commit that is to be merged, none runs.
+    """
+    duty = contract.phases[state.phase].duty
+    was_merged = duty == "merge" and not seen.head
+    if state.place is None or was_merged or not due_checks(contract, state, payload, ""):
+        return seen
+    before = _files(contract, state, seen.head)
+    due = due_checks(contract, state, payload, before.tree)
+    is_merged = duty in {"quality", "merge"}
+    if is_merged and before.changed and due:
+        return msgspec.structs.replace(seen, uncommitted=before.changed)
+    if not due:
+        return msgspec.structs.replace(seen, tree=before.tree)
+    commands = dict.fromkeys(check for checks in due.values() for check in checks)
+    results = run_checks(commands, Path(state.place.folder))
+    is_stable = _files(contract, state, seen.head) == before
+    return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable)
+
+
+def _files(contract: Contract, state: SessionState, head: str) -> TreeOfFiles:
+    """Return the tree of what is to be committed or merged; of a session without a branch none."""
+    place = state.place
+    is_merged = contract.phases[state.phase].duty in {"quality", "merge"}
+    if place is None or not place.branch or (is_merged and not head):
+        return TreeOfFiles("", ())
+    return tree_of_files(Path(place.folder), head if is_merged else place.base_commit, is_ours)

@@ -19,6 +19,7 @@ from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import standing
 from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import started
+from runtime.contracts.due_checks import checks_left_out
 from runtime.contracts.payloads import is_text
 from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start, without_gate
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
@@ -173,6 +174,8 @@ class ChangeSessions:
         pinned_text = self._contract.model_dump_json()
         await in_own_thread(self._ports.store.create, state, self._ports.owner, pinned_text)
         self._live = LiveSession(self._contract, state, self._ports)
+        if (said := checks_left_out(self._contract, state)) is not None:
+            notes = [*notes, said]
         hints = await self._live.hints()
         told = standing(self._contract, state)
         if has_trait(self._contract, flags, "rebuild"):

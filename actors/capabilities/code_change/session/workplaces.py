@@ -17,7 +17,7 @@ from actors.capabilities.code_change.evidence.changed_lines import (
 )
 from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
-from actors.capabilities.code_change.session.check_commands import run_checks
+from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
@@ -26,6 +26,7 @@ from runtime.codebase.git.submodules import moved_submodules
 from runtime.codebase.git.work_trees import WorkTree, digest_of, open_work_tree
 from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
+from runtime.contracts.due_checks import has_checks
 from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
 from runtime.errors import GitWriteError, RepositoryError
@@ -54,19 +55,16 @@ async def observed(
     if "evidence" in demands and changed is not None and state.place is not None:
         refuted = await in_own_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
     files = changed.files if changed is not None else ()
-    checks = contract.phases[state.phase].checks if "checks" in demands and _claims_success(payload) else ()
     similarities: Mapping[str, float] = {}
     if "bands" in demands:
         symbols = [str(entry["value"]) for entry in payload.get("target_symbols") or ()]
         similarities = await ports.similarities(state.query, symbols) if symbols else {}
-    return Observed(
-        refuted=refuted,
-        changed=files,
-        unpermitted=unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {},
-        checks=await in_own_thread(run_checks, checks, state) if checks else (),
-        similarities=similarities,
-        head=await in_own_thread(_head_of_branch, state) if "head" in demands else "",
-    )
+    foreign = unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {}
+    head = await in_own_thread(_head_of_branch, state) if "head" in demands else ""
+    seen = Observed(refuted=refuted, changed=files, unpermitted=foreign, similarities=similarities, head=head)
+    if "checks" not in demands or foreign or not has_checks(contract):
+        return seen
+    return await in_own_thread(with_checks, contract, state, payload, seen)
 
 
 def session_changes(state: SessionState, folder: Path, base_commit: str) -> ChangedLines:
@@ -110,10 +108,6 @@ def _head_of_branch(state: SessionState) -> str:
     return head_of_change(Path(state.repository), work_tree(state.place), state.place.head, state.permitted)
 
 
-def _claims_success(payload: Mapping[str, Any]) -> bool:
-    return payload.get("passed") is True or payload.get("issues") == []
-
-
 def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState:
     """Return the state after an effect was carried out; one that was before is not carried out twice.
 
@@ -131,11 +125,19 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
         changed = session_changes(state, Path(tree.folder), state.place.base_commit)
         if foreign := unpermitted(state, changed.files, Path(tree.folder)):
             raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
-        commit = commit_change(tree, changed.files, effect.message, state.session_id, who.identity, state.place.head)
+        commit = commit_change(
+            tree,
+            changed.files,
+            effect.message,
+            state.session_id,
+            who.identity,
+            state.place.head,
+            expected_tree=effect.tree,
+        )
         return state.with_(place=_moved(state.place, head=commit))
     said = state.summaries.get("step_19_MERGE", "")
     known, permitted = state.place.head, state.permitted
-    merged = merge_change(root, tree, said, who.identity, ports.work_trees, known, permitted)
+    merged = merge_change(root, tree, said, who.identity, ports.work_trees, known, permitted, effect.head)
     return state.with_(place=Workplace(str(root), merged, state.place.base_branch, head=merged))
 
 
