@@ -140,12 +140,14 @@ def _written(session: OwnedSession) -> str:
 
 def _place_of(before: str) -> tuple[int, str]:
     """Return the beginning and the name of the session before which a page begins. Raises InputError."""
-    opened_ms, _, name = before.partition("~")
+    opened_ms, separator, name = before.partition("~")
     try:
-        if len(before) > MAX_PLACE_CHARS or not (opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15):
+        if len(before) > MAX_PLACE_CHARS or not (
+            separator and opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15
+        ):
             raise ValueError("no number")
         padded = name + "=" * (-len(name) % 4)
-        return int(opened_ms), base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8", "surrogatepass")
+        return int(opened_ms), base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8", "replace")
     except (ValueError, binascii.Error) as error:
         message = f"before is {before[:100]!r}, which no page of sessions gave; see its Link header"
         raise InputError(message) from error
