@@ -102,7 +102,8 @@ def _rated_principal(value: str) -> str:
 
 
 RatedPrincipal = Annotated[str, AfterValidator(_rated_principal)]
-Endpoint = Literal["chat", "runs", "run", "events", "cancel", "pause", "answer", "fork"]
+AskEndpoint = Literal["chat", "models", "repositories", "sessions", "governance"]
+Endpoint = Literal[AskEndpoint, "runs", "run", "events", "cancel", "pause", "answer", "fork"]
 
 
 def _without_unset(model: type[BaseModel], data: Any) -> Any:

@@ -84,7 +84,7 @@ def http_app(service: Service) -> ASGIApp:
     document = api.openapi()
     without_unused_answers(document)
     with_patterns(document)
-    with_bounds(document, chain.from_iterable(service.spec.limits.values()))
+    with_bounds(document, chain.from_iterable(service.spec.limits.values()), service.spec.max_question_chars)
     with_security(document, routes_of(api), service.spec.tokens_required)
 
     def methods_of(scope: Scope) -> Sequence[str]:
@@ -201,7 +201,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
             raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
         return service.document(envelope)
 
-    @api.get(RUNS + "/{run_id}/events", responses=answers_of("events"))
+    @api.get(RUNS + "/{run_id}/events", responses=answers_of("events", streams=True))
     async def events(
         run_id: str,
         request: Request,

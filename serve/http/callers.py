@@ -17,10 +17,19 @@ from serve.principals import Networks, of_http_client
 _COUNTED_AS = {
     "chat_completions": "chat",
     "model": "models",
+    "session": "sessions",
+    "delete_session": "sessions",
+    "governance_health": "governance",
+    "governance_tool": "governance",
     "answer": "run",
     "resume": "answer",
     "answer_interrupt": "answer",
 }
+
+
+def counted_endpoint(route: str) -> str:
+    """Return the endpoint of `limits.rates_by_endpoint` that requests of a route are counted as."""
+    return _COUNTED_AS.get(route, route)
 
 
 class Caller(NamedTuple):
@@ -62,7 +71,7 @@ class Callers:
         host = None if request.client is None else request.client.host
         name = None if token is None else token.name
         principal = of_http_client(host, request.headers.getlist("x-forwarded-for"), self._trusted, name)
-        await self._count(principal.user_id, _COUNTED_AS.get(route, route))
+        await self._count(principal.user_id, counted_endpoint(route))
         return Caller(principal.user_id) if token is None else Caller(principal.user_id, token.scopes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from runtime.memory.sessions import MAX_SESSION_ID_CHARS
 from serve.http.problems import PROBLEM_JSON
 from serve.http.scopes import OPEN_ROUTES, scopes_of_route
 
@@ -49,8 +50,16 @@ class OpenAiErrors(BaseModel):
 _PATTERNS = {
     ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
     ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/chat/sessions", "before"): "^[0-9]{1,15}~([0-9A-Za-z_-]{4}){0,240}([0-9A-Za-z_-]{2,3})?$",
     ("header", "last-event-id"): "^[0-9]{1,15}$",
     ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
+
+# Of a stream, the schema is that of each event.
+_EVENT = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+    "required": ["data"],
 }
 
 _MEANINGS = {
@@ -111,7 +120,7 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
     """
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
     if streams:
-        good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+        good["content"] = {"text/event-stream": {"schema": _EVENT}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
     others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
@@ -150,9 +159,12 @@ def with_patterns(document: dict[str, Any]) -> None:
                     parameter["schema"] = {"type": "string", "pattern": pattern}
 
 
-def with_bounds(document: dict[str, Any], bounds: Iterable[str]) -> None:
-    """Describe the bounds that a question may lower; a pipeline may have fewer of them."""
-    limits = document["components"]["schemas"]["ChatMessage"]["properties"]["limits"]
+def with_bounds(document: dict[str, Any], bounds: Iterable[str], max_question_chars: int) -> None:
+    """Describe the length of a question, and the bounds that it may lower; a pipeline may have fewer of them."""
+    members = document["components"]["schemas"]["ChatMessage"]["properties"]
+    members["message"] |= {"pattern": r"\S", "maxLength": max_question_chars}
+    members["session_id"]["anyOf"][0] |= {"minLength": 1, "maxLength": MAX_SESSION_ID_CHARS}
+    limits = members["limits"]
     value = limits.pop("additionalProperties")
     limits |= {"properties": dict.fromkeys(sorted(set(bounds)), value), "additionalProperties": False}
 

@@ -140,9 +140,11 @@ def _written(session: OwnedSession) -> str:
 
 def _place_of(before: str) -> tuple[int, str]:
     """Return the beginning and the name of the session before which a page begins. Raises InputError."""
-    opened_ms, _, name = before.partition("~")
+    opened_ms, separator, name = before.partition("~")
     try:
-        if len(before) > MAX_PLACE_CHARS or not (opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15):
+        if len(before) > MAX_PLACE_CHARS or not (
+            separator and opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15
+        ):
             raise ValueError("no number")
         padded = name + "=" * (-len(name) % 4)
         read = base64.b64decode(padded, altchars=b"-_", validate=True).decode()

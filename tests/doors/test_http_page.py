@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 
+from runtime.settings import Endpoint
 from serve.http.admission import routes_of
+from serve.http.callers import counted_endpoint
 from serve.http.scopes import OPEN_ROUTES, scopes_of_route
 from tests.doors.http_site import open_site, routed
 from tests.doors.test_readme import BLOCK, ROOT, run_block
@@ -42,6 +45,7 @@ def test_every_endpoint_that_is_not_open_knows_who_asks(api: FastAPI) -> None:
             continue
         called = {each.call.__name__ for each in flat(dependant) if each.call is not None}
         assert "caller_of" in called, route
+        assert counted_endpoint(route.name) in get_args(Endpoint), route  # type: ignore[attr-defined]
 
 
 def flat(dependant: Dependant) -> list[Dependant]:
