@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -23,6 +23,15 @@ class Problem(BaseModel):
     code: str
     detail: str
     run_id: str | None = None
+
+
+_PATTERNS: dict[tuple[str, ...], str] = {
+    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
+    ("query", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("query", "before", "/api/v1/chat/sessions"): "^[0-9]{1,15}~[0-9A-Za-z_-]{1,700}$",
+    ("header", "last-event-id"): "^[0-9]{1,15}$",
+    ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
 
 
 class OpenAiError(BaseModel):
@@ -125,6 +134,24 @@ def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str
             operation["security"] = [{BEARER: []}] if is_required else [{BEARER: []}, {}]
             scopes = " or ".join(f"`{scope}`" for scope in scopes_of_route(name))
             operation["description"] = f"{operation.get('description', '')} Scope: {scopes}.".strip()
+
+
+def with_patterns(document: dict[str, Any]) -> None:
+    """Describe the form of parameters that are texts, as the service reads them."""
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                place = (parameter["in"], parameter["name"])
+                pattern = _PATTERNS.get((*place, path), _PATTERNS.get(place))
+                if pattern is not None:
+                    parameter["schema"] = {"type": "string", "pattern": pattern}
+
+
+def with_bounds(document: dict[str, Any], bounds: Iterable[str]) -> None:
+    """Describe the bounds that a question may lower; a pipeline may have fewer of them."""
+    limits = document["components"]["schemas"]["ChatMessage"]["properties"]["limits"]
+    value = limits.pop("additionalProperties")
+    limits |= {"properties": dict.fromkeys(sorted(set(bounds)), value), "additionalProperties": False}
 
 
 def without_unused_answers(document: dict[str, Any]) -> None:

@@ -400,3 +400,12 @@ async def test_the_end_says_where_the_change_was_merged_and_what_the_person_can_
     told = await agent.finish()
     assert told["merged"] == {"into": "main", "commit": git(agent.root, "rev-parse", "main")}
     assert f"jeeves outcome {session_id} success" in told["instruction"]
+
+
+@pytest.mark.parametrize(("flags", "level"), [(["-g=f"], "full"), (["--gate", "full"], "full"), (["-g=a"], "auto")])
+async def test_the_gate_level_may_be_given_as_a_flag(agent: Agent, flags: list[str], level: str) -> None:
+    await agent.start(flags=[*flags, "-q"])
+    assert (agent.session.state.gate_level, agent.session.state.flags) == (level, ("quick",))
+    other = agent.restarted()
+    other.last = await other.start(flags=["-g=x"], recovery="discard")
+    assert "gate_level: expected one of auto, full, not 'x'" in str(other.last["error"])

@@ -20,7 +20,7 @@ from runtime.contracts.answers import standing
 from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.payloads import is_text
-from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start
+from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start, without_gate
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
 from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.ids import new_run_id
@@ -78,6 +78,8 @@ class ChangeSessions:
         A call under the `key` of the one that began the session is answered with where it stands.
         """
         async with self._lock:
+            flags, gate = without_gate(self._contract, flags)
+            gate_level = gate or gate_level
             named = long_flags(self._contract, flags)
             found = await in_own_thread(self._ports.store.open_sessions, str(self._root))
             cleans = has_trait(self._contract, named, "clean")

@@ -20,6 +20,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import BlockEffects
 from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
+from actors.capabilities.violation_fix.refactoring.naming.likeness import has_twin
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     VAGUE_VERBS,
     VERBS,
@@ -27,7 +28,10 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     plural,
     words_of,
 )
-from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line
+from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
+
+# What follows it in a visitor is the name of a class.
+_OF_VISITORS = frozenset({"visit"})
 
 
 @dataclass
@@ -68,7 +72,7 @@ class BlockContext:
         words = words_of(self.function_name)
         if self.function_name == "__init__":
             return "init"
-        return words[0] if words and words[0] in VERBS - VAGUE_VERBS else None
+        return words[0] if words and words[0] in VERBS - VAGUE_VERBS - _OF_VISITORS else None
 
     @cached_property
     def function_noun(self) -> str | None:
@@ -88,8 +92,12 @@ class BlockContext:
 
     @cached_property
     def has_inner_comments(self) -> bool:
-        """True where a later statement of the block has a comment of its own above it."""
-        return any(self.source.is_comment(first_line(statement) - 1) for statement in self.statements[1:])
+        """True where a comment between the statements, or the branches of one, speaks of another part of the block."""
+        begin, end = first_line(self.statements[0]), last_line(self.statements[-1])
+        indent = self.source.indent(begin)
+        return any(
+            self.source.is_comment(number) and self.source.indent(number) == indent for number in range(begin + 1, end)
+        )
 
     @cached_property
     def has_blank_lines(self) -> bool:
@@ -121,6 +129,17 @@ class BlockContext:
         leaves = any(isinstance(node, ast.Return | ast.AugAssign | ast.Delete) for node in self.nodes)
         raises = any(isinstance(node, ast.Raise) for node in self.nodes)
         return raises and not leaves and self.effects.is_pure and not self.outputs
+
+    @cached_property
+    def has_guards(self) -> bool:
+        """True where a statement of the block does nothing but raise under a condition."""
+        tests = (statement for statement in self.statements if isinstance(statement, ast.If))
+        return any(isinstance(test.body[-1], ast.Raise) and not test.orelse for test in tests)
+
+    @cached_property
+    def has_twin(self) -> bool:
+        """True where the function has a second block built like this one, which would stay where it is."""
+        return has_twin(self.statements, self.place.function, self.parents)
 
     @cached_property
     def stops_early(self) -> bool:
