@@ -100,7 +100,11 @@ async def schemathesis(site: Site, token: str, runs: list[str], folder: Path) ->
     """Run schemathesis against a site; its exit status, and what it printed."""
     url = f"http://127.0.0.1:{site.port}"
     program = (sys.executable, "-m", "schemathesis.cli", "--config-file", str(ROOT / "tests/doors/schemathesis.toml"))
-    hooks = {"SCHEMATHESIS_HOOKS": "tests.doors.schemathesis_hooks", "CASE_RUNS": ",".join(runs), "CASE_SESSIONS": ",".join(SESSIONS)}
+    hooks = {
+        "SCHEMATHESIS_HOOKS": "tests.doors.schemathesis_hooks",
+        "CASE_RUNS": ",".join(runs),
+        "CASE_SESSIONS": ",".join(SESSIONS),
+    }
     process = await asyncio.create_subprocess_exec(
         *(*program, "run", f"{url}/openapi.json", "--url", url, "-H", f"Authorization: Bearer {token}"),
         *(*OPTIONS, "--max-examples", str(EXAMPLES)),
