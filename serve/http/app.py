@@ -49,6 +49,7 @@ from serve.http.run_documents import (
 from serve.http.service import ChatMessage, Service
 from serve.http.session_routes import add_sessions
 from serve.http.token_check import token_check
+from serve.http.usage_routes import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
 from serve.run_logs import newest_runs
@@ -78,6 +79,7 @@ def http_app(service: Service) -> ASGIApp:
     add_chat_completions(api, service)
     add_sessions(api, service)
     add_governance(api, service)
+    add_usage(api, service)
 
     document = api.openapi()
     without_unused_answers(document)

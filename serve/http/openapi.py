@@ -15,7 +15,10 @@ _TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `h
 
 
 class Problem(BaseModel):
-    """Describes an error as RFC 9457 has it; `run_id`: the run that it concerns, if there is one."""
+    """Describes an error as RFC 9457 has it.
+
+    `run_id`: the run that it concerns, if there is one. `values`: what `detail` speaks of, for programs.
+    """
 
     type: str
     title: str
@@ -23,15 +26,7 @@ class Problem(BaseModel):
     code: str
     detail: str
     run_id: str | None = None
-
-
-_PATTERNS: dict[tuple[str, ...], str] = {
-    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
-    ("query", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
-    ("query", "before", "/api/v1/chat/sessions"): "^[0-9]{1,15}~[0-9A-Za-z_-]{1,700}$",
-    ("header", "last-event-id"): "^[0-9]{1,15}$",
-    ("header", "idempotency-key"): "^[ -~]{1,255}$",
-}
+    values: dict[str, Any] | None = None
 
 
 class OpenAiError(BaseModel):
@@ -49,6 +44,15 @@ class OpenAiErrors(BaseModel):
 
     error: OpenAiError
 
+
+# Parameters that are texts: (where, name) or (path, name) → form.
+_PATTERNS = {
+    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/chat/sessions", "before"): "^[0-9]{1,15}~[!-~]{1,128}$",
+    ("header", "last-event-id"): "^[0-9]{1,15}$",
+    ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
@@ -141,8 +145,8 @@ def with_patterns(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
-                place = (parameter["in"], parameter["name"])
-                pattern = _PATTERNS.get((*place, path), _PATTERNS.get(place))
+                places = ((path, parameter["name"]), (parameter["in"], parameter["name"]))
+                pattern = next((_PATTERNS[place] for place in places if place in _PATTERNS), None)
                 if pattern is not None:
                     parameter["schema"] = {"type": "string", "pattern": pattern}
 

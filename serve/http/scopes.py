@@ -44,6 +44,7 @@ SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "resume": _CONTROL,
     "answer_interrupt": _CONTROL,
     "fork": _CONTROL,
+    "usage": _WATCH,
     "metrics": _WATCH,
 }
 

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, ConfigDict, Field
 
 from actors.addresses import log_keeper
-from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
-from runtime.memory.sessions import check_session_id
+from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, UnknownNameError
+from runtime.memory.sessions import MAX_SESSION_ID_CHARS, check_session_id
 from runtime.pipeline.config import RunMode
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.run.envelope import Envelope
@@ -81,7 +81,9 @@ class ChatMessage(BaseModel):
 
     message: str = Field(min_length=1, description="The question.")
     repo: str | None = Field(default=None, description="The name of a repository; default: the first one.")
-    session_id: str | None = None
+    session_id: str | None = Field(
+        default=None, json_schema_extra={"minLength": 1, "maxLength": MAX_SESSION_ID_CHARS, "pattern": "^[ -~]+$"}
+    )
     pipeline: str | None = None
     mode: str | None = Field(default=None, description="A mode of the pipeline's capability.")
     limits: dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(
@@ -97,9 +99,11 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
     if not question:
-        raise InputError("the message is empty; send a question")
+        raise QuestionError("the message is empty; send a question")
     if len(question) > spec.max_question_chars:
-        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+        raise QuestionError(
+            f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed"
+        )
     if message.session_id is not None:
         check_session_id(message.session_id)
     repo = _repository_of(message, spec)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from runtime.agents.capability import StageContext, StageResult
@@ -184,6 +185,13 @@ class Site:
     async def ask(self, message: str, key: str = "", **fields: Any) -> Reply:
         """The answer to a question."""
         return await self.call("POST", MESSAGES, {"message": message, **fields}, Idempotency_Key=key)
+
+
+def routed(app: Any) -> FastAPI:
+    """The application behind all that is wrapped around it."""
+    while not isinstance(app, FastAPI):
+        app = app._app
+    return app
 
 
 async def until(condition: Callable[[], Any], timeout_s: float = 60) -> None:

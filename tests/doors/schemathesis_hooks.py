@@ -38,8 +38,10 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     # A case that lacks its token on purpose would get it back if it was changed.
     if "authorization" in headers and re.fullmatch(r"[ -~]{1,200}", str(headers.get(KEY, ""))):
         headers[KEY] = f"{headers[KEY]}{next(NUMBERS)}"
-    if isinstance(case.body, dict | list):
+    if "authorization" in headers and isinstance(case.body, dict | list):
         case.body = plain(case.body)
+        if case.path == "/v1/chat/completions" and case.meta and case.meta.generation.mode.is_positive:
+            case.body = {**case.body, "model": "sample", "messages": [{"role": "user", "content": "Where?"}]}
 
 
 def plain(value: Any) -> Any:

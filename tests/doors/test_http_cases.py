@@ -19,7 +19,7 @@ from runtime.primitives.clock import SystemClock
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from serve.http.admission import route_at
-from tests.doors.http_site import MESSAGES, Site, open_site, until
+from tests.doors.http_site import MESSAGES, Site, open_site, routed, until
 
 pytestmark = [
     pytest.mark.long,
@@ -47,10 +47,12 @@ class Statuses:
         self.sent: dict[str, Counter[int]] = defaultdict(Counter)
 
     def around(self, app: ASGIApp) -> ASGIApp:
+        api = routed(app)
+
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
             async def noted(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    route = route_at(app._app._app, scope)  # type: ignore[attr-defined]
+                    route = route_at(api, scope)
                     self.sent[route or "no route"][message["status"]] += 1
                 await send(message)
 

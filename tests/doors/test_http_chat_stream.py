@@ -146,7 +146,7 @@ async def test_a_run_that_waits_ends_the_stream_with_its_question_and_is_resumed
 @pytest.mark.parametrize(
     ("message", "fields", "status", "code"),
     [
-        (" ", {}, 422, "bad_input"),
+        (" ", {}, 422, "bad_question"),
         ("x", {"repo": "nowhere"}, 404, "unknown_name"),
         ("x", {"stream": "yes"}, 422, "bad_input"),
         ("x", {"session_id": "a\nb"}, 422, "bad_input"),

@@ -25,6 +25,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 COMPLETIONS = "/v1/chat/completions"
 MODELS = "/v1/models"
+USAGE = "/api/v1/usage"
 SESSIONS = f"{MESSAGES.rpartition('/')[0]}/sessions"
 GOVERNANCE = "/api/v1/governance"
 
@@ -164,7 +165,8 @@ class Walker:
     async def unusable(self) -> Reply:
         if self.method == "GET":
             path = await self.filled()
-            return await self.site.call("GET", f"{path}?{'after=-1' if self.path.endswith('events') else 'limit=0'}")
+            wrong = {"events": "after=-1", "usage": "hours=0"}.get(self.path.rpartition("/")[2], "limit=0")
+            return await self.site.call("GET", f"{path}?{wrong}")
         return await self.sent({"colour": "red"})
 
     async def limited(self) -> Reply:
@@ -174,13 +176,13 @@ class Walker:
         return await self.get(X="y" * 40_000)
 
     async def broken(self) -> Reply:
-        untouched = {"/health", "/metrics", "/api/v1/repositories", RUNS, f"{GOVERNANCE}/tools/{{name}}"}
+        untouched = {"/health", "/metrics", "/api/v1/repositories", USAGE, RUNS, f"{GOVERNANCE}/tools/{{name}}"}
         if self.path in untouched or self.path.startswith(MODELS):
             return Reply(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")  # nothing in them is ours to break from outside
         return await self.with_error(RuntimeError("a bug"))
 
     async def unavailable(self) -> Reply:
-        if self.path == RUNS:
+        if self.path in (RUNS, USAGE):
             (Path(self.site.store.folder) / "runs" / "damaged.sqlite").write_bytes(b"no database" * 100)
             return await self.get()
         of_nothing_else = ("/metrics", "/api/v1/repositories", MODELS, GOVERNANCE)
@@ -234,6 +236,7 @@ OPERATIONS = [
     *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),
     *(("POST", COMPLETIONS), ("GET", MODELS), ("GET", f"{MODELS}/{{model}}")),
     *(("GET", SESSIONS), ("GET", f"{SESSIONS}/{{session_id}}"), ("DELETE", f"{SESSIONS}/{{session_id}}")),
+    ("GET", USAGE),
     *(("GET", f"{GOVERNANCE}/health"), ("GET", f"{GOVERNANCE}/tools/{{name}}")),
 ]
 

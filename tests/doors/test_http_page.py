@@ -12,7 +12,7 @@ from fastapi.dependencies.models import Dependant
 
 from serve.http.admission import routes_of
 from serve.http.scopes import OPEN_ROUTES, scopes_of_route
-from tests.doors.http_site import open_site
+from tests.doors.http_site import open_site, routed
 from tests.doors.test_readme import BLOCK, ROOT, run_block
 
 PAGE = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<scopes>[^|]*
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[FastAPI]:
     async with open_site(tmp_path) as site:
-        yield site.app._app  # type: ignore[attr-defined]
+        yield routed(site.app)
 
 
 def test_the_page_has_every_endpoint_with_the_scopes_that_open_it(api: FastAPI) -> None:
