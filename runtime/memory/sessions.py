@@ -26,7 +26,15 @@ from runtime.memory.owned_sessions import (
 )
 from runtime.primitives.clock import Clock, SystemClock
 
-__all__ = ["SESSIONS", "SessionStore", "Turn", "check_session_id", "session_queries"]
+__all__ = [
+    "MAX_SESSION_ID_CHARS",
+    "SESSIONS",
+    "SessionStore",
+    "Turn",
+    "check_session_id",
+    "is_session_id",
+    "session_queries",
+]
 
 TURNS_GIVEN_BACK = 5
 MAX_SESSION_ID_CHARS = 128
@@ -127,9 +135,14 @@ def _unused(queries: Transaction, before_ms: int) -> list[str]:
     ]
 
 
+def is_session_id(session_id: str) -> bool:
+    """Return True if that can be the id of a session."""
+    return 0 < len(session_id) <= MAX_SESSION_ID_CHARS and session_id.isprintable()
+
+
 def check_session_id(session_id: str) -> None:
     """Raise InputError if that cannot be the id of a session."""
-    if not session_id or len(session_id) > MAX_SESSION_ID_CHARS or not session_id.isprintable():
+    if not is_session_id(session_id):
         raise InputError(
             f"a session id is 1 to {MAX_SESSION_ID_CHARS} printable characters, not {session_id[:40]!r}",
             session_id=session_id,

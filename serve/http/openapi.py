@@ -50,7 +50,7 @@ class OpenAiErrors(BaseModel):
 _PATTERNS = {
     ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
     ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
-    ("/api/v1/chat/sessions", "before"): "^[0-9]{1,15}~([0-9A-Za-z_-]{4}){0,240}([0-9A-Za-z_-]{2,3})?$",
+    ("/api/v1/chat/sessions", "before"): "^[0-9]{1,15}~[!-~]{1,128}$",
     ("header", "last-event-id"): "^[0-9]{1,15}$",
     ("header", "idempotency-key"): "^[ -~]{1,255}$",
 }

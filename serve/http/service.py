@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from actors.addresses import log_keeper
 from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, UnknownNameError
-from runtime.memory.sessions import check_session_id
+from runtime.memory.sessions import MAX_SESSION_ID_CHARS, check_session_id
 from runtime.pipeline.config import RunMode
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.run.envelope import Envelope
@@ -81,7 +81,9 @@ class ChatMessage(BaseModel):
 
     message: str = Field(min_length=1, description="The question.")
     repo: str | None = Field(default=None, description="The name of a repository; default: the first one.")
-    session_id: str | None = None
+    session_id: str | None = Field(
+        default=None, json_schema_extra={"minLength": 1, "maxLength": MAX_SESSION_ID_CHARS, "pattern": "^[ -~]+$"}
+    )
     pipeline: str | None = None
     mode: str | None = Field(default=None, description="A mode of the pipeline's capability.")
     limits: dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(

@@ -4,6 +4,7 @@ Annotations are evaluated here (no `from __future__`): FastAPI reads them from f
 """
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Query, Response
 from fastapi.responses import JSONResponse
@@ -35,7 +36,7 @@ def add_sessions(api: FastAPI, service: Service) -> None:
         found, following = await views.listed(caller, limit, before)
         answer = JSONResponse(found)
         if following is not None:
-            answer.headers["Link"] = f'<{SESSIONS}?limit={limit}&before={following}>; rel="next"'
+            answer.headers["Link"] = f'<{SESSIONS}?limit={limit}&before={quote(following, safe="~")}>; rel="next"'
         return answer
 
     @api.get(SESSIONS + "/{session_id}", responses=answers_of("session"))

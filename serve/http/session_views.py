@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import msgspec
 
 from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
 from runtime.memory.owned_sessions import OwnedSession, SessionContents, ShownSession
-from runtime.memory.sessions import check_session_id
+from runtime.memory.sessions import is_session_id
 from runtime.primitives.hashing import content_hash
 from runtime.store.options import StoreOptions
 from serve.http.answering_runs import RunSystem
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from serve.http.chat_completions.conversation import Conversation
 
 QUERY_TIMEOUT_S = 10.0
-MAX_PLACE_CHARS = 1_000
 
 log = logging.getLogger(__name__)
 
@@ -111,10 +108,8 @@ class Sessions:
 
 def _named(caller: Caller, name: str) -> dict[str, Any]:
     """Return the arguments by which the store finds a caller's sessions. Raises UnknownNameError for no name."""
-    try:
-        check_session_id(name)
-    except InputError as error:
-        raise _unknown(name) from error
+    if not is_session_id(name):
+        raise _unknown(name)
     return {"user_id": caller.user_id, "name": name, "derived_id": kept_session_id(caller.user_id, name)}
 
 
@@ -134,25 +129,15 @@ def _retention(days: float | None) -> str:
 
 
 def _written(session: OwnedSession) -> str:
-    name = base64.urlsafe_b64encode(session.name.encode()).decode().rstrip("=")
-    return f"{session.opened_at_ms}~{name}"
+    return f"{session.opened_at_ms}~{session.name}"
 
 
 def _place_of(before: str) -> tuple[int, str]:
     """Return the beginning and the name of the session before which a page begins. Raises InputError."""
-    opened_ms, separator, name = before.partition("~")
-    try:
-        if len(before) > MAX_PLACE_CHARS or not (
-            separator and opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15
-        ):
-            raise ValueError("no number")
-        padded = name + "=" * (-len(name) % 4)
-        read = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
-        check_session_id(read)
-        return int(opened_ms), read
-    except (ValueError, binascii.Error, InputError) as error:
-        message = f"before is {before[:100]!r}, which no page of sessions gave; see its Link header"
-        raise InputError(message) from error
+    opened_ms, _, name = before.partition("~")
+    if not (opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15 and is_session_id(name)):
+        raise InputError(f"before is {before[:100]!r}, which no page of sessions gave; see its Link header")
+    return int(opened_ms), name
 
 
 async def _tried(runs: RunSystem, type_: str, body: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -64,7 +63,7 @@ async def test_pages_have_every_session_once(site: Site) -> None:
     assert seen == await names(site)
 
 
-@pytest.mark.parametrize("query", ["before=x", "before=1~%21", "before=-1~YQ", "limit=0", "limit=501", "limit=+1"])
+@pytest.mark.parametrize("query", ["before=x", "before=1~", "before=-1~a", "limit=0", "limit=501", "limit=+1"])
 async def test_a_page_that_cannot_be_is_refused(site: Site, query: str) -> None:
     (await site.call("GET", f"{SESSIONS}?{query}")).is_problem(422, "bad_input")
 
@@ -170,7 +169,6 @@ async def test_an_odd_name_is_not_found(site: Site, name: str) -> None:
         (await site.call(method, f"{SESSIONS}/{name}")).is_problem(404, "unknown_name")
 
 
-@pytest.mark.parametrize("odd", [b"\xed\xa0\x80", b"\xff", b"a\0b", b"", b"x" * 200])
-async def test_a_place_whose_name_is_none_is_refused(site: Site, odd: bytes) -> None:
-    before = f"1~{base64.urlsafe_b64encode(odd).decode().rstrip('=')}"
-    (await site.call("GET", f"{SESSIONS}?before={before}")).is_problem(422, "bad_input", "before")
+@pytest.mark.parametrize("odd", ["a%00b", "", "x" * 129, "%0a"])
+async def test_a_place_whose_name_is_none_is_refused(site: Site, odd: str) -> None:
+    (await site.call("GET", f"{SESSIONS}?before=1~{odd}")).is_problem(422, "bad_input", "before")
