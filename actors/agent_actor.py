@@ -15,7 +15,7 @@ import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE
 from actors.participant import Participant
-from actors.ray_transport import PROCESS_ID, RayTransport
+from actors.ray_transport import PROCESS_ID
 from actors.run_owners import RunOwners
 from runtime.agents.capability import load_capability
 from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
@@ -64,7 +64,7 @@ class AgentActor(Participant):
         agent_config = AgentConfig.model_validate(config)
         self.endpoint = Endpoint(
             address,
-            RayTransport(),
+            self.transport,
             clock,
             frames={
                 RUN_STAGE: self._run,

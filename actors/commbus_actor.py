@@ -14,13 +14,17 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.actor_logs import configure_actor_logs
+from actors.links.carrier import Carrier
+from actors.links.doors import Listener
+from actors.links.link import Link, OnFrames
 from actors.origin import check_origin
-from actors.ray_transport import PROCESS_ID, namespace
+from actors.ray_transport import PROCESS_ID, namespace, this_node
 from actors.watch import Watch
 from runtime.bus.batching import Batcher
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN, build_chain
 from runtime.bus.dispatcher import Delivery, Dispatcher
 from runtime.bus.frames import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
+from runtime.bus.link_messages import Hello, encode_outcomes
 from runtime.bus.routing_table import RoutingTable
 from runtime.effects.journal import JOURNAL_QUERIES
 from runtime.errors import DuplicateHandlerError, WireError
@@ -41,7 +45,8 @@ class CommBusActor:
 
     `expected`: address → the query types that it will handle, for endpoints whose processes are still starting; each is
     a named actor. `middleware`: plain data for `bus.builtin_middleware.build_chain`. `watched`: addresses that are
-    replaced when their process hangs; these are the supervisors, which watch all other actors.
+    replaced when their process hangs; these are the supervisors, which watch all other actors. `links`: False to carry
+    every frame by Ray calls, where sockets are not allowed.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class CommBusActor:
         watched: Iterable[Address] = (),
         hangs_after_s: float = HANGS_AFTER_S,
         heartbeat_s: float = HEARTBEAT_S,
+        links: bool = True,
     ) -> None:
         check_origin()
         configure_actor_logs(type(self).__name__)
@@ -64,6 +70,8 @@ class CommBusActor:
         self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock, JOURNAL_QUERIES), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
+        self._listener = Listener(this_node(), self._admit) if links else None
+        self._carriers: dict[Address, Carrier[None]] = {}
         self._frames_to: dict[Address, Batcher[None]] = {}
         self._process: dict[Address, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -84,7 +92,7 @@ class CommBusActor:
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
-        self._frames_to[address] = Batcher(handle.on_frames.remote)
+        self._carry_to(address, handle)
         self._process[address] = process_id
         if is_successor:
             parked = self._table.still_wanted(parked, ENDPOINT_LOST)
@@ -92,6 +100,22 @@ class CommBusActor:
             self._publish_lost(address, for_good=False, successor=process_id)
         spawn(self._tasks, self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
+
+    def _carry_to(self, address: Address, handle: Any) -> None:
+        former = self._carriers.get(address)
+        if former is not None:
+            former.use(None)
+        self._carriers[address] = carrier = Carrier(handle.on_frames.remote, lambda _, count: [None] * count)
+        self._frames_to[address] = Batcher(carrier.carry)
+
+    def _admit(self, link: Link, hello: Hello) -> OnFrames | None:
+        """Carry an endpoint's frames by a link from now on, if its process is the one that is connected."""
+        address = Address(hello.address)
+        if self._process.get(address) != hello.process_id:
+            log.info("link.of_another_process", extra={"address": hello.address[:200]})
+            return None
+        self._carriers[address].use(link)
+        return lambda frames: encode_outcomes([self._deliver(data) for data in frames])
 
     async def deliver_all(self, frames: list[bytes]) -> list[SendOutcome]:
         """Route frames in their order; return for each whether it was taken."""
@@ -115,8 +139,9 @@ class CommBusActor:
         return PROCESS_ID
 
     async def stats(self) -> dict[str, Any]:
-        """Return counters and tables of the bus, its latest dead letters, and its middleware's statistics."""
-        return self._dispatcher.stats()
+        """Return counters and tables, the latest dead letters, the middleware's statistics, and who has a link."""
+        linked = sorted(address for address, carrier in self._carriers.items() if carrier.has_link)
+        return {**self._dispatcher.stats(), "links": linked}
 
     def _hand_over_all(self, deliveries: Iterable[Delivery]) -> None:
         for address, data in deliveries:
@@ -146,9 +171,10 @@ class CommBusActor:
         is only away; it is lost when another process connects in its place, or when Ray gives it up.
         """
         incarnation = self._table.incarnation(address)
+        door = None if self._listener is None else await self._listener.door_for(address)
         while True:
             try:
-                await handle.stay_alive.remote()
+                await handle.stay_alive.remote(door)
             except ActorDiedError:
                 if self._lose(address, incarnation, for_good=True):
                     self._publish_lost(address, for_good=True)

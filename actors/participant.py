@@ -7,8 +7,9 @@ import logging
 from typing import Any
 
 from actors.actor_logs import configure_actor_logs
+from actors.links.doors import Door
 from actors.origin import check_origin
-from actors.ray_transport import PROCESS_ID
+from actors.ray_transport import PROCESS_ID, RayTransport
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import decode_frame
 from runtime.errors import WireError
@@ -24,8 +25,14 @@ class Participant:
     def __init__(self) -> None:
         check_origin()
         configure_actor_logs(type(self).__name__)
+        self.transport = RayTransport()
 
     async def on_frames(self, frames: list[bytes]) -> list[None]:
+        """Take frames from the bus by a Ray call."""
+        self.take_frames(frames)
+        return [None] * len(frames)
+
+    def take_frames(self, frames: list[bytes]) -> bytes:
         """Take frames from the bus, in their order; an unreadable one does not affect the others."""
         for data in frames:
             try:
@@ -34,14 +41,19 @@ class Participant:
                 log.error("frame.unreadable", extra={"address": self.endpoint.address, "reason": error.message})
                 continue
             self.endpoint.on_frame(frame)
-        return [None] * len(frames)
+        return b""
 
     async def rebind(self) -> None:
         """Register again with a restarted bus, which has forgotten its endpoints."""
         self.endpoint.bind()
 
-    async def stay_alive(self) -> None:
-        """Never return: the bus holds this call, and its failure reports the death of the process."""
+    async def stay_alive(self, door: Door | None = None) -> None:
+        """Never return: the bus holds this call, and its failure reports the death of the process.
+
+        `door`: where the bus listens for a link, if it does.
+        """
+        if door is not None:
+            self.transport.follow(door, self.endpoint.address, self.take_frames)
         await asyncio.Event().wait()
 
     async def ask(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from actors.addresses import INDEX, STORE
+from actors.links.doors import Door
 from actors.participant import Participant
-from actors.ray_transport import RayTransport
 from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.agents.hosted_service import HostedService
 from runtime.bus.endpoint import Endpoint
@@ -45,10 +45,10 @@ class IndexActor(Participant):
     def __init__(self, folder: str, options: dict[str, Any]) -> None:
         super().__init__()
         indexing = msgspec.convert(options, IndexOptions)
-        embedding = embedding_process(Path(folder), embeds=indexing.embeds)
+        embedding = embedding_process(Path(folder), embeds=indexing.embeds, store=indexing.vector_store)
         self._service = IndexService(Path(folder), indexing, embedding)
         self._service.prepare()
-        self.endpoint = Endpoint(INDEX, RayTransport(), SystemClock(), queries=self._service.queries())
+        self.endpoint = Endpoint(INDEX, self.transport, SystemClock(), queries=self._service.queries())
         self.endpoint.bind()
 
     async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class ServiceActor(Participant):
         stores = open_store(msgspec.convert(store, StoreOptions), clock)
         follows = was_restarted()
         opened = retry_while_unavailable(lambda: service.open(settings, stores.part), follows)
-        self.endpoint = Endpoint(service.address, RayTransport(), clock, queries=opened.queries())
+        self.endpoint = Endpoint(service.address, self.transport, clock, queries=opened.queries())
         self.endpoint.bind()
 
 
@@ -102,13 +102,13 @@ class StoreActor(Participant):
         self._limits = LimitsService(msgspec.convert(limits or {}, Limits), clock, usage_log)
         self._keeping: asyncio.Task[None] | None = None
         queries = store_queries(all_parts(parts), opened) | self._places.queries() | self._limits.queries()
-        self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
+        self.endpoint = Endpoint(STORE, self.transport, clock, queries=queries)
         self.endpoint.bind()
 
-    async def stay_alive(self) -> None:
+    async def stay_alive(self, door: Door | None = None) -> None:
         """Keep what is counted in the store meanwhile; never return, as the bus holds this call."""
         self._keeping = self._keeping or asyncio.create_task(self._limits.keep())
-        await super().stay_alive()
+        await super().stay_alive(door)
 
     async def take(self, user_id: str, endpoint: str) -> None:
         """Count a request of a principal. Raises RateLimitedError."""

@@ -16,9 +16,9 @@ import msgspec
 from actors.commbus_actor import ENDPOINT_LOST
 from actors.driven_log import DrivenLog
 from actors.driven_logs import Adopter, DrivenLogs
+from actors.links.doors import Door
 from actors.log_owner import LogOwner
 from actors.participant import Participant
-from actors.ray_transport import RayTransport
 from actors.restarts import retry_while_unavailable, was_restarted
 from actors.watch import Watch
 from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
@@ -86,7 +86,7 @@ class SupervisorActor(Participant):
         follows = was_restarted()
         self.endpoint = Endpoint(
             address,
-            RayTransport(),
+            self.transport,
             self._clock,
             frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost, STAGE_TEXT: self._written},
             subscribes=(ENDPOINT_LOST,),
@@ -111,10 +111,10 @@ class SupervisorActor(Participant):
         self._has_begun = False
         self.endpoint.bind()
 
-    async def stay_alive(self) -> None:
+    async def stay_alive(self, door: Door | None = None) -> None:
         """Take up the runs of the log and watch the other actors; never return, as the bus holds this call."""
         self._begin()
-        await super().stay_alive()
+        await super().stay_alive(door)
 
     async def submit(self, request: bytes, run_id: RunId, is_new: bool = True) -> RunId:
         """Accept a request; its record is on disk when this returns. The same id again changes nothing.

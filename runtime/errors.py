@@ -40,6 +40,7 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
     │   ├── HandlerLostError       the process that handled the query died; the asker may retry
+    │   ├── LinkLostError          a connection broke: what was under way may or may not have arrived
     │   ├── QueryTimeoutError
     │   ├── QueryCancelledError    the answering side cancelled the work, or the asking endpoint closed
     │   └── MessageStoppedError    a middleware stopped it: `by` and `reason`
@@ -318,6 +319,12 @@ class HandlerLostError(BusError):
     """Reports that the process handling a query died; the work may or may not have been done."""
 
     code = "handler_lost"
+
+
+class LinkLostError(BusError):
+    """Reports that the connection to a peer broke; what was under way may or may not have arrived."""
+
+    code = "link_lost"
 
 
 class QueryTimeoutError(BusError):

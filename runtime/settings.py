@@ -177,7 +177,7 @@ class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
     `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
-    meaning. `vector_store`: where the vectors of agreements are kept and compared; chroma needs its extra.
+    meaning. `vector_store`: where vectors of pieces and of agreements are compared; chroma needs its extra.
     """
 
     excludes: Patterns = ()
@@ -262,7 +262,9 @@ class BreakerSettings(_Section):
 
 
 class BusSettings(_Section):
-    """Selects the middleware of the bus, in order."""
+    """Selects the middleware of the bus, in order, and whether processes of one machine exchange frames by sockets."""
+
+    links: bool = True
 
     middleware: Annotated[tuple[MiddlewareName, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)] = (
         "deduplication",

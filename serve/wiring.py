@@ -54,13 +54,15 @@ def index_options(settings: Settings) -> IndexOptions:
         timeout_s=section.timeout_s,
         memory_bytes=section.memory_bytes,
         embeds=section.embeddings,
+        vector_store=section.vector_store,
     )
 
 
 def index_service(settings: Settings, *, embeds: bool = True) -> IndexService:
     """Create the index service of this process; with `embeds`, it has vectors made behind refreshes if settings do."""
     folder, options = settings.state_dir / "index", index_options(settings)
-    return IndexService(folder, options, embedding_process(folder, embeds=embeds and options.embeds))
+    embedding = embedding_process(folder, embeds=embeds and options.embeds, store=options.vector_store)
+    return IndexService(folder, options, embedding)
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
@@ -72,6 +74,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
         "allow_secrets": section.allow_secrets,
         "state_dir": str(settings.state_dir),
         "vectors": vectors,
+        "vector_store": section.vector_store,
         "capability_settings": {
             name: each.model_dump(mode="json", exclude_unset=True) for name, each in sections.items()
         },
@@ -200,6 +203,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "settings": {**agent_settings(settings), "capability_names": names},
         "state_dir": str(settings.state_dir),
         "middleware": bus_middleware(settings),
+        "links": settings.bus.links,
         "index_options": {
             "walk": {
                 "excludes": walk.excludes,
@@ -210,6 +214,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
             "timeout_s": indexing.timeout_s,
             "memory_bytes": indexing.memory_bytes,
             "embeds": indexing.embeds,
+            "vector_store": indexing.vector_store,
         },
         "store": msgspec.to_builtins(store_options(settings)),
         "store_parts": store_parts(),

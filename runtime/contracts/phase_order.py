@@ -34,6 +34,26 @@ def long_flags(contract: Contract, given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shorts.get(flag, flag.lstrip("-").replace("-", "_")) for flag in given))
 
 
+def without_gate(contract: Contract, given: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return flags without that of the gate level, and the level, empty where none is among them.
+
+    `--gate=full`, `-g=f` and `-g` with the level behind it are understood; a level that none begins with is returned
+    as it is.
+    """
+    kept: list[str] = []
+    level = ""
+    words = iter(given)
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in {"-g", "--gate", "gate"}:
+            kept.append(word)
+            continue
+        value = value or next(words, "")
+        named = [each for each in contract.gate_levels if value and each.startswith(value.lower())]
+        level = named[0] if len(named) == 1 else value or name
+    return tuple(kept), level
+
+
 def has_trait(contract: Contract, flags: Sequence[str], trait: Trait) -> bool:
     """Return whether one of the flags of a session has a trait."""
     return any(contract.flags[flag].trait == trait for flag in flags if flag in contract.flags)

@@ -51,7 +51,7 @@ BOUND_REASONS: frozenset[str] = frozenset(
         "max_agent_hops_exceeded",
         "max_loop_exceeded",
         "max_tokens_exceeded",
-            "deadline_exceeded",
+        "deadline_exceeded",
         "loop_detected",
     }
 )

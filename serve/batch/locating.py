@@ -31,7 +31,8 @@ class LocateRuntime:
         shared = agent_settings(settings)
         self._index = index_service(settings)
         self._allow_secrets = bool(shared["allow_secrets"])
-        self._semantics = open_semantics(Path(shared["vectors"])) if shared["vectors"] else None
+        vectors, store = shared["vectors"], shared["vector_store"]
+        self._semantics = open_semantics(Path(vectors), store=store) if vectors else None
 
     async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         """Return a document with at most 20 `citations`, {file, start_line, end_line}. Raises what a refresh raises."""

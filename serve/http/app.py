@@ -11,12 +11,13 @@ Annotations are evaluated here (no `from __future__`): FastAPI reads them from f
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Scope
@@ -31,7 +32,7 @@ from serve.http.chat_stream import chat_stream
 from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
 from serve.http.governance import add_governance
-from serve.http.openapi import ANSWERED, answers_of, with_security, without_unused_answers
+from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
 from serve.http.problems import RefusedError, bug_detail, problem, problem_of
 from serve.http.run_documents import (
     MAX_LISTED,
@@ -82,6 +83,8 @@ def http_app(service: Service) -> ASGIApp:
 
     document = api.openapi()
     without_unused_answers(document)
+    with_patterns(document)
+    with_bounds(document, chain.from_iterable(service.spec.limits.values()))
     with_security(document, routes_of(api), service.spec.tokens_required)
 
     def methods_of(scope: Scope) -> Sequence[str]:
@@ -272,7 +275,7 @@ def _add_probes(api: FastAPI, service: Service) -> None:
         """Report whether all that a request needs answers: supervisor, bus, agents, store, and the models in use."""
         return await service.readiness()
 
-    @api.get("/metrics", responses=answers_of("metrics"))
+    @api.get("/metrics", response_class=PlainTextResponse, responses=answers_of("metrics"))
     async def metrics() -> Response:
         """Return metrics for Prometheus; those of the bus while it answers, those of models if models are used."""
         return Response(generate_latest(await service.update_metrics()), media_type=CONTENT_TYPE_LATEST)

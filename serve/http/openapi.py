@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -44,6 +44,14 @@ class OpenAiErrors(BaseModel):
 
     error: OpenAiError
 
+
+# Parameters that are texts: (where, name) or (path, name) → form.
+_PATTERNS = {
+    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("header", "last-event-id"): "^[0-9]{1,15}$",
+    ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
@@ -129,6 +137,24 @@ def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str
             operation["security"] = [{BEARER: []}] if is_required else [{BEARER: []}, {}]
             scopes = " or ".join(f"`{scope}`" for scope in scopes_of_route(name))
             operation["description"] = f"{operation.get('description', '')} Scope: {scopes}.".strip()
+
+
+def with_patterns(document: dict[str, Any]) -> None:
+    """Describe the form of parameters that are texts, as the service reads them."""
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                places = ((path, parameter["name"]), (parameter["in"], parameter["name"]))
+                pattern = next((_PATTERNS[place] for place in places if place in _PATTERNS), None)
+                if pattern is not None:
+                    parameter["schema"] = {"type": "string", "pattern": pattern}
+
+
+def with_bounds(document: dict[str, Any], bounds: Iterable[str]) -> None:
+    """Describe the bounds that a question may lower; a pipeline may have fewer of them."""
+    limits = document["components"]["schemas"]["ChatMessage"]["properties"]["limits"]
+    value = limits.pop("additionalProperties")
+    limits |= {"properties": dict.fromkeys(sorted(set(bounds)), value), "additionalProperties": False}
 
 
 def without_unused_answers(document: dict[str, Any]) -> None:

@@ -86,7 +86,8 @@ def place_of_page(before: str | None) -> RunPlace | None:
 
 def first_wanted(after: int | None, last_event_id: str | None) -> int:
     """Return the number of the caller's last event, from the query, else from Last-Event-ID, else 0."""
-    return after if after is not None else last_event(last_event_id) or 0
+    last = last_event(last_event_id)
+    return after if after is not None else last or 0
 
 
 def last_event(last_event_id: str | None) -> int | None:

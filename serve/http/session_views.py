@@ -134,7 +134,7 @@ def _retention(days: float | None) -> str:
 
 
 def _written(session: OwnedSession) -> str:
-    name = base64.urlsafe_b64encode(session.name.encode("utf-8", "surrogatepass")).decode().rstrip("=")
+    name = base64.urlsafe_b64encode(session.name.encode()).decode().rstrip("=")
     return f"{session.opened_at_ms}~{name}"
 
 
@@ -145,8 +145,10 @@ def _place_of(before: str) -> tuple[int, str]:
         if len(before) > MAX_PLACE_CHARS or not (opened_ms.isascii() and opened_ms.isdigit() and len(opened_ms) <= 15):
             raise ValueError("no number")
         padded = name + "=" * (-len(name) % 4)
-        return int(opened_ms), base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8", "surrogatepass")
-    except (ValueError, binascii.Error) as error:
+        read = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
+        check_session_id(read)
+        return int(opened_ms), read
+    except (ValueError, binascii.Error, InputError) as error:
         message = f"before is {before[:100]!r}, which no page of sessions gave; see its Link header"
         raise InputError(message) from error
 

@@ -22,7 +22,7 @@ class StandIn:
             self._news.notify_all()
         return [None] * len(frames)
 
-    async def stay_alive(self) -> None:
+    async def stay_alive(self, door: object = None) -> None:
         """Never return, as the bus expects of its endpoints."""
         await asyncio.Event().wait()
 

@@ -31,7 +31,8 @@ OPENERS = frozenset(
 MAY_OPEN = {
     "runtime/codebase/files/regular_file.py": "the one that opens files of repositories",
     "runtime/codebase/index/lock.py": "a lock in the state folder",
-    "runtime/codebase/semantics/chroma_vector_store.py": "a lock in the state folder",
+    "runtime/codebase/semantics/chroma_database.py": "a lock in the state folder",
+    "runtime/codebase/semantics/chroma_seal.py": "files of the state folder",
     "runtime/codebase/semantics/embedding_process.py": "a lock in the state folder",
     "runtime/codebase/semantics/embedding_socket.py": "the state folder, in which the socket lies",
     "runtime/codebase/semantics/model_file.py": "the sentence model of an installed package",

@@ -164,17 +164,20 @@ class ClusterUp:
         state_dir: Path,
         pipelines: tuple[PipelineConfig, ...] = PIPELINES,
         limits: dict[str, Any] | None = None,
+        links: bool = True,
     ) -> None:
         self._state_dir = state_dir
         self._pipelines = pipelines
         self._limits = limits or {}
+        self._links = links
 
     def __enter__(self) -> Any:
         from actors.cluster import start_local
         from actors.system_actors import SystemSpec, start_system
 
         self._cluster = start_local(RaySettings(), self._state_dir)
-        return start_system(SystemSpec(**system_spec(self._state_dir, self._pipelines), limits=self._limits))
+        spec = system_spec(self._state_dir, self._pipelines)
+        return start_system(SystemSpec(**spec, limits=self._limits, links=self._links))
 
     def __exit__(self, *_: object) -> None:
         self._cluster.shutdown()

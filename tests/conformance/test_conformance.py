@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,15 @@ async def test_an_unknown_run_can_neither_be_cancelled_nor_paused_and_that_is_sa
     for wish in (system.cancel, system.pause):
         with pytest.raises(UnknownNameError, match="r-nothing"):
             await wish("r-nothing", "enough")
+
+
+@pytest.mark.ray
+async def test_every_actor_of_one_machine_has_a_link_to_the_bus(system: Any) -> None:
+    await system.ready()
+    deadline_s = time.monotonic() + 20
+    while (stats := await system.bus_stats())["links"] != sorted(stats["endpoints"]):
+        assert time.monotonic() < deadline_s, stats["links"]
+        await asyncio.sleep(0.1)
 
 
 async def test_cancelling_a_run_that_is_over_changes_nothing(host: Host) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from runtime.agents.capability import StageContext, StageResult
 from runtime.bus.queries import LocalQueries
@@ -185,6 +187,13 @@ class Site:
         return await self.call("POST", MESSAGES, {"message": message, **fields}, Idempotency_Key=key)
 
 
+def routed(app: Any) -> FastAPI:
+    """The application behind all that is wrapped around it."""
+    while not isinstance(app, FastAPI):
+        app = app._app
+    return app
+
+
 async def until(condition: Callable[[], Any], timeout_s: float = 60) -> None:
     """Let the service go on until something is so."""
     deadline_s = asyncio.get_running_loop().time() + timeout_s
@@ -226,13 +235,18 @@ class Reply:
 
 @asynccontextmanager
 async def open_site(
-    folder: Path, *, pipeline: PipelineConfig = PIPELINE, told: Mapping[str, Any] | None = None, **limits: Any
+    folder: Path,
+    *,
+    pipeline: PipelineConfig = PIPELINE,
+    told: Mapping[str, Any] | None = None,
+    around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    **limits: Any,
 ) -> AsyncIterator[Site]:
-    """A site that listens, with these limits. `told`: fields of its ServiceSpec."""
+    """A site that listens, with these limits. `told`: fields of its ServiceSpec; `around`: what is put before it."""
     site = Site(folder, HttpLimits(**limits), pipeline, told or {})
     listening = listening_socket("127.0.0.1", 0)
     site.port = listening.getsockname()[1]
-    server = http_server(site.app, site.limits)
+    server = http_server(around(site.app), site.limits)
     serving = asyncio.create_task(server.serve([listening]))
     await server.listening.wait()
     try:

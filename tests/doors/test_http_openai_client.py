@@ -298,3 +298,65 @@ async def test_a_question_of_the_run_is_its_answer(site: Site) -> None:
     async with client_of(site) as client:
         answered = await client.chat.completions.create(model=MODEL, messages=said("why"))
     assert (answered.choices[0].message.content, answered.choices[0].finish_reason) == ("Which?", "stop")
+
+
+ODD_BODIES: list[dict[str, Any]] = [
+    {"messages": [{"role": "user", "content": "\ud800"}]},
+    {"messages": [{"role": "user", "content": None}]},
+    {"messages": [{"role": "user"}]},
+    {"messages": [{"role": "user", "content": ["Where?"]}]},
+    {"messages": [{"role": "user", "content": []}]},
+    {"messages": [{"role": "boss", "content": "Where?"}]},
+    {"messages": {"role": "user", "content": "Where?"}},
+    {"messages": [{"role": "user", "content": "Where?"}] * 1_001},
+    {"model": None},
+    {"model": 7},
+    {"stream_options": {"include_usage": "yes"}},
+]
+
+
+@pytest.mark.parametrize("fields", ODD_BODIES)
+async def test_a_body_that_cannot_be_is_refused(site: Site, fields: dict[str, Any]) -> None:
+    body = {"model": MODEL, "messages": said("Where?"), **fields}
+    reply = await site.call("POST", "/v1/chat/completions", body)
+    assert (reply.status, reply.json["error"]["type"]) == (400, "invalid_request_error"), reply.body
+    assert site.log.runs(10) == []
+
+
+@pytest.mark.parametrize("odd", [{"metadata": {"a": "\ud800"}}, {"logit_bias": {"\ud800": 1}}, {"temperature": 1e308}])
+async def test_what_has_no_effect_may_hold_anything(site: Site, odd: dict[str, Any]) -> None:
+    reply = await site.call("POST", "/v1/chat/completions", {"model": MODEL, "messages": said("Where?"), **odd})
+    assert reply.status in (200, 400), reply.body
+
+
+async def test_a_model_whose_name_is_no_text_is_not_found(site: Site) -> None:
+    for name in ("\ud800", "x" * 501, "sample@\u202e"):
+        reply = await site.call("POST", "/v1/chat/completions", {"model": name, "messages": said("Where?")})
+        assert reply.status in (400, 404), reply.body
+    for path in ("%00", "%ff", "..%2f..", "sample%40"):
+        assert (await site.call("GET", f"/v1/models/{path}")).status == 404
+
+
+async def test_refusals_of_the_gate_have_the_form_too(site: Site) -> None:
+    for reply in (
+        await site.call("POST", "/v1/chat/completions", b"{"),
+        await site.call("POST", "/v1/chat/completions", {}, Host="evil.example"),
+        await site.call("POST", "/v1/chat/completions", {}, Origin="http://evil.example"),
+        await site.call("POST", "/v1/chat/completions", b" " * 1_000_001),
+        await site.call("GET", "/v1/chat/completions"),
+        await site.call("POST", "/v1/embeddings", {}),
+    ):
+        assert reply.headers["content-type"] == "application/json"
+        assert set(reply.json["error"]) == {"message", "type", "param", "code"}, reply.body
+        assert reply.headers["content-length"] == str(len(reply.body))
+
+
+async def test_a_key_that_is_no_access_token_is_taken_for_none_where_none_is_needed(tmp_path: Path) -> None:
+    async with open_site(tmp_path / "open") as site:
+        for key in ("Bearer sk-1234", "Bearer none", "Basic eDp5", "Bearer "):
+            assert (await site.call("GET", "/v1/models", Authorization=key)).status == 200
+        assert (await site.call("GET", "/v1/models", Authorization="Bearer jeeves_wrong")).status == 401
+        assert (await site.call("GET", RUNS, Authorization="Bearer sk-1234")).status == 401
+    async with open_site(tmp_path / "closed", told={"tokens_required": True}) as site, client_of(site) as client:
+        with pytest.raises(openai.AuthenticationError):
+            await client.models.list()

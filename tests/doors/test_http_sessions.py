@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -161,3 +162,15 @@ async def test_a_session_from_before_there_was_a_register_is_shown_and_deleted(s
     site.sessions.append(kept_session_id(CALLER, "old"), Turn("Where?", "there", 1, REPO))
     assert [t["question"] for t in (await site.call("GET", f"{SESSIONS}/old")).json["turns"]] == ["Where?"]
     assert (await site.call("DELETE", f"{SESSIONS}/old")).json["turns"] == 1
+
+
+@pytest.mark.parametrize("name", ["%00", "%ff", "a%00b", "%e2%80%ae", "%ed%a0%80"])
+async def test_an_odd_name_is_not_found(site: Site, name: str) -> None:
+    for method in ("GET", "DELETE"):
+        (await site.call(method, f"{SESSIONS}/{name}")).is_problem(404, "unknown_name")
+
+
+@pytest.mark.parametrize("odd", [b"\xed\xa0\x80", b"\xff", b"a\0b", b"", b"x" * 200])
+async def test_a_place_whose_name_is_none_is_refused(site: Site, odd: bytes) -> None:
+    before = f"1~{base64.urlsafe_b64encode(odd).decode().rstrip('=')}"
+    (await site.call("GET", f"{SESSIONS}?before={before}")).is_problem(422, "bad_input", "before")

@@ -283,3 +283,13 @@ def test_a_text_search_that_went_beyond_what_was_asked_says_so(
     answer = text_search(asked, searched, *tries)
     assert ("note" in answer.data) is (note is not None)
     assert note is None or (note in answer.data["note"] and note in answer.text)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "told"), [(0, ""), (1, "1 further mention whose"), (2, "2 further mentions whose")]
+)
+def test_uses_that_were_left_out_are_counted_in_a_line(left_out: int, told: str) -> None:
+    data = {"symbol": "stop", "callers": [{"file": "a.py", "line": 1}], "left_out": left_out}
+    answer = answer_of("explore_symbol_usage", ToolResult("ok", data), {"symbol": "stop"}, 4_000)
+    assert ("left_out" in answer.data, "further" in answer.text) == (False, bool(left_out))
+    assert str(answer.data.get("note", "")).startswith(told)

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from runtime.codebase.semantics.similarity import is_installed
+from runtime.codebase.semantics.vector_store import has_chroma
 from tests.capabilities.code_change.played_agent import git, repository
 from tests.doors.mcp_site import Site, stdio_session, text_of
 from tests.doors.program import Program
 
+chroma = pytest.mark.skipif(not has_chroma(), reason="the extra chroma is not installed")
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 
@@ -30,10 +32,10 @@ def site(jeeves: Program, project: Path) -> Iterator[Site]:
     opened.close()
 
 
-@pytest.fixture
-def meaning_site(jeeves: Program, project: Path) -> Iterator[Site]:
-    """A server that makes vectors."""
-    jeeves.env |= {"JEEVES_CODE_INDEX__EMBEDDINGS": "true"}
+@pytest.fixture(params=["sqlite", pytest.param("chroma", marks=chroma)])
+def meaning_site(request: pytest.FixtureRequest, jeeves: Program, project: Path) -> Iterator[Site]:
+    """A server that makes vectors, and compares them in each of the stores."""
+    jeeves.env |= {"JEEVES_CODE_INDEX__EMBEDDINGS": "true", "JEEVES_CODE_INDEX__VECTOR_STORE": request.param}
     opened = Site(stdio_session(jeeves, project, "--tools", "all"))
     yield opened
     opened.close()
@@ -79,6 +81,28 @@ def test_chunks_are_counted_by_what_became_of_their_vectors(meaning_site: Site, 
     (project / "copy.py").write_text((project / "net.py").read_text())
     (project / "net.py").unlink()
     assert called(meaning_site, "sync_index", wait_s=120)["chunks"]["left"] == 0
+    called(meaning_site, "sync_index", wait_s=120)
+    told = called(meaning_site, "semantic_search", query="download a page by its address")
+    assert "copy.py" in {row["file"] for row in told["hits"]}
+
+
+@chroma
+@pytest.mark.skipif(not is_installed(), reason="the model of meaning is not installed")
+def test_a_vector_store_that_cannot_be_used_is_said_and_words_go_on(jeeves: Program, project: Path) -> None:
+    jeeves.env |= {"JEEVES_CODE_INDEX__EMBEDDINGS": "true", "JEEVES_CODE_INDEX__VECTOR_STORE": "chroma"}
+    place = jeeves.state_dir / "index" / "chroma"
+    place.parent.mkdir(parents=True)
+    place.write_text("a file in its place")
+    site = Site(stdio_session(jeeves, project, "--tools", "all"))
+    try:
+        told = called(site, "semantic_search", query="fetch a page by its url")
+        assert str(place) in told["note"]
+        assert "net.py" in {row["file"] for row in told["hits"]}
+        refused = site.call("sync_index")
+        assert refused.is_error
+        assert str(place) in text_of(refused)
+    finally:
+        site.close()
 
 
 def test_what_a_project_says_of_its_index_holds_for_its_server(jeeves: Program, project: Path) -> None:
@@ -133,6 +157,23 @@ def test_the_summary_of_documents_is_renewed_and_told_where_it_is_needed(
     assert started["phase"] == "DOCUMENT_RESEARCH"
     assert [row["file"] for row in started["documents"]] == ["docs/more.md", "docs/rules.md"]
     assert started["docs_path"] == ["docs"]
+
+
+def test_each_key_of_the_projects_documents_decides_what_is_told(jeeves: Program, site: Site, project: Path) -> None:
+    (project / ".code-intel").mkdir()
+    (project / ".code-intel" / "context.yml").write_text(
+        "sources: [docs, notes]\npatterns: ['*.rst']\n"
+        "doc_research: {enabled: true, docs_path: [notes], default_prompts: [verification.md, nothing.md]}\n"
+    )
+    for name in ("docs/one.rst", "docs/two.md", "notes/three.rst", "other/four.rst"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("Title\n=====\n\nIt says something about loading pages.\n")
+    told = called(site, "update_context")
+    assert sorted(row["file"] for row in told["summary"]) == ["docs/one.rst", "notes/three.rst"]
+    started = called(site, "start_session", intent="QUESTION", query="How often is a load retried?")
+    assert [row["file"] for row in started["documents"]] == ["notes/three.rst", "docs/one.rst"]
+    assert started["docs_path"] == ["notes"]
+    assert started["guide"].startswith("# Verifying a change")
 
 
 def test_research_is_left_out_only_where_a_person_has_allowed_it(jeeves: Program, site: Site, project: Path) -> None:

@@ -27,6 +27,7 @@ from runtime.codebase.files.walk import FileEntry, SkipReason, WalkOptions, reso
 from runtime.codebase.index import rows, seal, tables
 from runtime.codebase.index.lock import OnWait, await_other_programs, ignore_wait, writer_lock
 from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats, skipped_counts
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.database.set_aside import set_aside
@@ -49,6 +50,7 @@ class IndexOptions:
     """Configures the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap).
 
     `timeout_s` and `memory_bytes` bound the process in which `IndexService` refreshes. `embeds`: pieces get vectors.
+    `vector_store`: where they are looked up.
     """
 
     walk: WalkOptions = field(default_factory=WalkOptions)
@@ -56,6 +58,7 @@ class IndexOptions:
     timeout_s: float = 600.0
     memory_bytes: int = 4_000_000_000
     embeds: bool = False
+    vector_store: VectorStoreKind = "sqlite"
 
 
 def refresh(

@@ -53,6 +53,11 @@ class ClassFamily:
             level = sorted({base for one in level if one not in defining for base in self._bases(one)} - seen)
         return False
 
+    def names(self, name: str, limit: int) -> frozenset[str]:
+        """Return a class with all its bases and heirs by name, at most `limit`, the nearest first."""
+        found = [name, *sorted(_reached(name, self._bases)), *sorted(_reached(name, self._heirs))]
+        return frozenset(found[:limit])
+
     def _is_defined_in(self, name: str, file: str) -> bool:
         return any(symbol.kind == "class" and symbol.file == file for symbol in self._index.symbols_of_name(name, 50))
 

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.model_file import missing_packages
 from runtime.errors import JeevesError, ProcessKilledError
 from runtime.processes.worker_process import WorkerProcess
@@ -34,6 +35,9 @@ MEMORY_BYTES = 1_500_000_000
 SLICE_S = 600.0
 IDLE_POLL_S = 0.3
 LOCK_POLL_S = 0.2
+STORE_POLL_S = 0.05
+# Before the process is killed in the middle of a write, which would have the vector store begun anew.
+STORE_PATIENCE_S = 1.0
 _LOWEST = 19
 
 log = logging.getLogger(__name__)
@@ -42,9 +46,13 @@ log = logging.getLogger(__name__)
 class EmbeddingProcess:
     """Starts the process when it is needed, and kills it when it is closed."""
 
-    def __init__(self, folder: Path) -> None:
-        """Configure the process; `folder` has the vectors, and will have its socket and its lock."""
+    def __init__(self, folder: Path, store: VectorStoreKind = "sqlite") -> None:
+        """Configure the process; `folder` has the vectors, and will have its socket and its lock.
+
+        `store`: where searches look the pieces of indexes up.
+        """
         self._folder = folder
+        self._store = store
         self._guard = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._closed = False
@@ -71,6 +79,8 @@ class EmbeddingProcess:
 
         cache = VectorCache(self._folder / VECTORS_NAME)
         cache.want(WantedIndex(str(index_path), root))
+        if self._store == "chroma":
+            cache.want_stored(WantedIndex(str(index_path), root))
         cache.close()
         self.start()
 
@@ -79,7 +89,15 @@ class EmbeddingProcess:
         with self._guard:
             self._closed = True
             worker, self._worker = self._worker, None
-        if worker is not None:
+        if worker is None:
+            return
+        if self._store == "chroma":
+            from runtime.codebase.semantics.chroma_database import between_writes
+            from runtime.codebase.semantics.vector_store import CHROMA_NAME
+
+            with between_writes(self._folder / CHROMA_NAME, STORE_PATIENCE_S):
+                worker.kill()
+        else:
             worker.kill()
 
     def _run(self, worker: WorkerProcess) -> None:
@@ -97,9 +115,9 @@ class EmbeddingProcess:
                     self._worker = None
 
 
-def embedding_process(folder: Path, *, embeds: bool) -> EmbeddingProcess | None:
+def embedding_process(folder: Path, *, embeds: bool, store: VectorStoreKind = "sqlite") -> EmbeddingProcess | None:
     """Return what makes the vectors kept in `folder`; None if they are not wanted or the model is not installed."""
-    return EmbeddingProcess(folder) if embeds and not missing_packages() else None
+    return EmbeddingProcess(folder, store) if embeds and not missing_packages() else None
 
 
 # What the process keeps from one call to the next: its lock, its server and the thread that makes vectors.
@@ -130,6 +148,8 @@ class _Service:
     def __init__(self, folder: Path, lock: IO[bytes]) -> None:
         from runtime.codebase.semantics.embedding import shared_embedder
         from runtime.codebase.semantics.embedding_socket import EmbeddingServer
+        from runtime.codebase.semantics.forest_entries import chroma_pieces
+        from runtime.codebase.semantics.forest_keeper import ForestKeeper
         from runtime.codebase.semantics.further_windows import WindowMaker
         from runtime.codebase.semantics.vector_cache import VectorCache
         from runtime.codebase.semantics.vector_maker import VectorMaker
@@ -137,6 +157,7 @@ class _Service:
         self._lock = lock
         self._maker = VectorMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
         self._windows = WindowMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
+        self._keeper = ForestKeeper(VectorCache(folder / VECTORS_NAME), chroma_pieces(folder))
         self._failed = threading.Event()
         self._failure: BaseException | None = None
         self._server = EmbeddingServer(folder, shared_embedder())
@@ -152,8 +173,9 @@ class _Service:
         try:
             while True:
                 # Windows wait for the first vectors of all pieces.
-                if not self._maker.step() and not self._windows.step():
-                    time.sleep(IDLE_POLL_S)
+                made = self._maker.step() or self._windows.step()
+                if not self._keeper.step(is_idle=not made) and not made:
+                    time.sleep(STORE_POLL_S if self._keeper.has_work else IDLE_POLL_S)
         except BaseException as error:  # noqa: BLE001 - raised by `run_until`
             self._failure = error
             self._failed.set()

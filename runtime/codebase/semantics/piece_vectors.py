@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,45 @@ def piece_rows(index: IndexReader) -> Sequence[tuple[Any, ...]]:
     return index.rows(_PIECES)
 
 
+class PieceSearch(Protocol):
+    """Compares the pieces of one index with vectors; `until`: the number of the last addition that counts."""
+
+    def newest(self, index: IndexReader) -> int:
+        """Return the number of the last addition; 0 if nothing can be compared."""
+        ...
+
+    def counted(self, index: IndexReader, until: int | None = None) -> VectorCount:
+        """Count the pieces that can be compared or can get no vector, and all."""
+        ...
+
+    def nearest(
+        self,
+        index: IndexReader,
+        query: Vectors,
+        limit: int,
+        *,
+        passages: bool,
+        files: Sequence[int] | None = None,
+        until: int | None = None,
+    ) -> list[Near]:
+        """Return the passages, or the chunks, nearest to a vector, best first; `files`: the ids of those to look in."""
+        ...
+
+    def cosines(
+        self, index: IndexReader, query: Vectors, chunk_ids: Sequence[int], *, until: int | None = None
+    ) -> dict[int, float]:
+        """Return the cosine of each chunk and a vector; chunks that cannot be compared are left out."""
+        ...
+
+    def fault(self) -> str | None:
+        """Return why nothing can be compared, if that is because of a fault."""
+        ...
+
+    def close(self) -> None:
+        """Release files."""
+        ...
+
+
 class PieceVectors:
     """Keeps what vectors there are up to date with an index and the cache; one object serves several threads."""
 
@@ -71,6 +110,17 @@ class PieceVectors:
         self._missing: dict[bytes, list[int]] = {}
         # The cosines of the last question: its chunks and its passages are asked for one after the other.
         self._compared: tuple[tuple[str | None, int, bytes], Vectors] = ((None, 0, b""), np.zeros(0, np.float32))
+
+    def newest(self, index: IndexReader) -> int:
+        """Return the id of the vector that was made last, of any repository."""
+        return self._cache.newest_id()
+
+    def fault(self) -> str | None:
+        """Return None: a cache that cannot be read is made anew."""
+        return None
+
+    def close(self) -> None:
+        """Do nothing: the cache belongs to its opener."""
 
     def counted(self, index: IndexReader, until: int | None = None) -> VectorCount:
         """Count the pieces that have a vector or can get none, and all.

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.model_file import missing_packages
 
 NOTED_WITHIN_S = 30.0
@@ -69,6 +70,10 @@ class Semantics(Protocol):
         """Return a view in which the best of all windows of a chunk counts, as far as they are embedded."""
         ...
 
+    def fault(self, index: IndexReader) -> str | None:
+        """Return why the pieces of an index cannot be compared, if that is because of a fault of the vector store."""
+        ...
+
     def close(self) -> None:
         """Release the file of the vectors, which stay."""
         ...
@@ -102,18 +107,21 @@ def is_installed() -> bool:
     return not missing_packages()
 
 
-def open_semantics(path: Path, *, here: bool = False) -> Semantics | None:
+def open_semantics(path: Path, *, here: bool = False, store: VectorStoreKind = "sqlite") -> Semantics | None:
     """Open semantics with the vectors kept at `path`; None without its packages. Loads no model yet.
 
-    Vectors are made by the process that listens in the folder of `path`; with `here`, by this process.
+    Vectors are made by the process that listens in the folder of `path`; with `here`, by this process. `store`: where
+    the pieces of indexes are looked up; a store beside `path`, or the cache itself, which is faster than any.
     """
     if not is_installed():
         return None
     from runtime.codebase.semantics.embedding import shared_embedder
     from runtime.codebase.semantics.embedding_socket import SocketEmbedder
+    from runtime.codebase.semantics.forest_entries import chroma_pieces
     from runtime.codebase.semantics.vector_cache import VectorCache
     from runtime.codebase.semantics.vector_semantics import VectorSemantics
 
+    stored = chroma_pieces(path.parent) if store == "chroma" else None
     if here:
-        return VectorSemantics(lambda texts, _patience_s: shared_embedder().embed(texts), VectorCache(path))
-    return VectorSemantics(SocketEmbedder(path.parent).embed, VectorCache(path))
+        return VectorSemantics(lambda texts, _patience_s: shared_embedder().embed(texts), VectorCache(path), stored)
+    return VectorSemantics(SocketEmbedder(path.parent).embed, VectorCache(path), stored)

@@ -23,15 +23,21 @@ from runtime.codebase.semantics.vector_store import (
     checked_entries,
     checked_limit,
     checked_vector,
+    first_number,
+    is_storable,
 )
 from runtime.database.set_aside import set_aside
 from runtime.errors import StateStorageError
 
 BUSY_TIMEOUT_S = 5.0
 _KEYS_PER_QUERY = 500
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS entries (collection TEXT NOT NULL, id TEXT NOT NULL, hash TEXT NOT NULL,"
-    " vector BLOB NOT NULL, attributes TEXT NOT NULL, PRIMARY KEY (collection, id))"
+# Raised with every change of the tables: older files are emptied.
+FORMAT = 1
+_TABLES = (
+    "CREATE TABLE entries (collection TEXT NOT NULL, id TEXT NOT NULL, hash TEXT NOT NULL, vector BLOB NOT NULL,"
+    " attributes TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (collection, id))",
+    "CREATE TABLE collections (name TEXT PRIMARY KEY, model TEXT NOT NULL, dimensions INTEGER NOT NULL)",
+    "CREATE TABLE writes (number INTEGER NOT NULL)",
 )
 # SQLite locks that other processes hold, a full disk and failed reads pass by themselves.
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
@@ -46,13 +52,15 @@ class _Loaded(NamedTuple):
     ids: Sequence[str]
     attributes: Sequence[Mapping[str, str]]
     vectors: NDArray[np.float32]
+    numbers: NDArray[np.int64]
 
 
 class SqliteVectorStore:
     """Keeps one collection of a file; other collections of the file are not touched."""
 
-    def __init__(self, path: Path, collection: str, dimensions: int) -> None:
+    def __init__(self, path: Path, collection: str, dimensions: int, model: str) -> None:
         self._path = path
+        self._model = model
         self._collection = collection
         self._dimensions = dimensions
         self._guard = threading.Lock()
@@ -72,25 +80,30 @@ class SqliteVectorStore:
             connection.execute("BEGIN IMMEDIATE")
             known = self._known(connection, list(rows))
             new = {name: row for name, row in rows.items() if known.get(name) != (row[0], row[2])}
-            connection.executemany(
-                "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)",
-                [(self._collection, name, *row) for name, row in new.items()],
-            )
+            if new:
+                (number,) = connection.execute("UPDATE writes SET number = number + 1 RETURNING number").fetchone()
+                connection.executemany(
+                    "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)",
+                    [(self._collection, name, *row, number) for name, row in new.items()],
+                )
             return len(new)
 
         return self._work(write, is_write=True)
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete entries and return how many there were."""
-        named = [(self._collection, name) for name in dict.fromkeys(ids) if _is_storable(name)]
+        named = [(self._collection, name) for name in dict.fromkeys(ids) if is_storable(name)]
 
         def write(connection: sqlite3.Connection) -> int:
             connection.execute("BEGIN IMMEDIATE")
+            connection.execute("UPDATE writes SET number = number + 1")
             return connection.executemany("DELETE FROM entries WHERE collection = ? AND id = ?", named).rowcount
 
         return self._work(write, is_write=True) if named else 0
 
-    def query(self, vector: Vectors, limit: int, where: Mapping[str, str] = {}) -> list[Match]:
+    def query(
+        self, vector: Vectors, limit: int, where: Mapping[str, str] = {}, *, until: int | None = None
+    ) -> list[Match]:
         """Return the entries nearest to a vector, best first."""
         asked = checked_vector(vector, self._dimensions)
         wanted = checked_attributes(where)
@@ -99,11 +112,35 @@ class SqliteVectorStore:
         places = [
             place
             for place, attributes in enumerate(loaded.attributes)
-            if all(attributes.get(name) == value for name, value in wanted.items())
+            if (until is None or loaded.numbers[place] <= until)
+            and all(attributes.get(name) == value for name, value in wanted.items())
         ]
         cosines = loaded.vectors[places] @ (asked / np.linalg.norm(asked))
         best = sorted(zip(cosines.tolist(), places, strict=True), key=lambda pair: (-pair[0], loaded.ids[pair[1]]))
         return [Match(loaded.ids[place], cosine, loaded.attributes[place]) for cosine, place in best[:limit]]
+
+    def cosines(self, vector: Vectors, ids: Sequence[str], *, until: int | None = None) -> dict[str, float]:
+        """Return the cosine of a vector and each of the entries with these ids."""
+        asked = checked_vector(vector, self._dimensions)
+        loaded = self._work(self._load)
+        wanted = frozenset(ids)
+        places = [
+            place
+            for place, name in enumerate(loaded.ids)
+            if name in wanted and (until is None or loaded.numbers[place] <= until)
+        ]
+        cosines = loaded.vectors[places] @ (asked / np.linalg.norm(asked))
+        return {loaded.ids[place]: cosine for place, cosine in zip(places, cosines.tolist(), strict=True)}
+
+    def ids(self, *, until: int | None = None) -> frozenset[str]:
+        """Return the ids of the entries."""
+        query = "SELECT id FROM entries WHERE collection = ? AND (? IS NULL OR number <= ?)"
+        values = (self._collection, until, until)
+        return self._work(lambda db: frozenset(str(name) for (name,) in db.execute(query, values)))
+
+    def newest(self) -> int:
+        """Return the number of the last write to the file."""
+        return self._work(lambda db: int(db.execute("SELECT number FROM writes").fetchone()[0]))
 
     def hashes(self, where: Mapping[str, str] = {}) -> dict[str, str]:
         """Return the content hashes of the entries by their ids."""
@@ -140,13 +177,15 @@ class SqliteVectorStore:
         """Return the collection, read again if it may have changed since it was last read."""
         version = (self._writes, int(connection.execute("PRAGMA data_version").fetchone()[0]))
         if self._loaded is None or self._loaded.version != version:
-            query = "SELECT id, attributes, vector FROM entries WHERE collection = ? ORDER BY id"
+            query = "SELECT id, attributes, vector, number FROM entries WHERE collection = ? ORDER BY id"
             size = self._dimensions * 4
             rows = [row for row in connection.execute(query, (self._collection,)) if len(row[2]) == size]
             vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(len(rows), self._dimensions)
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True) if rows else 1.0
             scaled = np.asarray(vectors / lengths, np.float32)
-            self._loaded = _Loaded(version, [row[0] for row in rows], [json.loads(row[1]) for row in rows], scaled)
+            ids, attributes = [row[0] for row in rows], [json.loads(row[1]) for row in rows]
+            numbers = np.fromiter((row[3] for row in rows), np.int64, len(rows))
+            self._loaded = _Loaded(version, ids, attributes, scaled, numbers)
         return self._loaded
 
     def _work(self, act: Callable[[sqlite3.Connection], T], *, is_write: bool = False) -> T:
@@ -170,7 +209,9 @@ class SqliteVectorStore:
             raise self._storage_error(error) from error
 
     def _done(self, act: Callable[[sqlite3.Connection], T], *, is_write: bool) -> T:
-        with self._open() as connection:
+        connection = self._open()
+        self._claim(connection)
+        with connection:
             done = act(connection)
         self._writes += is_write
         return done
@@ -182,12 +223,26 @@ class SqliteVectorStore:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute(_TABLE)
+                _ensure_tables(connection)
             except sqlite3.Error:
                 connection.close()
                 raise
             self._connection = connection
         return self._connection
+
+    def _claim(self, connection: sqlite3.Connection) -> None:
+        """Empty the collection if its vectors cannot be compared with those of the own model."""
+        own = (self._model, self._dimensions)
+        query = "SELECT model, dimensions FROM collections WHERE name = ?"
+        if connection.execute(query, (self._collection,)).fetchone() == own:
+            return
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute(query, (self._collection,)).fetchone() == own:  # another process was quicker
+                return
+            connection.execute("DELETE FROM entries WHERE collection = ?", (self._collection,))
+            connection.execute("INSERT OR REPLACE INTO collections VALUES (?, ?, ?)", (self._collection, *own))
+            connection.execute("UPDATE writes SET number = number + 1")
 
     def _close(self) -> None:
         connection, self._connection, self._loaded = self._connection, None, None
@@ -202,5 +257,19 @@ class SqliteVectorStore:
         )
 
 
-def _is_storable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+def _ensure_tables(connection: sqlite3.Connection) -> None:
+    if _format_of(connection) == FORMAT:
+        return
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if _format_of(connection) == FORMAT:  # another process was quicker
+            return
+        for statement in _TABLES:
+            connection.execute(f"DROP TABLE IF EXISTS {statement.split()[2]}")
+            connection.execute(statement)
+        connection.execute("INSERT INTO writes VALUES (?)", (first_number(),))
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runtime.codebase.semantics.embedding import Vectors
-from runtime.codebase.semantics.packing import PACKED_BYTES, pack, unpack
+from runtime.codebase.semantics.packing import NO_VECTOR, PACKED_BYTES, pack, unpack
 from runtime.database.set_aside import set_aside
 
 MAX_VECTORS = 600_000
@@ -33,9 +33,9 @@ _TABLES = (
     "CREATE TABLE first (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
     "CREATE TABLE wanted (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)",
 )
-_WINDOWS_TABLE = (
-    "CREATE TABLE IF NOT EXISTS wanted_windows"
-    " (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)"
+_LATER_TABLES = tuple(
+    f"CREATE TABLE IF NOT EXISTS {name} (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)"
+    for name in ("wanted_windows", "wanted_stored")
 )
 # SQLite locks that other processes hold, a full disk and failed reads pass by themselves.
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
@@ -95,6 +95,20 @@ class VectorCache:
                 part = keys[at : at + _KEYS_PER_QUERY]
                 marks = ", ".join("?" * len(part))
                 found.update(connection.execute(f"SELECT key, id FROM vectors WHERE key IN ({marks})", part))
+
+        self._work(read)
+        return found
+
+    def without_vectors(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Return those of the keys whose text cannot be embedded."""
+        found: set[bytes] = set()
+
+        def read(connection: sqlite3.Connection) -> None:
+            for at in range(0, len(keys), _KEYS_PER_QUERY):
+                part = keys[at : at + _KEYS_PER_QUERY]
+                marks = ", ".join("?" * len(part))
+                query = f"SELECT key FROM vectors WHERE key IN ({marks}) AND vector = ?"
+                found.update(key for (key,) in connection.execute(query, (*part, pack(NO_VECTOR))))
 
         self._work(read)
         return found
@@ -187,6 +201,19 @@ class VectorCache:
         """Take back that an index wants its further windows."""
         self._work(lambda db: db.execute("DELETE FROM wanted_windows WHERE index_path = ?", (index.index_path,)))
 
+    def want_stored(self, index: WantedIndex) -> None:
+        """Leave word that the vectors of an index's pieces are to be kept in the vector store too."""
+        row = (*index, time.time())
+        self._work(lambda db: db.execute("INSERT OR REPLACE INTO wanted_stored VALUES (?, ?, ?)", row))
+
+    def wanted_stored(self) -> list[WantedIndex]:
+        """Return the indexes of the last day whose vectors are to be kept in the vector store, the latest first."""
+        return self._wanted_in("wanted_stored")
+
+    def done_with_stored(self, index: WantedIndex) -> None:
+        """Take back that the vectors of an index are to be kept in the vector store."""
+        self._work(lambda db: db.execute("DELETE FROM wanted_stored WHERE index_path = ?", (index.index_path,)))
+
     def _wanted_in(self, table: str) -> list[WantedIndex]:
         found: list[WantedIndex] = []
 
@@ -268,7 +295,8 @@ class VectorCache:
 
 def _ensure_tables(connection: sqlite3.Connection) -> None:
     # Younger than the format, and needed by no other version.
-    connection.execute(_WINDOWS_TABLE)
+    for statement in _LATER_TABLES:
+        connection.execute(statement)
     if _format_of(connection) == FORMAT:
         return
     with connection:

@@ -12,9 +12,18 @@ from pathlib import Path
 from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors
+from runtime.codebase.semantics.forest_entries import OpenPieces
 from runtime.codebase.semantics.further_windows import window_rows
 from runtime.codebase.semantics.packing import as_kept
-from runtime.codebase.semantics.piece_vectors import Near, PieceVectors, VectorCount
+from runtime.codebase.semantics.piece_vectors import (
+    Near,
+    PieceRows,
+    PieceSearch,
+    PieceVectors,
+    VectorCount,
+    piece_rows,
+)
+from runtime.codebase.semantics.stored_pieces import StoredPieces
 from runtime.codebase.semantics.vector_cache import VectorCache
 
 log = logging.getLogger(__name__)
@@ -36,13 +45,15 @@ EmbedWithin = Callable[[Sequence[str], float], Vectors]
 class VectorSemantics:
     """Computes similarities by an embedder, with its vectors kept in memory and in a cache file."""
 
-    def __init__(self, embed: EmbedWithin, cache: VectorCache) -> None:
+    def __init__(self, embed: EmbedWithin, cache: VectorCache, stored: OpenPieces | None = None) -> None:
+        """Create it; `stored` opens the vector store in which pieces are looked up, None: in the cache itself."""
         self._embed = embed
         self._cache = cache
+        self._stored = stored
         self._guard = threading.Lock()
         self._known: OrderedDict[bytes, Vectors] = OrderedDict()
-        self._of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
-        self._windows_of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
+        self._of_index: OrderedDict[Path, PieceSearch] = OrderedDict()
+        self._windows_of_index: OrderedDict[Path, PieceSearch] = OrderedDict()
         self._until: int | None = None
         self._by_windows = False
 
@@ -60,8 +71,9 @@ class VectorSemantics:
 
     def fix(self, index: IndexReader, query: str) -> int:
         """Return what a run passes to `as_of` throughout: 0 if nothing can be compared with a question now."""
-        newest = self._cache.newest_id()
-        is_any = self._vectors_of(index).counted(index, newest).ready > 0
+        vectors = self._vectors_of(index)
+        newest = vectors.newest(index)
+        is_any = vectors.counted(index, newest).ready > 0
         return newest if is_any and self._query_vector(query, STARTING_PATIENCE_S) is not None else 0
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float | None] | None:
@@ -71,6 +83,8 @@ class VectorSemantics:
         """
         if not texts:
             return []
+        if self._stored is not None and self._until is not None:
+            return None  # numbers of the store, which `cosines` and `nearest` are asked by
         wanted = {piece_key(text): text for text in texts}
         vectors = self._find(list(wanted)) if self._until is None else self._cache.get(list(wanted), until=self._until)
         missing = {key: text for key, text in wanted.items() if key not in vectors}
@@ -139,8 +153,14 @@ class VectorSemantics:
         """Return the share of the pieces of an index that have a vector or can get none, 0 to 1."""
         return self.counted(index).share
 
+    def fault(self, index: IndexReader) -> str | None:
+        """Return why the pieces of an index cannot be compared, if that is because of a fault of the vector store."""
+        return self._vectors_of(index).fault()
+
     def close(self) -> None:
-        """Close the cache file."""
+        """Close the files of the vectors."""
+        for vectors in (*self._of_index.values(), *self._windows_of_index.values()):
+            vectors.close()
         self._cache.close()
 
     def _patience_s(self, wait: bool) -> float:
@@ -148,13 +168,18 @@ class VectorSemantics:
             return WAITING_PATIENCE_S
         return PATIENCE_S if self._until is None else PROMISED_PATIENCE_S
 
-    def _vectors_of(self, index: IndexReader) -> PieceVectors:
+    def _vectors_of(self, index: IndexReader) -> PieceSearch:
         with self._guard:
-            return _held(self._of_index, index, lambda: PieceVectors(self._cache))
+            return _held(self._of_index, index, lambda: self._pieces(piece_rows))
 
-    def _further(self, index: IndexReader) -> PieceVectors:
+    def _further(self, index: IndexReader) -> PieceSearch:
         with self._guard:
-            return _held(self._windows_of_index, index, lambda: PieceVectors(self._cache, window_rows))
+            return _held(self._windows_of_index, index, lambda: self._pieces(window_rows))
+
+    def _pieces(self, rows: PieceRows) -> PieceSearch:
+        if self._stored is None:
+            return PieceVectors(self._cache, rows)
+        return StoredPieces(self._cache, self._stored, rows)
 
     def _query_vector(self, query: str, patience_s: float) -> Vectors | None:
         key = piece_key(query)
@@ -189,9 +214,7 @@ class VectorSemantics:
                 self._known.popitem(last=False)
 
 
-def _held(
-    of_index: OrderedDict[Path, PieceVectors], index: IndexReader, made: Callable[[], PieceVectors]
-) -> PieceVectors:
+def _held(of_index: OrderedDict[Path, PieceSearch], index: IndexReader, made: Callable[[], PieceSearch]) -> PieceSearch:
     """Return the vectors of an index, made if they are not held; those of the index used longest ago go."""
     if index.path not in of_index:
         of_index[index.path] = made()

@@ -1,23 +1,28 @@
 """Defines the protocol of vector stores: entries with an id, a content hash, a vector and attributes.
 
 `sqlite_vector_store` is the default and needs nothing; `chroma_vector_store` needs the extra `chroma`. Both pass
-tests/runtime/codebase/test_vector_stores.py. A store holds what can be made again, so that it may be deleted.
+tests/runtime/codebase/test_vector_stores.py, and hold the pieces of an index in tests/runtime/codebase/test_forest.py.
+A store holds what can be made again, so that it may be deleted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
+from runtime.codebase.semantics.model_file import MODEL_SHA256
 from runtime.errors import InputError, MachineError
 
-StoreKind = Literal["sqlite", "chroma"]
+SQLITE_NAME = "vector_store.sqlite"
+CHROMA_NAME = "chroma"
 
 MAX_ID_CHARS = 500
 MAX_ATTRIBUTES = 16
@@ -46,8 +51,9 @@ class Match(NamedTuple):
 class VectorStore(Protocol):
     """Keeps the entries of one collection; safe to use from several threads, and beside other processes.
 
-    `where` restricts an operation to entries with these attributes, all of them; an empty one restricts nothing. Ids,
-    hashes, vectors and attributes that no store can keep raise InputError, and a store that cannot be read or written
+    `where` restricts an operation to entries with these attributes, all of them; an empty one restricts nothing.
+    `until` restricts it to entries written no later than the write of that number; None restricts nothing. Ids, hashes,
+    vectors and attributes that no store can keep raise InputError, and a store that cannot be read or written
     StateStorageError.
     """
 
@@ -63,8 +69,22 @@ class VectorStore(Protocol):
         """Delete entries and return how many there were; unknown ids are passed over."""
         ...
 
-    def query(self, vector: Vectors, limit: int, where: Mapping[str, str] = {}) -> list[Match]:
+    def query(
+        self, vector: Vectors, limit: int, where: Mapping[str, str] = {}, *, until: int | None = None
+    ) -> list[Match]:
         """Return the entries nearest to a vector, best first, at most `limit`; fewer where there are no more."""
+        ...
+
+    def cosines(self, vector: Vectors, ids: Sequence[str], *, until: int | None = None) -> dict[str, float]:
+        """Return the cosine of a vector and each of the entries with these ids; unknown ids are left out."""
+        ...
+
+    def ids(self, *, until: int | None = None) -> frozenset[str]:
+        """Return the ids of the entries."""
+        ...
+
+    def newest(self) -> int:
+        """Return the number of the last write to the store, of any collection; it never falls."""
         ...
 
     def hashes(self, where: Mapping[str, str] = {}) -> dict[str, str]:
@@ -80,8 +100,27 @@ class VectorStore(Protocol):
         ...
 
 
-def open_vector_store(kind: StoreKind, folder: Path, collection: str, *, dimensions: int = DIMENSIONS) -> VectorStore:
-    """Open a collection of the store in a folder. InputError for a wrong name, MachineError if a package is missing."""
+# Opens a collection by its name.
+StoreOpener = Callable[[str], VectorStore]
+
+
+def first_number() -> int:
+    """Return the number at which the writes of a new store begin: above those of one that was there before."""
+    return time.time_ns() // 1_000_000
+
+
+def open_vector_store(
+    kind: VectorStoreKind,
+    folder: Path,
+    collection: str,
+    *,
+    dimensions: int = DIMENSIONS,
+    model: str = MODEL_SHA256,
+) -> VectorStore:
+    """Open a collection of the store in a folder. InputError for a wrong name, MachineError if a package is missing.
+
+    A collection whose vectors another model made, or that have other dimensions, is emptied when it is first used.
+    """
     if not _COLLECTION.fullmatch(collection):
         raise InputError(f"a collection is named by 3 to 60 of a-z, 0-9 and _, not {collection[:80]!r}")
     if kind == "chroma":
@@ -92,10 +131,10 @@ def open_vector_store(kind: StoreKind, folder: Path, collection: str, *, dimensi
             )
         from runtime.codebase.semantics.chroma_vector_store import ChromaVectorStore
 
-        return ChromaVectorStore(folder / "chroma", collection, dimensions)
+        return ChromaVectorStore(folder / CHROMA_NAME, collection, dimensions, model)
     from runtime.codebase.semantics.sqlite_vector_store import SqliteVectorStore
 
-    return SqliteVectorStore(folder / "vector_store.sqlite", collection, dimensions)
+    return SqliteVectorStore(folder / SQLITE_NAME, collection, dimensions, model)
 
 
 def has_chroma() -> bool:
@@ -144,9 +183,14 @@ def checked_limit(limit: int, count: int) -> int:
     return min(limit, count)
 
 
+def is_storable(text: str) -> bool:
+    """Return whether a store can keep a text: one without U+0000 and halves of characters."""
+    return "\0" not in text and not any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def _check_text(what: str, text: str, most: int, *, least: int = 1) -> None:
     if not isinstance(text, str) or not least <= len(text) <= most:
         size = f"{len(text)} characters" if isinstance(text, str) else f"the type {type(text).__name__}"
         raise InputError(f"the {what} of an entry has {size}, where {least} to {most} characters are kept")
-    if "\0" in text or any("\ud800" <= each <= "\udfff" for each in text):
+    if not is_storable(text):
         raise InputError(f"the {what} of an entry holds U+0000 or a half of a character, which no store keeps")

@@ -37,8 +37,8 @@ def semantic_search(codebase: Codebase, query: str, scope: str | None = None, ma
     """Find chunks of code that match a question, best first.
 
     `data`: query, meaning, hits [{file, start_line, end_line, symbol, score, citation}]; `meaning` is False if the
-    codebase has no embeddings and only words counted. Until every piece has its vector, `embedded` and a note say how
-    many have, and more of what words find is ordered.
+    codebase has no embeddings and only words counted, also because of a fault, which `note` gives. Until every piece
+    has its vector, `embedded` and a note say how many have, and more of what words find is ordered.
     """
     log = AttemptLog()
     limit = bounded(max_results, MAX_SYMBOLS)
@@ -67,7 +67,10 @@ def semantic_search(codebase: Codebase, query: str, scope: str | None = None, ma
         for hit in found
     ]
     data = {"query": query, "meaning": codebase.semantics is not None, "hits": rows}
-    if not is_complete:
+    fault = None if codebase.semantics is None else codebase.semantics.fault(codebase.index)
+    if fault is not None:
+        data |= {"meaning": False, "note": f"words alone counted: {fault}"}
+    elif not is_complete:
         data |= {"embedded": f"{ready} of {pieces} pieces", "note": INCOMPLETE}
     return listed(log, data, citations, False, bool(rows))
 

@@ -21,6 +21,7 @@ from runtime.codebase.index.records import Callee, CallsOf, ImportRecord, Proof,
 from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
+from runtime.codebase.resolution.possible_receivers import PossibleReceivers
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.remembered_relations import relations_that_hold
@@ -32,6 +33,7 @@ MAX_DEFINITIONS = 10
 MAX_NAMESAKES = 3
 MAX_OTHERS = 4
 SCANNED_LINES = 400
+MAX_JUDGED = 5_000
 _Row = dict[str, Any]
 _T = TypeVar("_T")
 _SHOWS: dict[RelationKind, str] = {
@@ -50,9 +52,12 @@ class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     symbol: Text
     max_results: Annotated[int, msgspec.Meta(ge=1, le=500)] = 50
+    include_unproven: bool = True
 
 
-def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
+def explore_symbol_usage(
+    codebase: Codebase, symbol: str, max_results: int = 50, include_unproven: bool = True
+) -> ToolResult:
     """Find definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
@@ -64,6 +69,8 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     calls of the other functions and macros of that name, like callers, with `of`: the file of the definition),
     remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from before, in files
     that are unchanged since, that are in none of the other parts.
+    Without `include_unproven`, rows without a proof are left out where nothing points to the symbol's class; `left_out`
+    counts them, and calls by name come last.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
     references, those that assign it first; else partial names are tried, then references and the whole text. All of
     these have the status `partial`; without any result it is `not_found`.
@@ -75,7 +82,7 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
         return log.result("error", {"symbol": symbol}, [], error="give the name of a symbol", at_fault="request")
     found = log.run("symbol_index", lambda: codebase.symbols_named(wanted, limit=MAX_DEFINITIONS), "not_found")
     is_exact = bool(found)
-    sheet = _Sheet(codebase, limit)
+    sheet = _Sheet(codebase, limit, include_unproven=include_unproven)
     if not found:
         lines, found = _by_other_names(codebase, wanted, limit, log)
         if lines:
@@ -117,8 +124,10 @@ def _usage(
     many = sheet.limit + 1
     found_calls: list[CallsOf] = []
 
+    likely = None if sheet.include_unproven else PossibleReceivers(codebase.index, main)
+
     def look_for_calls() -> list[ReferenceRecord]:
-        found_calls.append(codebase.calls_of(main, limit=4 * many))
+        found_calls.append(codebase.calls_of(main, limit=4 * many if likely is None else MAX_JUDGED))
         return found_calls[-1].calls
 
     calls = log.run("callers", look_for_calls)
@@ -131,6 +140,13 @@ def _usage(
         listed = {(use.file, use.line) for use in uses} | {(main.file, main.name_line)}
         uses += [line for line in _given(codebase, main) if (line.file, line.line) not in listed]
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
+    mentions = list(told.mentions)
+    left_out = 0
+    if likely is not None:
+        kept = [use for use in others if _allows(codebase, likely, use)]
+        mentions = [use for use in mentions if _allows(codebase, likely, use)]
+        left_out = len(others) - len(kept) + told.unproven - told.unproven_in_tests - len(mentions)
+        others = kept
     in_tests = [use for use in (*calls, *others) if _is_test(use)]
     callers = [call for call in calls if not _is_test(call)]
     references = [use for use in others if not _is_test(use)]
@@ -140,7 +156,7 @@ def _usage(
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
         "unproven": told.unproven,
         "unproven_in_tests": told.unproven_in_tests,
-        "mentions": sheet.rows(list(told.mentions), lambda item: sheet.reference(item, f"calls a {main.name}")),
+        "mentions": sheet.rows(mentions, lambda item: sheet.reference(item, f"calls a {main.name}")),
         "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
@@ -152,7 +168,15 @@ def _usage(
         seen = {(use.file, use.line) for use in (*calls, *uses)} | {(one.file, one.line) for one in imports}
         fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
         parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
+    if likely is not None:
+        parts |= {"left_out": left_out, "mentions": parts.pop("mentions")}
     return parts, sheet.truncated
+
+
+def _allows(codebase: Codebase, likely: PossibleReceivers, use: ReferenceRecord) -> bool:
+    source = codebase.try_source(use.file) if likely.reads_line(use) else None
+    line = source.lines[use.line - 1] if source is not None and use.line <= len(source.lines) else ""
+    return likely.allow(use, line)
 
 
 def _calls_of_others(
@@ -256,9 +280,10 @@ def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _
 class _Sheet:
     """Collects rows and their citations, numbered together."""
 
-    def __init__(self, codebase: Codebase, limit: int) -> None:
+    def __init__(self, codebase: Codebase, limit: int, *, include_unproven: bool = True) -> None:
         self.citations: list[Citation] = []
         self.limit = limit
+        self.include_unproven = include_unproven
         self.truncated = False
         self._codebase = codebase
 

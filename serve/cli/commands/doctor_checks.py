@@ -294,11 +294,11 @@ def check_vector_store(settings: Settings) -> Iterator[Check]:
 
     kind = settings.code_index.vector_store
     if kind == "chroma" and not has_chroma():
-        told = "chroma is not installed; agreements are found by equal words alone"
+        told = "chroma is not installed; pieces are found by words alone, agreements by equal words"
         mend = "pip install 'jeeves[chroma]', or set code_index.vector_store: sqlite"
         yield Check("vector store", "missing", told, mend, needed=False)
     else:
-        yield Check("vector store", "ok", f"{kind}, of agreements")
+        yield Check("vector store", "ok", f"{kind}, of pieces and agreements")
 
 
 def check_warm_system(settings: Settings) -> Iterator[Check]:

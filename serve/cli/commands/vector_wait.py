@@ -28,15 +28,15 @@ def wait_for_vectors(settings: Settings, refreshed: Mapping[str, Any], on_vector
     from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 
     fault = model_fault() if settings.code_index.embeddings else "code_index.embeddings is false"
-    folder = settings.state_dir / "index"
-    semantics = None if fault else open_semantics(folder / VECTORS_NAME)
+    folder, store = settings.state_dir / "index", settings.code_index.vector_store
+    semantics = None if fault else open_semantics(folder / VECTORS_NAME, store=store)
     if semantics is None:
         raise InputError(f"there are no vectors to wait for: {fault}")
     started_s = time.monotonic()
     wanted = WantedIndex(str(refreshed["index_path"]), str(refreshed["root"]))
     index, cache, process = IndexReader(Path(wanted.index_path)), VectorCache(folder / VECTORS_NAME), None
     try:
-        process = EmbeddingProcess(folder)
+        process = EmbeddingProcess(folder, store)
         process.take(wanted.root, Path(wanted.index_path))
         pieces = index.piece_count()
         while True:

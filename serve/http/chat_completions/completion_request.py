@@ -6,6 +6,7 @@ from the code that was found. Those that ask for another kind of answer are refu
 Annotations are evaluated by pydantic at run time (no `from __future__`).
 """
 
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -40,6 +41,15 @@ _UNSUPPORTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "web_search_options": (_is_none_of(), "only the registered repositories are searched"),
     "moderation": (_is_none_of(), "nothing is moderated"),
 }
+
+
+def _is_unicode(value: Any) -> bool:
+    """Return False if a text holds what UTF-8 cannot write, which JSON can."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class TextPart(RequestBody):
@@ -117,6 +127,8 @@ class CompletionRequest(RequestBody):
         """Raise ValueError for a field that asks for what is not there; drop those that ask for nothing."""
         if not isinstance(given, dict):
             return given
+        if not _is_unicode(given):
+            raise ValueError("a text of the body holds half a surrogate pair")
         for name, (asks_nothing, why) in _UNSUPPORTED.items():
             value = given.get(name)
             if value is not None and not asks_nothing(value):
@@ -127,6 +139,8 @@ class CompletionRequest(RequestBody):
     def _ends_with_a_question(self) -> "CompletionRequest":
         if self.messages[-1].role != "user":
             raise ValueError(f"messages end with one of {self.messages[-1].role}; the last is the user's question")
+        if not self.question.strip():
+            raise ValueError("the last message is empty; send a question")
         return self
 
     @property

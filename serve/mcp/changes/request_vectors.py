@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from actors.capabilities.code_change.store.agreement_files import AgreementFile, normal
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.embedding_socket import SocketEmbedder
-from runtime.codebase.semantics.vector_store import StoreKind, VectorEntry, VectorStore, open_vector_store
+from runtime.codebase.semantics.vector_store import VectorEntry, VectorStore, open_vector_store
 from runtime.errors import MachineError
 
 COLLECTION = "agreements"
@@ -34,7 +35,7 @@ class _Request(NamedTuple):
 class RequestVectors:
     """Compares the requests of one repository."""
 
-    def __init__(self, folder: Path, kind: StoreKind, root: Path) -> None:
+    def __init__(self, folder: Path, kind: VectorStoreKind, root: Path) -> None:
         """Create it without opening anything; `folder` has the store, and the socket of what embeds."""
         self._folder = folder
         self._kind = kind

@@ -116,7 +116,8 @@ def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
 
 def _note(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
     """Return what to know about a result that is not complete; empty for a complete one."""
-    note = "; ".join(part for part in (result.error or "", _widened(tool, result, arguments)) if part)
+    parts = (result.error or "", _widened(tool, result, arguments), _left_out(result))
+    note = "; ".join(part for part in parts if part)
     if not result.truncated:
         return note
     limit = arguments.get("max_results")
@@ -133,6 +134,13 @@ def _widened(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str
         return f"nothing in {asked}: these are from {searched or 'the whole repository'}, in any case of letters"
     tries = [attempt.strategy for attempt in result.attempts]
     return "no line has it in exactly this case of letters; these have it in another" if "broadened" in tries else ""
+
+
+def _left_out(result: ToolResult) -> str:
+    """Return how many uses of a name were left out because nothing says that they mean the symbol."""
+    count = result.data.get("left_out")
+    told = "1 further mention" if count == 1 else f"{count} further mentions"
+    return f"{told} whose receiver is unknown: ask with include_unproven=true" if count else ""
 
 
 def _narrower(tool: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.codebase.files.project_config import read_project_config
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.forest import count_chunks, newest_vector
 from runtime.codebase.semantics.further_windows import want_windows
 from runtime.codebase.tool_registry import code_tools
@@ -50,6 +51,7 @@ class CodeCalls:
         open_state_dir(settings.state_dir)
         shared = agent_settings(settings)
         self._allow_secrets, self._vectors = bool(shared["allow_secrets"]), shared["vectors"]
+        self._store: VectorStoreKind = shared["vector_store"]
         self._root = Path(root)
         self._service = index_service(settings)
         self._index = RepositoryIndex(self._service, root)
@@ -91,7 +93,8 @@ class CodeCalls:
             return {"files": counts, "chunks": {"total": stats["chunks"]}, "note": "search by meaning is off"}
         until_s = time.monotonic() + wait_s
         while True:
-            chunks = await asyncio.to_thread(count_chunks, Path(repository["index_path"]), Path(self._vectors), known)
+            path = Path(repository["index_path"])
+            chunks = await asyncio.to_thread(count_chunks, path, Path(self._vectors), known, self._store)
             left_s = until_s - time.monotonic()
             if not chunks.left or left_s <= 0:
                 return {"files": counts, "chunks": {"total": sum(chunks), **chunks._asdict()}}
@@ -108,7 +111,9 @@ class CodeCalls:
         if tool == "semantic_search" and vectors is not None:
             # Who searches by meaning has the windows behind the first ones embedded too, for the next time.
             await asyncio.to_thread(want_windows, Path(vectors), repository["root"], repository["index_path"])
-        subject = PortableRepository(repository["root"], repository["index_path"], self._allow_secrets, vectors)
+        subject = PortableRepository(
+            repository["root"], repository["index_path"], self._allow_secrets, vectors, self._store
+        )
         executor = ToolExecutor(self._tools, frozenset({tool}), StageBudget(Grant(tool_calls=1)), host=self._host)
         async with self._lanes.turn((current_connection(), tool)):
             return await executor.call(tool, subject, dict(arguments))

@@ -12,16 +12,21 @@ import msgspec
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.walk import unmoved_root
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 
 
 class PortableRepository(msgspec.Struct, frozen=True):
-    """Names a repository and its index for a worker process; `vectors` is the file of its vectors, if they are used."""
+    """Names a repository and its index for a worker process; `vectors` is the file of its vectors, if they are used.
+
+    `vector_store`: where its pieces are looked up.
+    """
 
     root: str
     index_path: str
     allow_secrets: bool = False
     vectors: str | None = None
+    vector_store: VectorStoreKind = "sqlite"
 
     @property
     def tool_scope(self) -> str:
@@ -61,7 +66,9 @@ class OpenRepository:
         return Codebase.open(root, Path(named.index_path), allow_secrets=named.allow_secrets, semantics=self._semantics)
 
 
-def open_repository(root: str, index_path: str, allow_secrets: bool, vectors: str | None) -> OpenRepository:
+def open_repository(
+    root: str, index_path: str, allow_secrets: bool, vectors: str | None, vector_store: VectorStoreKind = "sqlite"
+) -> OpenRepository:
     """Open the repository that `PortableRepository.portable` describes."""
-    semantics = None if vectors is None else open_semantics(Path(vectors))
-    return OpenRepository(PortableRepository(root, index_path, allow_secrets, vectors), semantics)
+    semantics = None if vectors is None else open_semantics(Path(vectors), store=vector_store)
+    return OpenRepository(PortableRepository(root, index_path, allow_secrets, vectors, vector_store), semantics)

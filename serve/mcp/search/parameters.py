@@ -22,7 +22,7 @@ _Symbol = Annotated[_Text, msgspec.Meta(description="`Class.method` and `module.
 
 
 def _count(most: int) -> msgspec.Meta:
-    return msgspec.Meta(ge=1, le=most, description="Rows of each list.")
+    return msgspec.Meta(ge=1, le=most, description="Rows per list.")
 
 
 class _Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,7 +40,7 @@ class SearchText(_Parameters, frozen=True):
         list[Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]],
         msgspec.Meta(min_length=1, max_length=MAX_PATTERNS, description="Each is searched by itself."),
     ]
-    regex: Annotated[bool, msgspec.Meta(description="Patterns are regular expressions.")] = False
+    regex: Annotated[bool, msgspec.Meta(description="As regular expressions.")] = False
     scope: _Scope | None = None
     max_results: Annotated[int, _count(50)] = 20
 
@@ -58,6 +58,7 @@ class FindDefinitions(_Parameters, frozen=True):
 class ExploreSymbolUsage(_Parameters, frozen=True):
     symbol: _Symbol
     max_results: Annotated[int, _count(500)] = 20
+    include_unproven: Annotated[bool, msgspec.Meta(description="All.")] = False
 
 
 class GetSymbols(_Parameters, frozen=True):

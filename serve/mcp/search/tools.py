@@ -63,8 +63,8 @@ SEARCH_TOOLS = (
         "Find uses of a symbol",
         parameters.ExploreSymbolUsage,
         "find_references",
-        "Find who uses a symbol, before you change it: callers, references, importers, tests, and what it calls. "
-        "Callers are proven by imports and types (`proof`); `unproven` counts calls whose receiver is unknown. Fast.",
+        "Find who uses a symbol, before you change it: callers, references, importers, tests, what it calls. "
+        "Proven ones first. Fast.",
     ),
     SearchTool(
         "search_text",

@@ -18,9 +18,9 @@ from actors.capabilities.violation_fix.policies.refactoring_rules import (
 )
 from actors.capabilities.violation_fix.refactoring.candidates import find_candidates
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, functions_of, measure
-from actors.capabilities.violation_fix.refactoring.conditionals import simplify_conditional
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored
+from actors.capabilities.violation_fix.refactoring.simplifications.registry import simplify_statement
 
 SOURCE = textwrap.dedent('''
     """Reads settings."""
@@ -93,7 +93,7 @@ def test_proposals_can_be_written_as_json_and_carried_out_one_by_one() -> None:
 def carried_out(source: str, proposal: Proposal) -> str:
     parameters = proposal.parameters
     if proposal.action == "simplify_conditional":
-        done = simplify_conditional(source, int(parameters["line"]), str(parameters["kind"]))
+        done = simplify_statement(source, int(parameters["line"]), str(parameters["kind"]))
     else:
         lines = int(parameters["start_line"]), int(parameters["end_line"])
         done = extract_function(source, *lines, str(parameters["name"]))

@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from actors.capabilities.violation_fix.refactoring.conditionals import simplify_conditional
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused
+from actors.capabilities.violation_fix.refactoring.simplifications.registry import simplify_statement
 
 
 def function(body: str) -> str:
@@ -99,14 +99,14 @@ EXACT = {
 def test_a_simplification_keeps_everything_else(kind: str) -> None:
     before, after = (function(body) for body in EXACT[kind])
     line = 3 if kind == "invert_to_guard" else 2
-    assert simplify_conditional(before, line) == simplify_conditional(before, line, kind)
-    done = simplify_conditional(before, line, kind)
+    assert simplify_statement(before, line) == simplify_statement(before, line, kind)
+    done = simplify_statement(before, line, kind)
     assert isinstance(done, Refactored), done
     assert done.source == after
 
 
 def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
-    done = simplify_conditional(function("if a:\n    return True\nreturn False"), 2)
+    done = simplify_statement(function("if a:\n    return True\nreturn False"), 2)
     assert isinstance(done, Refactored)
     assert done.source == function("return bool(a)")
 
@@ -114,7 +114,7 @@ def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "code"),
     [
-        ("if a:\n    # why\n    if b:\n        print(1)", "join_nested", "comment_lost"),
+        ("if a:  # why\n    if b:\n        print(1)", "join_nested", "comment_lost"),
         ("if a:\n    if b:\n        print(1)\n    else:\n        print(2)", "join_nested", "nothing_to_simplify"),
         ("if a:\n    print(1)\nif b:\n    print(1)", "merge_guards", "nothing_to_simplify"),
         ("if a:\n    return 1\nreturn 0", "return_condition", "nothing_to_simplify"),
@@ -125,20 +125,20 @@ def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(body: str, kind: str, code: str) -> None:
-    done = simplify_conditional(function(body), 2, kind)
+    done = simplify_statement(function(body), 2, kind)
     assert isinstance(done, Refused), done.source
     assert done.code == code
 
 
 @pytest.mark.parametrize(("line_length", "lines"), [(15, 2), (14, 5)])
 def test_a_condition_that_grows_too_long_is_wrapped(line_length: int, lines: int) -> None:
-    done = simplify_conditional(function("if a:\n    if b:\n        print()"), 2, line_length=line_length)
+    done = simplify_statement(function("if a:\n    if b:\n        print()"), 2, line_length=line_length)
     assert isinstance(done, Refactored), done
     assert len(done.source.splitlines()) == lines + 1
 
 
 def test_a_line_without_a_condition_is_refused() -> None:
-    done = simplify_conditional("if x:\n    pass\n", 1)
+    done = simplify_statement("if x:\n    pass\n", 1)
     assert isinstance(done, Refused)
     assert done.code == "no_conditional"
 
@@ -149,6 +149,6 @@ def test_conditions_that_share_a_line_with_their_body_are_left(kind: str) -> Non
         "merge_guards": "if a: return 1\nif b: return 1\nreturn 2",
         "merge_branches": "if a: c = 1\nelif b: c = 1\nelse: c = 2\nreturn c",
     }
-    done = simplify_conditional(function(bodies[kind]), 2, kind)
+    done = simplify_statement(function(bodies[kind]), 2, kind)
     assert isinstance(done, Refused)
     assert done.code == "shared_line"

@@ -51,7 +51,7 @@ class ActorHandle:
             await self.loss
         return [None for _ in frames]
 
-    async def _stay_alive(self) -> None:
+    async def _stay_alive(self, door: object) -> None:
         await self.loss
 
     async def _process_id(self) -> str:
@@ -60,6 +60,11 @@ class ActorHandle:
 
     def lose(self, for_good: bool) -> None:
         self.loss.set_exception(ActorDiedError() if for_good else ActorUnavailableError("restarting", actor_id=None))
+
+
+def bus_of(expected: dict[Address, tuple[str, ...]], **options: Any) -> CommBusActor:
+    """A bus that is no process: it opens no socket."""
+    return CommBusActor(expected, links=False, **options)
 
 
 def frame(kind: Kind, type_: str = "t", target: Address | None = None) -> bytes:
@@ -95,7 +100,7 @@ async def fail(bus: CommBusActor, asker: ActorHandle, handler: ActorHandle, erro
 
 
 async def test_a_frame_that_cannot_be_read_costs_those_that_travel_with_it_nothing() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     handle = await connect(bus, HANDLER, ("t",))
     assert await deliver(bus, frame("command"), b"junk", frame("command")) == ["accepted", "refused", "accepted"]
     await settle()
@@ -117,7 +122,7 @@ async def test_an_endpoint_takes_the_frames_before_and_behind_one_that_cannot_be
 
 
 async def test_frames_for_an_expected_endpoint_wait_for_it() -> None:
-    bus = CommBusActor({EXPECTED: ("t",)})
+    bus = bus_of({EXPECTED: ("t",)})
     assert await deliver(bus, frame("query")) == ["accepted"]
     handle = await connect(bus, EXPECTED, ("t",))
     await settle()
@@ -125,7 +130,7 @@ async def test_frames_for_an_expected_endpoint_wait_for_it() -> None:
 
 
 async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     first = await connect(bus, HANDLER, ("t",))
     first.lose(for_good=False)
     await deliver(bus, frame("command"))
@@ -136,7 +141,7 @@ async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over(
 
 
 async def test_what_was_resent_to_a_process_that_died_is_not_given_to_the_next_when_the_sender_is_told_of_it() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
     first = await connect(bus, HANDLER)
     first.lose(for_good=False)
@@ -153,7 +158,7 @@ async def test_what_was_resent_to_a_process_that_died_is_not_given_to_the_next_w
 
 
 async def test_what_was_resent_before_an_endpoint_first_came_up_waits_for_it() -> None:
-    bus = CommBusActor({EXPECTED: ()})
+    bus = bus_of({EXPECTED: ()})
     await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
     header = Header(new_message_id(), "command", "t", ASKER, EXPECTED, correlation_id=MessageId("m1"))
     await deliver(bus, encode_frame(Frame(header)))
@@ -163,7 +168,7 @@ async def test_what_was_resent_before_an_endpoint_first_came_up_waits_for_it() -
 
 
 async def test_a_command_that_kills_whoever_takes_it_is_given_up_at_the_fourth_death() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     lives = [await connect(bus, HANDLER, ("t",), dies_of_frames=True)]
     await deliver(bus, frame("command"))
     await settle()
@@ -176,7 +181,7 @@ async def test_a_command_that_kills_whoever_takes_it_is_given_up_at_the_fourth_d
 
 
 async def test_a_query_is_failed_when_it_is_given_up_and_says_after_how_many_deaths() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",), dies_of_frames=True)
     await deliver(bus, frame("query"))
     await settle()
@@ -188,7 +193,7 @@ async def test_a_query_is_failed_when_it_is_given_up_and_says_after_how_many_dea
 
 
 async def test_an_endpoint_is_lost_once_another_process_takes_its_place() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
     handler = await connect(bus, HANDLER)
     await settle()
@@ -202,7 +207,7 @@ async def test_an_endpoint_is_lost_once_another_process_takes_its_place() -> Non
 
 
 async def test_an_endpoint_that_is_gone_for_good_is_told_at_once() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
     handler = await connect(bus, HANDLER)
     await settle()
@@ -212,7 +217,7 @@ async def test_an_endpoint_that_is_gone_for_good_is_told_at_once() -> None:
 
 
 async def test_an_endpoint_that_binds_again_from_the_same_process_has_lost_nothing() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
     handler = await connect(bus, HANDLER)
     await bus.connect(HANDLER, handler, handler.process, (), ())
@@ -221,7 +226,7 @@ async def test_an_endpoint_that_binds_again_from_the_same_process_has_lost_nothi
 
 
 async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
     await deliver(bus, frame("query"))
     await settle()
@@ -234,7 +239,7 @@ async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> 
 
 async def test_the_default_middleware_drops_copies_counts_and_breaks_circuits() -> None:
     clock = FakeClock()
-    bus = CommBusActor({}, clock=clock)
+    bus = bus_of({}, clock=clock)
     asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
     errors = [await fail(bus, asker, handler, BusError("broken")) for _ in range(6)]
     assert [type(error) for error in errors] == [BusError] * 5 + [CircuitOpenError]
@@ -253,7 +258,7 @@ async def test_the_default_middleware_drops_copies_counts_and_breaks_circuits() 
 
 
 async def test_the_middleware_is_chosen_by_plain_data() -> None:
-    bus = CommBusActor({}, [{"use": "circuit_breaker", "failure_threshold": 1}])
+    bus = bus_of({}, middleware=[{"use": "circuit_breaker", "failure_threshold": 1}])
     asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
     errors = [await fail(bus, asker, handler, BusError("broken")) for _ in range(2)]
     assert [type(error) for error in errors] == [BusError, CircuitOpenError]
@@ -262,7 +267,7 @@ async def test_the_middleware_is_chosen_by_plain_data() -> None:
 
 
 async def test_what_nobody_takes_is_refused_logged_and_shown_as_a_dead_letter(caplog: pytest.LogCaptureFixture) -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     with caplog.at_level(logging.WARNING):
         assert await deliver(bus, frame("command", "unknown")) == ["refused"]
     assert "bus.not_taken" in caplog.text
@@ -271,7 +276,7 @@ async def test_what_nobody_takes_is_refused_logged_and_shown_as_a_dead_letter(ca
 
 
 async def test_a_second_handler_for_a_type_is_not_connected(caplog: pytest.LogCaptureFixture) -> None:
-    bus = CommBusActor({})
+    bus = bus_of({})
     await connect(bus, HANDLER, ("t",))
     with caplog.at_level(logging.ERROR):
         await connect(bus, ASKER, ("t",))

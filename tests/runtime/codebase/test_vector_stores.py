@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.vector_store import (
     MAX_ATTRIBUTE_CHARS,
     MAX_ATTRIBUTES,
     MAX_ID_CHARS,
-    StoreKind,
     VectorEntry,
     VectorStore,
     has_chroma,
@@ -39,18 +39,18 @@ def entry(name: str, *numbers: float, made_of: str = "h", **attributes: str) -> 
     return VectorEntry(name, made_of, vector(*numbers), attributes)
 
 
-def opened(kind: StoreKind, folder: Path, collection: str = "pieces") -> VectorStore:
+def opened(kind: VectorStoreKind, folder: Path, collection: str = "pieces") -> VectorStore:
     return open_vector_store(kind, folder, collection, dimensions=SIZE)
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> StoreKind:
-    found: StoreKind = request.param
+def kind(request: pytest.FixtureRequest) -> VectorStoreKind:
+    found: VectorStoreKind = request.param
     return found
 
 
 @pytest.fixture
-def store(kind: StoreKind, tmp_path: Path) -> Iterator[VectorStore]:
+def store(kind: VectorStoreKind, tmp_path: Path) -> Iterator[VectorStore]:
     made = opened(kind, tmp_path)
     yield made
     made.close()
@@ -217,7 +217,7 @@ def test_as_many_attributes_and_characters_as_allowed_are_kept(store: VectorStor
     assert store.count({"a0": most["a0"]}) == 1
 
 
-def test_what_was_stored_is_there_after_it_was_closed(kind: StoreKind, tmp_path: Path) -> None:
+def test_what_was_stored_is_there_after_it_was_closed(kind: VectorStoreKind, tmp_path: Path) -> None:
     first = opened(kind, tmp_path)
     first.upsert([entry("a", 1, file="x.py")])
     first.close()
@@ -228,7 +228,7 @@ def test_what_was_stored_is_there_after_it_was_closed(kind: StoreKind, tmp_path:
     second.close()
 
 
-def test_collections_of_one_folder_know_nothing_of_each_other(kind: StoreKind, tmp_path: Path) -> None:
+def test_collections_of_one_folder_know_nothing_of_each_other(kind: VectorStoreKind, tmp_path: Path) -> None:
     one, other = opened(kind, tmp_path, "one"), opened(kind, tmp_path, "other")
     one.upsert([entry("a", 1)])
     assert other.count() == 0
@@ -240,13 +240,13 @@ def test_collections_of_one_folder_know_nothing_of_each_other(kind: StoreKind, t
 
 
 @pytest.mark.parametrize("name", ["", "ab", "A", "a/b", "../up", "x" * 61, "a b"])
-def test_collections_have_plain_names(kind: StoreKind, tmp_path: Path, name: str) -> None:
+def test_collections_have_plain_names(kind: VectorStoreKind, tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="collection"):
         opened(kind, tmp_path, name)
     assert list(tmp_path.iterdir()) == []
 
 
-def add_many(kind: StoreKind, folder: Path, first: int, count: int) -> None:
+def add_many(kind: VectorStoreKind, folder: Path, first: int, count: int) -> None:
     """Add entries a few at a time, as a process beside others."""
     store = opened(kind, folder)
     for number in range(first, first + count, 10):
@@ -255,7 +255,7 @@ def add_many(kind: StoreKind, folder: Path, first: int, count: int) -> None:
 
 
 @pytest.mark.long
-def test_processes_that_write_side_by_side_lose_nothing_and_are_seen(kind: StoreKind, tmp_path: Path) -> None:
+def test_processes_that_write_side_by_side_lose_nothing_and_are_seen(kind: VectorStoreKind, tmp_path: Path) -> None:
     reader = opened(kind, tmp_path)
     reader.upsert([entry("first", 1)])
     assert names(reader, 1) == ["first"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import configs
 from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.loading import parse_contract
-from runtime.contracts.phase_order import columns, long_flags, problems_of_start
+from runtime.contracts.phase_order import columns, long_flags, problems_of_start, without_gate
 from tests.runtime.contracts.session_player import CONTRACT, Player
 from tests.runtime.contracts.test_loading import SHIPPED
 
@@ -144,3 +147,45 @@ def test_an_unknown_intent_and_gate_are_refused_together() -> None:
 def test_flags_are_understood_in_all_their_spellings() -> None:
     given = ["-f", "--no-quality", "no_quality", "-ni", "no-doc-research"]
     assert long_flags(CONTRACT, given) == ("fast", "no_quality", "no_intervention", "no_doc_research")
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [
+        ("-v", "only_verify"),
+        ("-e", "only_explore"),
+        ("-f", "fast"),
+        ("-q", "quick"),
+        ("-ni", "no_intervention"),
+        ("-r", "resume"),
+        ("-c", "clean"),
+    ],
+)
+def test_each_short_form_stands_for_its_flag(short: str, name: str) -> None:
+    assert long_flags(CONTRACT, [short]) == long_flags(CONTRACT, [f"--{name.replace('_', '-')}"]) == (name,)
+    assert {rule.short for rule in CONTRACT.flags.values()} == {"", "-v", "-e", "-f", "-q", "-ni", "-r", "-c"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "level"),
+    [
+        ([], (), ""),
+        (["-f"], ("-f",), ""),
+        (["--gate=full", "-f"], ("-f",), "full"),
+        (["-g=f"], (), "full"),
+        (["-g=a"], (), "auto"),
+        (["-q", "-g", "FULL"], ("-q",), "full"),
+        (["gate=auto"], (), "auto"),
+        (["-g=none"], (), "none"),
+        (["-g"], (), "-g"),
+    ],
+)
+def test_the_gate_level_is_understood_among_the_flags(given: list[str], kept: tuple[str, ...], level: str) -> None:
+    assert without_gate(CONTRACT, given) == (kept, level)
+
+
+def test_the_command_for_clients_names_every_flag_with_its_short_form() -> None:
+    text = (Path(str(configs.__path__[0])) / "contracts" / "commands" / "code.md").read_text(encoding="utf-8")
+    for name, rule in CONTRACT.flags.items():
+        flag = f"`--{name.replace('_', '-')}`"
+        assert (f"{flag} (`{rule.short}`)" if rule.short else flag) in text

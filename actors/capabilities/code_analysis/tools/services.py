@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.codebase.codebase import Codebase, FixedVectors
 from runtime.codebase.files.walk import unmoved_root
+from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.similarity import open_semantics
 
 OPEN_CODEBASES = 4
@@ -33,11 +34,16 @@ class Services:
     """
 
     def __init__(
-        self, *, allow_secrets: bool = False, vectors: Path | None = None, open_repositories: int = OPEN_CODEBASES
+        self,
+        *,
+        allow_secrets: bool = False,
+        vectors: Path | None = None,
+        vector_store: VectorStoreKind = "sqlite",
+        open_repositories: int = OPEN_CODEBASES,
     ) -> None:
         self._allow_secrets = allow_secrets
         self._max_open = open_repositories
-        self._semantics = open_semantics(vectors) if vectors is not None else None
+        self._semantics = open_semantics(vectors, store=vector_store) if vectors is not None else None
         self._open: OrderedDict[tuple[str, str], Codebase] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -82,5 +88,6 @@ def open_services(settings: Mapping[str, Any]) -> Services:
     return Services(
         allow_secrets=bool(settings.get("allow_secrets", False)),
         vectors=None if vectors is None else Path(vectors),
+        vector_store=settings.get("vector_store", "sqlite"),
         open_repositories=domain.open_repositories,
     )

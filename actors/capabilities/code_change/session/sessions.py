@@ -20,12 +20,14 @@ from runtime.contracts.answers import standing
 from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.payloads import is_text
-from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start
+from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start, without_gate
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
 from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.ids import new_run_id
 from runtime.primitives.own_threads import in_own_thread
 
+# So many left branches are told at once, since a person has to see all of them; others wait for the next session.
+MAX_STALE = 50
 Recovery = Literal["", "resume", "discard"]
 
 # Key of an answer whose door has to make the index of the repository anew.
@@ -78,6 +80,8 @@ class ChangeSessions:
         A call under the `key` of the one that began the session is answered with where it stands.
         """
         async with self._lock:
+            flags, gate = without_gate(self._contract, flags)
+            gate_level = gate or gate_level
             named = long_flags(self._contract, flags)
             found = await in_own_thread(self._ports.store.open_sessions, str(self._root))
             cleans = has_trait(self._contract, named, "clean")
@@ -196,7 +200,7 @@ class ChangeSessions:
             placed = placed.with_(own_edits=own_edits(self._root, placed.place.base_commit))
         hooks = ", ".join(place.hooks)
         notes = [HOOKS.format(hooks=hooks)] if hooks else []
-        return placed.with_(stale_branches=self._ports.stale_of(placed)), notes
+        return placed.with_(stale_branches=self._ports.stale_of(placed)[:MAX_STALE]), notes
 
     def _left_over(self, row: SessionRow) -> Answer:
         state = row.state

@@ -16,11 +16,12 @@ from actors.capabilities.violation_fix.actions.edit_tools import (
     edited,
 )
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, ErrorCategory, SourceText
+from actors.capabilities.violation_fix.checks.layout import keep_layout
 from actors.capabilities.violation_fix.checks.typing_config import typing_rules
-from actors.capabilities.violation_fix.refactoring.conditionals import simplify_conditional
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused
 from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
+from actors.capabilities.violation_fix.refactoring.simplifications.registry import simplify_statement
 from runtime.tools.result import ToolResult
 
 _CATEGORIES: dict[str, ErrorCategory] = {
@@ -70,7 +71,9 @@ def extract_function_tool(place: FixWorkspace, asked: ExtractFunction) -> ToolRe
             line_length=place.line_length,
             typing=typing_rules(Path(place.root), place.file),
         )
-        return outcome_of(done, f"Extracted '{asked.name}' from lines {asked.start_line}-{asked.end_line}")
+        return outcome_of(
+            place, source, done, f"Extracted '{asked.name}' from lines {asked.start_line}-{asked.end_line}"
+        )
 
     return edited(place, asked.key, "", edit)
 
@@ -79,9 +82,9 @@ def simplify_conditional_tool(place: FixWorkspace, asked: SimplifyConditional) -
     """Simplify a conditional of the file."""
 
     def edit(source: SourceText) -> Edited | EditRefused:
-        done = simplify_conditional(source.text, asked.line, asked.kind, line_length=place.line_length)
+        done = simplify_statement(source.text, asked.line, asked.kind, line_length=place.line_length)
         told = done.description if isinstance(done, Refactored) else ""
-        return outcome_of(done, f"Simplified the conditional at line {asked.line}: {told}")
+        return outcome_of(place, source, done, f"Simplified the conditional at line {asked.line}: {told}")
 
     return edited(place, asked.key, "", edit)
 
@@ -91,13 +94,15 @@ def split_parameters_tool(place: FixWorkspace, asked: SplitParameters) -> ToolRe
 
     def edit(source: SourceText) -> Edited | EditRefused:
         done = split_parameters(source.text, asked.function, asked.names, class_name=asked.name)
-        return outcome_of(done, f"Gathered the parameters {', '.join(asked.names)} of '{asked.function}'")
+        return outcome_of(
+            place, source, done, f"Gathered the parameters {', '.join(asked.names)} of '{asked.function}'"
+        )
 
     return edited(place, asked.key, "", edit)
 
 
-def outcome_of(done: Refactored | Refused, told: str) -> Edited | EditRefused:
-    """Return the new text of a refactoring and what was done, or why it was refused."""
+def outcome_of(place: FixWorkspace, source: SourceText, done: Refactored | Refused, told: str) -> Edited | EditRefused:
+    """Return the new text of a refactoring, laid out as the file is, and what was done, or why it was refused."""
     if isinstance(done, Refactored):
-        return done.source, told
+        return keep_layout(source.text, done.source, place.line_length), told
     return EditRefused(_CATEGORIES.get(done.code, "extraction_blocked"), f"refused: {done}")

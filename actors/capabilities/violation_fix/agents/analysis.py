@@ -14,14 +14,10 @@ from actors.capabilities.violation_fix.policies.fix_rules import GOALS
 from actors.capabilities.violation_fix.policies.refactoring_rules import PlanningOptions, exceeded_of, measures_of
 from actors.capabilities.violation_fix.refactoring.candidates import CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
-from actors.capabilities.violation_fix.refactoring.conditionals import (
-    REDUCING,
-    SIMPLIFICATIONS,
-    Conditional,
-    conditionals_in,
-)
 from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, find_function
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.simplifications.registry import SIMPLIFICATIONS, simplifications_in
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, last_line
 from runtime.context.fields import MAX_SOURCE_CHARS
 from runtime.context.models import Analysis, ExtractionSuggestion, Fact, FactCategory
@@ -58,7 +54,7 @@ def analysed(task: FixTask, source: str, step: int) -> Analysed:
 
 
 def has_first_step(task: FixTask, analysis: Analysis, source: str) -> bool:
-    """Return whether something can be done at once: a safe fix, an extraction, a conditional, or parameters."""
+    """Return whether something can be done at once: a safe fix, an extraction, a simplification, or parameters."""
     if task.found.fix == "safe" or analysis.extraction_suggestions or "arguments" in GOALS.get(task.found.check_id, ()):
         return True
     if not analysis.violating_function:
@@ -67,17 +63,15 @@ def has_first_step(task: FixTask, analysis: Analysis, source: str) -> bool:
     place = find_function(text.tree, task.symbol)
     if place is None:
         return False
-    return any(_is_simplified(each) for each in conditionals_in(text, place, task.request.line_length))
+    found = simplifications_in(text, place, task.request.line_length)
+    return any(_is_simplified(spot, kind) for spot, kind in found)
 
 
-def _is_simplified(conditional: Conditional) -> bool:
-    for kind in REDUCING:
-        try:
-            if SIMPLIFICATIONS[kind](conditional) is not None:
-                return True
-        except RefusedRefactoring:
-            continue  # another kind may simplify it
-    return False
+def _is_simplified(spot: Spot, kind: str) -> bool:
+    try:
+        return SIMPLIFICATIONS[kind](spot) is not None
+    except RefusedRefactoring:
+        return False
 
 
 def limits_of(task: FixTask) -> Limits:

@@ -10,19 +10,24 @@ from functools import partial
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
 from actors.capabilities.violation_fix.refactoring.candidates import MIN_SCORE, Candidate, CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, Measures, measure
-from actors.capabilities.violation_fix.refactoring.conditionals import REDUCING, SIMPLIFICATIONS, conditionals_in
 from actors.capabilities.violation_fix.refactoring.extraction import write_extraction
 from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, find_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
+from actors.capabilities.violation_fix.refactoring.simplifications.registry import (
+    REDUCING,
+    SIMPLIFICATIONS,
+    simplifications_in,
+)
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 # A reader takes few cuts; the branches of one chain may be more.
 MAX_CUTS = 2
 MAX_STEPS = 5
+MAX_SIMPLIFICATIONS = 5
+SIMPLIFIED = "simplified"
 # How many of the best candidates are followed to their end, by the number of steps before.
 BREADTH = (5, 2, 1, 1, 1)
-SIMPLIFICATION_SCORE = 0.86
 # What a further step of its own, and a further branch of the same chain, cost the reader.
 _FURTHER_STEP = 0.93
 _FURTHER_BRANCH = 0.98
@@ -160,9 +165,12 @@ class _Planner:
         return self._best(source, (), 1.0)
 
     def _best(self, source: str, before: tuple[_Step, ...], score: float) -> Plan | None:
-        best: Plan | None = None
+        """Return the best of what simplifications alone reach, and of what one more cut leads to."""
+        best = self._simplified(source, before, score)
+        if len(before) == MAX_STEPS:
+            return best
         followed = 0
-        for step in self._steps(source):
+        for step in self._steps(source, self._extractions):
             reached = _score_with(step, before, score)
             if reached < MIN_SCORE or (best is not None and reached <= best.score):
                 continue
@@ -178,27 +186,37 @@ class _Planner:
 
     def _followed(self, step: _Step, before: tuple[_Step, ...], score: float) -> Plan | None:
         source = step.apply()
-        place = find_function(SourceText(source).tree, self.name) if source is not None else None
-        if source is None or place is None:
-            return None
-        done = (*before, step)
-        if not exceeded_of(place, self.limits, self.options):
-            return Plan(tuple(each.proposal for each in done), source, score)
-        return self._best(source, done, score) if len(done) < MAX_STEPS else None
+        return self._best(source, (*before, step), score) if source is not None else None
 
-    def _steps(self, source: str) -> list[_Step]:
+    def _simplified(self, source: str, before: tuple[_Step, ...], score: float) -> Plan | None:
+        """Return a plan that ends with simplifications, the best ones first and no more than are needed."""
+        done = before
+        while True:
+            place = find_function(SourceText(source).tree, self.name)
+            if place is None:
+                return None
+            if done and not exceeded_of(place, self.limits, self.options):
+                return Plan(tuple(each.proposal for each in done), source, score)
+            step = next(iter(self._steps(source, self._simplifications)), None)
+            if step is None or len(done) - len(before) == MAX_SIMPLIFICATIONS:
+                return None
+            score = _score_with(step, done, score)
+            simplified = step.apply()
+            if score < MIN_SCORE or simplified is None:
+                return None
+            source, done = simplified, (*done, step)
+
+    def _steps(self, source: str, found_in: Callable[[SourceText, FunctionPlace], list[_Step]]) -> list[_Step]:
         """Return what can be done with a source next, best first."""
         text = SourceText(source)
         place = find_function(text.tree, self.name)
-        if place is None:
-            return []
-        exceeded = exceeded_of(place, self.limits, self.options)
-        needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
-        found = [*self._extractions(text, place, needed), *self._simplifications(text, place)]
+        found = found_in(text, place) if place is not None else []
         untried = [step for step in found if step.proposal.key not in self.tried]
         return sorted(untried, key=lambda step: (-step.score, step.start_line))
 
-    def _extractions(self, text: SourceText, place: FunctionPlace, needed: int) -> list[_Step]:
+    def _extractions(self, text: SourceText, place: FunctionPlace) -> list[_Step]:
+        exceeded = exceeded_of(place, self.limits, self.options)
+        needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
         search = CandidateSearch(text, place, reserved=self.options.reserved, typing=self.options.typing)
         found = search.ranked(needed, self.limits)
         for refusal in search.refusals:
@@ -218,17 +236,15 @@ class _Planner:
 
     def _simplifications(self, text: SourceText, place: FunctionPlace) -> list[_Step]:
         steps = []
-        for conditional in conditionals_in(text, place, self.options.line_length):
-            for kind in REDUCING:
-                try:
-                    source = SIMPLIFICATIONS[kind](conditional)
-                except RefusedRefactoring as refused:
-                    self._count(refused.refusal)
-                    continue
-                if source is not None:
-                    proposal = self._simplification(conditional.line, kind)
-                    apply = partial(str, source)
-                    steps.append(_Step(proposal, SIMPLIFICATION_SCORE, conditional.line, "simplified", apply))
+        for spot, kind in simplifications_in(text, place, self.options.line_length):
+            try:
+                source = SIMPLIFICATIONS[kind](spot)
+            except RefusedRefactoring as refused:
+                self._count(refused.refusal)
+                continue
+            if source is not None:
+                proposal = self._simplification(spot.line, kind)
+                steps.append(_Step(proposal, REDUCING[kind], spot.line, SIMPLIFIED, partial(str, source)))
         return steps
 
     def _simplification(self, line: int, kind: str) -> Proposal:
@@ -273,7 +289,7 @@ def _score_with(step: _Step, before: Sequence[_Step], score: float) -> float:
     """Return how likely a reader takes the steps before and this one: the weakest decides, each further one costs."""
     if not before:
         return step.score
-    is_branch = bool(step.family) and any(step.family == each.family for each in before)
+    is_branch = step.family == SIMPLIFIED or (bool(step.family) and any(step.family == each.family for each in before))
     return min(score, step.score) * (_FURTHER_BRANCH if is_branch else _FURTHER_STEP)
 
 
@@ -284,4 +300,4 @@ def _is_bearable(steps: Sequence[_Step]) -> bool:
     if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
         return False
     cuts = [step.family or str(number) for number, step in enumerate(steps)]
-    return len(set(cuts) - {"simplified"}) <= MAX_CUTS
+    return len(set(cuts) - {SIMPLIFIED}) <= MAX_CUTS

@@ -46,6 +46,8 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 MAX_OUTPUTS = 2
 MIN_LINES = 3
+# The branches of a chain as long as this can be moved one by one.
+_LEAST_CHAIN = 3
 # Below this, readers who would have to merge it found most names misleading.
 MIN_QUALITY = 0.48
 # Below this, readers who would have to merge it turned most plans down; no plan is better than its weakest cut.
@@ -196,7 +198,7 @@ def _plain(name: str) -> str:
 def _family_of(name: SuggestedName, context: BlockContext) -> str:
     """Return what the branches of one chain share, so that they can be moved together; empty outside of chains."""
     label = context.label
-    is_branch = label is not None and label.chain >= 3 and name.reason == BRANCH_REASON
+    is_branch = label is not None and label.chain >= _LEAST_CHAIN and name.reason == BRANCH_REASON
     return label.subject if label is not None and is_branch else ""
 
 
@@ -256,10 +258,19 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     factor *= 0.8 ** len(set(inputs) & context.defined_names)
     lines = block.last_line - block.first_line + 1
     factor *= 0.75 if lines < 4 else 0.88 if lines < 5 or lines > 45 else 1.0
+    # Half of something symmetric would move.
+    factor *= 0.6 if context.has_twin and not _is_in_chain(context) else 1.0
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
     share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))
-    return factor * (0.8 if share > 0.75 else 1.0)
+    # An exception that was caught is half of what its handler does.
+    handlers = (parent for parent in ast.walk(block.place.function) if isinstance(parent, ast.ExceptHandler))
+    factor *= 0.6 if set(inputs) & {handler.name for handler in handlers} else 1.0
+    return factor * (0.8 if share > 0.75 and not context.is_loop_body else 1.0)
+
+
+def _is_in_chain(context: BlockContext) -> bool:
+    return context.label is not None and context.label.chain >= _LEAST_CHAIN
 
 
 def find_candidates(

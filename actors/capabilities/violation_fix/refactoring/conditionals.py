@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.complexity import Loop, elif_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, Scope, places_of, statement_lists
-from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,
     SourceText,
@@ -47,74 +46,21 @@ class Conditional:
 Simplify = Callable[[Conditional], str | None]
 
 
-def simplify_conditional(
-    source: str, line: int, kind: str | None = None, *, line_length: int = 88
-) -> Refactored | Refused:
-    """Simplify the `if` or `elif` that begins on a line.
-
-    `kind` is one of SIMPLIFICATIONS; without it the first that fits is taken.
-    A chain of branches never becomes a dictionary: whether the value can be hashed cannot be seen.
-    """
-    text = SourceText(source)
-    try:
-        tree = text.tree
-    except (SyntaxError, ValueError) as error:
-        return Refused("syntax_error", f"the file does not parse: {error}", (getattr(error, "lineno", None) or 1,))
-    if kind is not None and kind not in SIMPLIFICATIONS:
-        return Refused("unknown_kind", f"{kind} is none of {', '.join(SIMPLIFICATIONS)}", (line,))
-    found = next((one for one in conditionals_of(text, tree, line_length) if one.line == line), None)
-    if found is None:
-        return Refused("no_conditional", "no if statement of a function begins on the line", (line,))
-    refusal = Refused("nothing_to_simplify", "none of the known simplifications fits", (line,))
-    for name in [kind] if kind else SIMPLIFICATIONS:
-        try:
-            new_source = SIMPLIFICATIONS[name](found)
-        except RefusedRefactoring as refused:
-            refusal = refused.refusal
-            continue
-        if new_source is not None and not _parses(new_source):
-            refusal = Refused("unparsable", f"{name.replace('_', ' ')} would leave a file that does not parse", (line,))
-        elif new_source is not None:
-            return Refactored(new_source, f"Simplify the condition on line {line} ({name.replace('_', ' ')})")
-    return refusal
-
-
-def _parses(source: str) -> bool:
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError):
-        return False
-    return True
-
-
-def conditionals_of(source: SourceText, tree: ast.Module, line_length: int = 88) -> Iterator[Conditional]:
-    """Yield every `if` inside functions, `elif`s included."""
-    seen: set[int] = set()
-    for place in places_of(tree):
-        for conditional in conditionals_in(source, place, line_length):
-            if id(conditional.node) not in seen:
-                seen.add(id(conditional.node))
-                yield conditional
-
-
-def conditionals_in(source: SourceText, place: FunctionPlace, line_length: int = 88) -> Iterator[Conditional]:
-    pending: list[tuple[ast.stmt, list[ast.stmt]]] = [(place.function, place.function.body)]
-    while pending:
-        around, body = pending.pop(0)
-        for position, statement in enumerate(body):
-            if isinstance(statement, ast.If):
-                yield Conditional(source, statement, body[position + 1 :], around, line_length)
-            if not isinstance(statement, Scope):
-                pending += [(statement, inner) for inner in statement_lists(statement)]
-
-
 def _join_nested(this: Conditional) -> str | None:
     """Join `if a:` and the only statement in it, `if b:`, to `if a and b:`."""
     inner = this.node.body[0]
     if len(this.node.body) > 1 or not isinstance(inner, ast.If) or this.node.orelse or inner.orelse:
         return None
-    _refuse_comments(this, this.line, inner.body[0].lineno - 1)
-    return _replaced_head(this, inner, "and", ast.And, this.line)
+    begin = inner.lineno
+    while this.source.is_comment(begin - 1):
+        begin -= 1
+    comments = range(begin, inner.lineno)
+    _refuse_comments(this, this.line, begin - 1)
+    _refuse_comments(this, inner.lineno, inner.body[0].lineno - 1)
+    if any(this.source.indent(number) != this.source.indent(inner.lineno) for number in comments):
+        raise this.refuse("comment_lost", "a comment between the conditions stands elsewhere")
+    above = "".join(this.indent + this.source.line(number).lstrip() for number in comments)
+    return _replaced_head(this, inner, "and", ast.And, this.line, above)
 
 
 def _merge_branches(this: Conditional) -> str | None:
@@ -204,7 +150,7 @@ def _with_lines(this: Conditional, first: int, last: int, text: str) -> str:
     return apply_edits(source.text, [Edit(source.starts[first - 1], source.line_end_offset(last), text)])
 
 
-def _replaced_head(this: Conditional, inner: ast.If, word: str, kind: type[ast.boolop], first: int) -> str:
+def _replaced_head(this: Conditional, inner: ast.If, word: str, kind: type[ast.boolop], first: int, above: str) -> str:
     source = this.source
     if inner.body[0].lineno == inner.lineno:
         raise this.refuse("shared_line", "the inner if shares its line with its body")
@@ -213,7 +159,7 @@ def _replaced_head(this: Conditional, inner: ast.If, word: str, kind: type[ast.b
     new = source.indent(inner.lineno)
     end = _end_with_comments(source, last_line(inner), old)
     body = shifted_lines(source, _head_end(inner) + 1, end, old, new)
-    return _with_lines(this, first, end, head + body)
+    return _with_lines(this, first, end, above + head + body)
 
 
 def _without_other(this: Conditional, other: ast.If, end: int) -> str:
@@ -287,8 +233,6 @@ def _end_with_comments(source: SourceText, end: int, indent: str) -> int:
     return end
 
 
-# Those that lower the complexity.
-REDUCING = ("join_nested", "merge_branches", "merge_guards", "return_condition")
 # In the order in which they are tried.
 SIMPLIFICATIONS: dict[str, Simplify] = {
     "join_nested": _join_nested,

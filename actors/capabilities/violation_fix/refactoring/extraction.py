@@ -31,6 +31,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import (
     first_line,
     last_line,
 )
+from actors.capabilities.violation_fix.refactoring.tail_returns import with_early_returns
 
 
 @dataclass(frozen=True)
@@ -170,4 +171,4 @@ def write_extraction(
     start = source.starts[block.first_line - 1]
     replaced = Edit(start, source.line_end_offset(block.last_line), call)
     inserted = insertion_of(source, block.place.top_statement, extraction.host, written.definition)
-    return apply_edits(source.text, [replaced, inserted])
+    return with_early_returns(apply_edits(source.text, [replaced, inserted]), name)

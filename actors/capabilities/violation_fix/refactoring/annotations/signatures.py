@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from actors.capabilities.violation_fix.refactoring.annotations.attribute_tests import tested_before
 from actors.capabilities.violation_fix.refactoring.annotations.modules import Package, TypingRules
 from actors.capabilities.violation_fix.refactoring.annotations.types import (
     BOOL,
@@ -77,6 +78,10 @@ class Annotator:
         """Return the annotations. Raises RefusedRefactoring where strict typing asks for one that is not known."""
         if not self._rules.is_strict and not is_annotated(place):
             return UNTYPED
+        narrowed = tested_before(place.function, extraction.statements)
+        if narrowed is not None and (self._rules.is_checked or self._rules.is_strict or is_annotated(place)):
+            message = f"a test above the block tells what {narrowed} is, which a new function would not know"
+            raise RefusedRefactoring("unknown_type", message, (extraction.first.lineno,))
         is_demanded = self._rules.is_strict or self._is_module_annotated
         typed = _TypedExtraction(self._source, self.package, self._types_of(place), place, extraction)
         found = typed.signature()

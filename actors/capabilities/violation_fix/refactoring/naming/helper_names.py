@@ -28,7 +28,6 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     noun_quality,
     plural,
     singular,
-    words_in,
     words_of,
     words_of_comment,
 )
@@ -92,12 +91,14 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         return
     used = context.words_used
     words, is_whole = words_of_comment(context.comment)
-    if words and any(word in used or singular(word) in used or plural(word) in used for word in words[1:]):
+    is_used = any(word in used or singular(word) in used or plural(word) in used for word in words[1:])
+    if words and (is_used or (is_whole and context.cut.shape is not Shape.REST)):
         quality = (0.8 if is_whole else 0.66) if context.cut.shape is not Shape.REST else 0.5
+        quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
         if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
             return
         yield SuggestedName(_joined(words), quality, "the comment above the block")
-    heading = noun_of_comment(context.comment)
+    heading = noun_of_comment(context.comment) if not context.has_long_comment else []
     if (
         heading
         and _ends_plainly(context)
@@ -140,7 +141,9 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
-        quality -= 0.1
+        quality -= 0.25
+    if verb in ("get", "determine") and context.has_guards:
+        quality -= 0.25
     if asks:
         yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
         return
@@ -177,7 +180,7 @@ def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
 def _from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
     attributes = context.effects.attributes
     names = list(dict.fromkeys(name.strip("_") for _, name in attributes))
-    if not names or context.outputs or not _ends_plainly(context):
+    if not names or context.outputs or not _ends_plainly(context) or context.has_guards or context.has_blank_lines:
         return
     noun = common_noun(names)
     if not all(is_good_noun(name) for name in names) or "_and_" in noun:
@@ -208,16 +211,11 @@ def _from_collection(context: BlockContext) -> Iterator[SuggestedName]:
     adds = names - removes - {"sort", "reverse"}
     verb = "update" if removes and adds else "remove" if removes else "add"
     label = context.label
-    if label is not None:
+    if label is not None and label.is_case and all(effect.kind is EffectKind.MUTATION for effect in effects):
         words = words_of(label.noun)
         is_same = singular(words[-1]) == singular(words_of(noun)[-1])
         quality = (0.68 if label.is_case else 0.58) * noun_quality(noun)
         yield SuggestedName(_joined(verb, words if is_same else [*words, *words_of(noun)]), quality, f"the {noun}")
-    if verb == "add" and context.iterated_noun and is_good_noun(context.iterated_noun) and not context.stops_early:
-        yield SuggestedName(_joined(verb, context.iterated_noun), 0.58, f"the loop that fills {noun}")
-    verb = "update" if verb == "add" and not noun.endswith("s") else verb
-    quality = 0.6 if len(noun.split("_")) > 1 or len(targets) > 1 else 0.54
-    yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), f"the change of {noun}")
 
 
 def _from_calls(context: BlockContext) -> Iterator[SuggestedName]:
@@ -234,9 +232,10 @@ def _from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     called = {effect.name for effect in effects}
     rest = words_of(called.pop())[1:] if len(called) == 1 else []
     if rest and is_good_noun("_".join(rest)):
-        several = len(effects) > 1 or context.only_loop is not None
+        several = context.only_loop is not None
         words = [*rest[:-1], plural(rest[-1])] if several else rest
-        yield SuggestedName(_joined([verb, *words]), 0.74 if several else 0.64, "the only call that has an effect")
+        if several or len(effects) == 1:
+            yield SuggestedName(_joined([verb, *words]), 0.74 if several else 0.6, "the only call that has an effect")
     if context.iterated_noun and is_good_noun(context.iterated_noun):
         quality = 0.76 * noun_quality(context.iterated_noun)
         yield SuggestedName(_joined(verb, context.iterated_noun), quality, "what the loop does with each item")
@@ -265,10 +264,8 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         and words_of(noun)[-1] != words_of(label.noun)[-1]
     ):
         yield SuggestedName(_joined(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
-    if label.is_case:
+    if label.is_case and label.chain >= 2 and _ends_plainly(context) and not context.outputs:
         yield SuggestedName(_joined("handle", label.noun), quality - 0.02, BRANCH_REASON)
-    elif context.cut.shape is Shape.BODY and len(words_of(label.noun)) > 1:
-        yield SuggestedName(_joined("handle", label.noun), 0.5, BRANCH_REASON)
 
 
 def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
@@ -277,17 +274,13 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     own = {singular(word) for word in words_of(context.function_noun or "")}
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
-        quality = 0.8 if words_of(noun)[-1] in own else 0.66
+        quality = 0.8 if words_of(noun)[-1] in own else 0.7
         if verb is not None:
             yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), "the loop's body")
-        if _ends_plainly(context) and not context.outputs:
-            yield SuggestedName(_joined("process", noun), 0.52 * noun_quality(noun), "the loop's body")
     elif context.iterated_noun and is_good_noun(context.iterated_noun):
         noun = context.iterated_noun
         if verb is not None:
-            yield SuggestedName(_joined(verb, noun), 0.58 * noun_quality(noun), "the loop over " + noun)
-        if _ends_plainly(context) and not context.outputs and context.cut.shape is Shape.STATEMENT:
-            yield SuggestedName(_joined("process", noun), 0.5 * noun_quality(noun), "the loop over " + noun)
+            yield SuggestedName(_joined(verb, noun), 0.62 * noun_quality(noun), "the loop over " + noun)
 
 
 def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
@@ -311,24 +304,6 @@ def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(_joined("create", noun), 0.68, "what the block returns")
 
 
-_TOPIC_VERBS = words_in(
-    "init parse format render write serialize validate check print display normalize convert dump show"
-)
-
-
-def _from_topic(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name a block after the one thing that only this block deals with."""
-    noun = context.topic
-    if noun is None or context.outputs or not _ends_plainly(context):
-        return
-    verb = context.function_verb or "handle"
-    is_sure = verb in _TOPIC_VERBS
-    quality = 0.62 if is_sure else 0.5
-    yield SuggestedName(
-        _joined(verb if is_sure else "handle", noun), quality * noun_quality(noun), f"{noun}, found nowhere else"
-    )
-
-
 def _ends_plainly(context: BlockContext) -> bool:
     """Return whether the call tells nothing but what its name says."""
     return context.extraction.form in (Form.PLAIN, Form.THEN_JUMP)
@@ -346,5 +321,4 @@ _RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
     _from_loop,
     _from_yields,
     _from_returned,
-    _from_topic,
 )

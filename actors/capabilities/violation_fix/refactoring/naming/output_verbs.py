@@ -51,7 +51,31 @@ def verb_for(
         return ("get", 0.64) if is_made else ("find", 0.8 if _ends_early(loops) else 0.62)
     if loops:
         return "determine", 0.6
+    if any(_may_act(value) for value in plain):
+        return "get", 0.4
     return ("determine", 0.76) if len(bindings) > 1 else ("get", 0.74)
+
+
+# First words and names of calls that only look something up or turn it into another form.
+_LOOKING = words_in(
+    """
+    get is has can should needs to as from int str float bool bytes len list tuple set dict frozenset sorted min max sum
+    any all abs round getattr isinstance type cast next copy replace strip lstrip rstrip split rsplit splitlines lower
+    upper title encode decode join format partition rpartition keys values items union intersection difference fromkeys
+    startswith endswith find index count search match fullmatch repr hasattr deepcopy realpath abspath dirname basename
+    expanduser
+    """
+)
+
+
+def _may_act(value: ast.expr) -> bool:
+    """Check for a call that may do more than its result tells: to determine something is another thing."""
+    value = value.value if isinstance(value, ast.Await) else value
+    if not isinstance(value, ast.Call):
+        return False
+    name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    words = words_of(name.strip("_"))
+    return not name[:1].isupper() and not ({name, *words[:1]} & _LOOKING)
 
 
 def _verb_of_change(

@@ -1,0 +1,51 @@
+"""Finds blocks of a function that are built alike: a reader wants both moved, or none."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from actors.capabilities.violation_fix.refactoring.complexity import Function
+from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, statement_lists
+
+# Smaller blocks are alike by chance.
+_LEAST_NODES = 18
+_LEAST_LIKENESS = 0.85
+
+
+def has_twin(statements: Sequence[ast.stmt], function: Function, parents: Sequence[ast.stmt]) -> bool:
+    """Return whether as many statements elsewhere in a function have nearly the same structure."""
+    own = _structure(statements)
+    if own.total() < _LEAST_NODES:
+        return False
+    inside = {id(part) for statement in statements for part in ast.walk(statement)}
+    around = {id(parent) for parent in parents}
+    return any(
+        _likeness(own, _structure(window)) >= _LEAST_LIKENESS
+        for body in _lists(function)
+        for window in _windows(body, len(statements))
+        if not any(id(statement) in inside or id(statement) in around for statement in window)
+    )
+
+
+def _structure(statements: Sequence[ast.stmt]) -> Counter[type[ast.AST]]:
+    parts = (part for statement in statements for part in ast.walk(statement))
+    return Counter(type(part) for part in parts if not isinstance(part, ast.expr_context))
+
+
+def _likeness(one: Counter[type[ast.AST]], other: Counter[type[ast.AST]]) -> float:
+    return (one & other).total() / max(one.total(), other.total(), 1)
+
+
+def _lists(function: Function) -> Iterator[list[ast.stmt]]:
+    pending = [function.body]
+    while pending:
+        body = pending.pop()
+        yield body
+        pending += [inner for node in body if not isinstance(node, Scope) for inner in statement_lists(node)]
+
+
+def _windows(body: Sequence[ast.stmt], length: int) -> Iterator[Sequence[ast.stmt]]:
+    for begin in range(len(body) - length + 1):
+        yield body[begin : begin + length]

@@ -1,0 +1,166 @@
+"""Writes branches that only choose a value as one conditional expression."""
+
+from __future__ import annotations
+
+import ast
+
+from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
+from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_simple_value
+from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
+
+# A longer line is harder to read than the branches were.
+MAX_LENGTH = 88
+
+
+def assign_choice(spot: Spot) -> str | None:
+    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1 or len(node.orelse) != 1:
+        return None
+    first, second = node.body[0], node.orelse[0]
+    if not isinstance(first, ast.Assign) or not isinstance(second, ast.Assign):
+        return None
+    if len(first.targets) != 1 or len(second.targets) != 1:
+        return None
+    target = first.targets[0]
+    if not isinstance(target, ast.Name | ast.Attribute) or ast.dump(target) != ast.dump(second.targets[0]):
+        return None
+    if spot.is_one_of_many:
+        return None
+    spot.refuse_comments(spot.line, last_line(second))
+    return _chosen(spot, node, f"{spot.text(target)} = ", first.value, second.value, second)
+
+
+def assign_default(spot: Spot) -> str | None:
+    """Write `x = b` and `if c: x = a` as `x = a if c else b`, where b is a constant that nothing looks at between."""
+    node, before = spot.node, spot.before
+    if not isinstance(node, ast.If) or node.orelse or len(node.body) != 1 or not isinstance(before, ast.Assign):
+        return None
+    assigned = node.body[0]
+    if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1 or len(before.targets) != 1:
+        return None
+    target = before.targets[0]
+    if not isinstance(target, ast.Name) or not isinstance(before.value, ast.Constant):
+        return None
+    if ast.dump(target) != ast.dump(assigned.targets[0]):
+        return None
+    if target.id in names_read(node.test) | names_read(assigned.value):
+        return None
+    if spot.is_guarded:
+        raise spot.refuse("exception_visible", f"{target.id} may be read after the condition raises")
+    if spot.source.is_blank(last_line(before) + 1):
+        return None
+    spot.refuse_comments(first_line(before), last_line(node))
+    text = _line(spot, node, f"{target.id} = ", assigned.value, before.value)
+    return spot.replaced(before, node, [text])
+
+
+def call_choice(spot: Spot) -> str | None:
+    """Write two calls that differ in one argument as one call with a choice in it."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1 or len(node.orelse) != 1:
+        return None
+    first, second = node.body[0], node.orelse[0]
+    if not isinstance(first, ast.Expr) or not isinstance(second, ast.Expr) or spot.is_one_of_many:
+        return None
+    spot.refuse_comments(spot.line, last_line(second))
+    text = _inner_choice(spot, node.test, first.value, second.value) if is_simple_test(node.test) else None
+    line = f"{spot.indent}{text}"
+    if text is None or not spot.fits(line) or len(line) > MAX_LENGTH:
+        return None
+    return spot.replaced(node, node, [line])
+
+
+def return_choice(spot: Spot) -> str | None:
+    """Write `if c: return a` and `return b` as `return a if c else b`; a row of guards stays as it is."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1:
+        return None
+    other = node.orelse[0] if len(node.orelse) == 1 else None if node.orelse else spot.after
+    first = node.body[0]
+    if not isinstance(first, ast.Return) or not isinstance(other, ast.Return):
+        return None
+    if first.value is None or other.value is None or _is_guard(spot.before) or spot.is_one_of_many:
+        return None
+    spot.refuse_comments(spot.line, last_line(other))
+    return _chosen(spot, node, "return ", first.value, other.value, other if not node.orelse else node)
+
+
+def _is_guard(statement: ast.stmt | None) -> bool:
+    leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+    return isinstance(statement, ast.If) and isinstance(statement.body[-1], leaves)
+
+
+def _chosen(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr, last: ast.stmt) -> str:
+    text = _line(spot, node, head, value, other)
+    return spot.replaced(node, last, [text])
+
+
+def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr) -> str:
+    if not is_simple_value(value) or not is_simple_value(other) or not is_simple_test(node.test):
+        raise spot.refuse("long_condition", "a part is a choice or a combination itself")
+    test = spot.text(node.test)
+    pair = _bool(value), _bool(other)
+    chosen = pair[0] if None not in pair and pair[0] != pair[1] else None
+    if chosen is None:
+        text = _inner_choice(spot, node.test, value, other) or f"{spot.text(value)} if {test} else {spot.text(other)}"
+    elif chosen:
+        text = test if is_boolean(node.test) else f"bool({test})"
+    else:
+        text = f"not {test}" if not isinstance(node.test, ast.BoolOp | ast.Compare) else f"not ({test})"
+    if text.startswith("bool("):
+        spot.refuse_shadowed("bool")
+    line = f"{spot.indent}{head}{text}"
+    if not spot.fits(line) or len(line) > MAX_LENGTH:
+        raise spot.refuse("long_condition", "the line would be too long")
+    return line
+
+
+def _inner_choice(spot: Spot, test: ast.expr, value: ast.expr, other: ast.expr) -> str | None:
+    """Return one call with the choice in it, where two calls differ in one argument and nothing runs before that."""
+    if (
+        not isinstance(value, ast.Call)
+        or not isinstance(other, ast.Call)
+        or ast.dump(value.func) != ast.dump(other.func)
+    ):
+        return None
+    pairs = list(zip(_arguments(value), _arguments(other), strict=False))
+    if len(_arguments(value)) != len(_arguments(other)) or len(value.args) != len(other.args):
+        return None
+    if [each.arg for each in value.keywords] != [each.arg for each in other.keywords]:
+        return None
+    differing = [number for number, (one, two) in enumerate(pairs) if ast.dump(one) != ast.dump(two)]
+    if len(differing) != 1 or not all(_is_inert(one) for one, _ in pairs[: differing[0]]) or not _is_inert(value.func):
+        return None
+    if any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(test)) and not isinstance(value.func, ast.Name):
+        return None
+    one, two = pairs[differing[0]]
+    if not all(isinstance(part, ast.Name | ast.Constant | ast.Attribute) for part in (one, two)):
+        return None
+    text, start = spot.text(value), spot.source.start_of(value)
+    choice = f"{spot.text(one)} if {spot.text(test)} else {spot.text(two)}"
+    return text[: spot.source.start_of(one) - start] + choice + text[spot.source.end_of(one) - start :]
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_inert(value: ast.expr) -> bool:
+    """Check that it makes no difference when an expression is worked out."""
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name | ast.Constant)
+
+
+def is_simple_test(test: ast.expr) -> bool:
+    """Check that a condition can be taken in at a glance."""
+    parts = list(ast.walk(test))
+    return not isinstance(test, ast.IfExp | ast.Lambda | ast.NamedExpr) and not any(
+        isinstance(part, ast.NamedExpr | ast.Lambda | ast.IfExp | ast.Yield | ast.YieldFrom) for part in parts
+    )
+
+
+def _bool(value: ast.expr) -> bool | None:
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None

@@ -1,0 +1,277 @@
+"""Turns loops that search or collect into any(), all() and comprehensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, suspends_or_binds
+from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Holds a loop with at most one condition in it and what is done where it holds."""
+
+    loop: ast.For
+    condition: ast.expr | None
+    done: Sequence[ast.stmt]
+
+    @property
+    def targets(self) -> frozenset[str]:
+        return bound_names(self.loop.target)
+
+    @property
+    def expressions(self) -> list[ast.expr]:
+        return [self.loop.iter, *([self.condition] if self.condition is not None else [])]
+
+
+def _search(spot: Spot) -> _Search | None:
+    loop = spot.node
+    if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment or len(loop.body) != 1:
+        return None
+    inner = loop.body[0]
+    if isinstance(inner, ast.If) and not inner.orelse:
+        return _Search(loop, inner.test, inner.body)
+    return _Search(loop, None, loop.body)
+
+
+def _is_plain_target(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(isinstance(part, ast.Name) for part in target.elts)
+    return isinstance(target, ast.Name)
+
+
+def _refuse_unfit(spot: Spot, search: _Search, *others: ast.expr) -> None:
+    """Refuse where a comprehension would not run as the loop does."""
+    if not _is_plain_target(search.loop.target) or suspends_or_binds(*search.expressions, *others):
+        raise spot.refuse("not_a_comprehension", "the loop does what a comprehension cannot")
+    spot.refuse_live_after(search.targets, search.loop)
+    read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *others)))
+    spot.refuse_maybe_unbound(read - search.targets, search.loop)
+
+
+def return_any(spot: Spot) -> str | None:
+    """Return any() or all() in place of a loop that returns True or False at the first hit."""
+    search, after = _search(spot), spot.after
+    if search is None or search.condition is None or len(search.done) != 1:
+        return None
+    hit, missed = _truth(search.done[0]), _truth(after)
+    if hit is None or missed is None or hit == missed or not isinstance(after, ast.Return):
+        return None
+    _refuse_unfit(spot, search)
+    spot.refuse_shadowed("any", "all")
+    spot.refuse_comments(spot.line, last_line(after))
+    if not hit and isinstance(search.condition, ast.UnaryOp) and isinstance(search.condition.op, ast.Not):
+        wanted = replace(search, condition=search.condition.operand)
+        return spot.replaced(spot.node, after, _call_lines(spot, wanted, "return all("))
+    return spot.replaced(spot.node, after, _call_lines(spot, search, "return any(" if hit else "return not any("))
+
+
+def flag_any(spot: Spot) -> str | None:
+    """Set a flag by any() in place of a loop that sets it and breaks."""
+    search, before = _search(spot), spot.before
+    if search is None or search.condition is None or len(search.done) != 2:
+        return None
+    setting, ending = search.done
+    if not isinstance(ending, ast.Break) or not isinstance(setting, ast.Assign) or not isinstance(before, ast.Assign):
+        return None
+    names = [_only_name(setting), _only_name(before)]
+    values = [_constant(setting.value), _constant(before.value)]
+    if names[0] is None or names[0] != names[1] or None in values or values[0] == values[1]:
+        return None
+    if names[0] in search.targets or any(names[0] in names_read(part) for part in search.expressions):
+        return None
+    _refuse_unfit(spot, search)
+    if spot.is_guarded:
+        raise spot.refuse("exception_visible", f"{names[0]} may be read after the loop raises")
+    spot.refuse_shadowed("any")
+    spot.refuse_comments(first_line(before), last_line(spot.node))
+    head = f"{names[0]} = any(" if values[0] else f"{names[0]} = not any("
+    return spot.replaced(before, spot.node, _call_lines(spot, search, head))
+
+
+def test_any(spot: Spot) -> str | None:
+    """Test by any() in place of a loop that leaves the function at the first hit, whichever it is."""
+    search = _search(spot)
+    if search is None or search.condition is None or len(search.done) != 1:
+        return None
+    done = search.done[0]
+    if not isinstance(done, ast.Return | ast.Raise) or _truth(done) is not None:
+        return None
+    if names_read(done) & search.targets:
+        return None
+    _refuse_unfit(spot, search)
+    spot.refuse_shadowed("any")
+    spot.refuse_comments(spot.line, first_line(done) - 1)
+    if any(spot.source.is_comment(number) for number in range(first_line(done), last_line(done) + 1)):
+        raise spot.refuse("comment_lost", "a comment would be lost")
+    head = f"{spot.indent}if any({_generator(spot, search)}):"
+    if not spot.fits(head) or done.lineno != last_line(done):
+        raise spot.refuse("long_condition", "the line would be too long")
+    unit = spot.source.indent_unit(spot.around.place.function)
+    return spot.replaced(spot.node, spot.node, [head, f"{spot.indent}{unit}{spot.source.segment(done)}"])
+
+
+def collect(spot: Spot) -> str | None:
+    """Collect by a comprehension in place of a loop that fills a new list, set or dictionary."""
+    search, before = _search(spot), spot.before
+    if search is None or len(search.done) != 1 or not isinstance(before, ast.Assign | ast.AnnAssign):
+        return None
+    name = _only_name(before)
+    found = _collected(search.done[0], name) if name is not None and before.value is not None else None
+    if found is None or name is None or not _is_empty(before.value, found.opening):
+        return None
+    read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *found.parts)))
+    if name in read or name in search.targets:
+        return None
+    if len(found.parts) == 2 and sum(_may_act(part) for part in found.parts) > 1:
+        raise spot.refuse("order", "key and value would be worked out in another order")
+    _refuse_unfit(spot, search, *found.parts)
+    if spot.is_guarded:
+        raise spot.refuse("exception_visible", f"{name} may be read after the loop raises")
+    if found.opening != "[":
+        spot.refuse_shadowed("set", "dict")
+    spot.refuse_comments(first_line(before), last_line(spot.node))
+    item = ": ".join(spot.text(part) for part in found.parts)
+    annotation = f": {spot.source.segment(before.annotation)}" if isinstance(before, ast.AnnAssign) else ""
+    head = f"{name}{annotation} = {found.opening}"
+    lines = _bracketed(spot, head, [item, *_clauses(spot, search)], found.closing)
+    return spot.replaced(before, spot.node, lines)
+
+
+def extend_list(spot: Spot) -> str | None:
+    """Extend a list by a generator in place of a loop that appends to it."""
+    search = _search(spot)
+    added = search.done[0] if search is not None and len(search.done) == 1 else None
+    function = added.value.func if isinstance(added, ast.Expr) and isinstance(added.value, ast.Call) else None
+    if search is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return None
+    name = function.value.id
+    found = _collected(search.done[0], name)
+    if found is None or function.attr != "append" or not _is_list(spot, name):
+        return None
+    read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *found.parts)))
+    if name in read or name in search.targets:
+        return None
+    _refuse_unfit(spot, search, *found.parts)
+    spot.refuse_maybe_unbound(frozenset({name}), search.loop)
+    spot.refuse_comments(spot.line, last_line(spot.node))
+    parts = [spot.text(found.parts[0]), *_clauses(spot, search)]
+    return spot.replaced(spot.node, spot.node, _bracketed(spot, f"{name}.extend(", parts, ")"))
+
+
+def _is_list(spot: Spot, name: str) -> bool:
+    """Check that a local name only ever stands for a list made in the function, which nothing else can change."""
+    function = spot.around.place.function
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    values = [node.value for node in assigned if _only_name(node) == name]
+    stores = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+    count = sum(isinstance(node.ctx, ast.Store) for node in stores)
+    is_parameter = name in {argument.arg for argument in spot.around.place.parameters}
+    made = all(isinstance(value, ast.List | ast.ListComp) for value in values)
+    return bool(values) and made and count == len(values) and not is_parameter and name in spot.around.place.locals
+
+
+@dataclass(frozen=True)
+class _Collected:
+    opening: str
+    closing: str
+    parts: tuple[ast.expr, ...]
+
+
+def _collected(statement: ast.stmt, name: str | None) -> _Collected | None:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name:
+            is_plain = not isinstance(target.slice, ast.Slice | ast.Tuple | ast.Starred)
+            return _Collected("{", "}", (target.slice, statement.value)) if is_plain else None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return None
+    function, item = call.func, call.args[0]
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return None
+    brackets = {"append": "[]", "add": "{}"}.get(function.attr)
+    if function.value.id != name or brackets is None or isinstance(item, ast.Starred):
+        return None
+    return _Collected(brackets[0], brackets[1], (item,))
+
+
+def _is_empty(value: ast.expr | None, opening: str) -> bool:
+    if isinstance(value, ast.List):
+        return opening == "[" and not value.elts
+    if isinstance(value, ast.Dict):
+        return opening == "{" and not value.keys
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args and not value.keywords:
+        return value.func.id == {"[": "list", "{": "set"}[opening]
+    return False
+
+
+def _may_act(value: ast.expr) -> bool:
+    """Check for calls and look-ups, whose order may be seen."""
+    acting = (ast.Call, ast.Attribute, ast.Subscript, ast.BinOp, ast.JoinedStr, ast.Await)
+    return any(isinstance(part, acting) for part in ast.walk(value))
+
+
+def _call_lines(spot: Spot, search: _Search, head: str) -> list[str]:
+    one_line = f"{spot.indent}{head}{_generator(spot, search)})"
+    if spot.fits(one_line):
+        return [one_line]
+    unit = spot.source.indent_unit(spot.around.place.function)
+    inner = f"{spot.indent}{unit}{_generator(spot, search)}"
+    if not spot.fits(inner):
+        raise spot.refuse("long_condition", "the line would be too long")
+    return [f"{spot.indent}{head}", inner, f"{spot.indent})"]
+
+
+def _generator(spot: Spot, search: _Search) -> str:
+    assert search.condition is not None
+    condition = spot.text(search.condition)
+    if isinstance(search.condition, ast.IfExp):
+        condition = f"({condition})"
+    return f"{condition} {_for(spot, search)}"
+
+
+def _for(spot: Spot, search: _Search) -> str:
+    iterated = spot.text(search.loop.iter)
+    if isinstance(search.loop.iter, ast.IfExp | ast.Tuple) and not iterated.startswith("("):
+        iterated = f"({iterated})"
+    return f"for {spot.text(search.loop.target).strip('()')} in {iterated}"
+
+
+def _clauses(spot: Spot, search: _Search) -> list[str]:
+    clauses = [_for(spot, search)]
+    if search.condition is not None:
+        condition = spot.text(search.condition)
+        clauses.append(f"if ({condition})" if isinstance(search.condition, ast.IfExp) else f"if {condition}")
+    return clauses
+
+
+def _bracketed(spot: Spot, head: str, parts: Sequence[str], closing: str) -> list[str]:
+    one_line = f"{spot.indent}{head}{' '.join(parts)}{closing}"
+    if spot.fits(one_line):
+        return [one_line]
+    unit = spot.source.indent_unit(spot.around.place.function)
+    inner = f"{spot.indent}{unit}{' '.join(parts)}"
+    lines = [inner] if spot.fits(inner) else [f"{spot.indent}{unit}{part}" for part in parts]
+    if not all(spot.fits(line) for line in lines):
+        raise spot.refuse("long_condition", "a line would be too long")
+    return [f"{spot.indent}{head}", *lines, f"{spot.indent}{closing}"]
+
+
+def _only_name(statement: ast.Assign | ast.AnnAssign) -> str | None:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    target = targets[0]
+    return target.id if len(targets) == 1 and isinstance(target, ast.Name) else None
+
+
+def _constant(value: ast.expr) -> bool | None:
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, bool) else None
+
+
+def _truth(statement: ast.stmt | None) -> bool | None:
+    value = statement.value if isinstance(statement, ast.Return) else None
+    return _constant(value) if value is not None else None

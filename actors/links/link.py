@@ -1,0 +1,178 @@
+"""Connects two processes by a socket on which each calls the other with batches of frames.
+
+Calls are answered in the event loop turn in which they arrive, so an answer says that the frames were taken, not that
+they were dealt with. A link that breaks fails the calls in flight: their frames may or may not have arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from typing import cast
+
+from runtime.bus.link_messages import (
+    ANSWER,
+    CALL,
+    HELLO,
+    MAX_HELLO_BYTES,
+    MAX_MESSAGE_BYTES,
+    Hello,
+    LinkMessage,
+    LinkReader,
+    decode_hello,
+    encode_batch,
+    encode_message,
+    frames_in,
+)
+from runtime.errors import LinkLostError, WireError
+
+HELLO_TIMEOUT_S = 5.0
+HIGH_WATER_BYTES = 4 * 1024 * 1024
+WELCOME = 0
+MAX_CALL_ID = 2**32
+
+log = logging.getLogger(__name__)
+
+_CREDENTIALS = struct.Struct("3i")
+
+OnFrames = Callable[[list[bytes]], bytes]
+"""Takes a batch of frames, and returns the content of the answer."""
+
+Admit = Callable[["Link", Hello], OnFrames | None]
+"""Decides on a process that opens a link: what takes its frames, or None to close the link."""
+
+
+class Link(asyncio.Protocol):
+    """Holds one end of a link. Made with `on_frames` by who connects, with `admit` by who listens."""
+
+    def __init__(
+        self,
+        on_frames: OnFrames | None = None,
+        admit: Admit | None = None,
+        hello_timeout_s: float = HELLO_TIMEOUT_S,
+    ) -> None:
+        self._hello_timeout_s = hello_timeout_s
+        self._on_frames = on_frames
+        self._admit = admit
+        self._reader = LinkReader(MAX_MESSAGE_BYTES if admit is None else MAX_HELLO_BYTES)
+        self._transport: asyncio.Transport | None = None
+        self._calls: dict[int, asyncio.Future[bytes]] = {}
+        self._numbers = cycle(range(1, MAX_CALL_ID))
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._hello_timer: asyncio.TimerHandle | None = None
+        self.closed = asyncio.Event()
+
+    @property
+    def is_open(self) -> bool:
+        """True while calls can be made."""
+        return self._transport is not None and self._on_frames is not None and not self.closed.is_set()
+
+    async def call(self, frames: Sequence[bytes]) -> bytes:
+        """Hand a batch of frames to the other end, and return its answer. Raises LinkLostError, WireError."""
+        await self._writable.wait()
+        if self._transport is None or self.closed.is_set():
+            raise LinkLostError("the link to the peer is closed")
+        call_id = next(self._numbers)
+        parts = encode_batch(call_id, frames)
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._calls[call_id] = answer
+        try:
+            self._transport.writelines(parts)
+            return await answer
+        finally:
+            self._calls.pop(call_id, None)
+
+    def close(self) -> None:
+        """Close the link; calls in flight fail."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def peer_uid(self) -> int | None:
+        """Return the user at the other end; None where the kernel does not say."""
+        opened = None if self._transport is None else self._transport.get_extra_info("socket")
+        if opened is None or not hasattr(socket, "SO_PEERCRED"):
+            return None
+        with socket.socket(fileno=os.dup(opened.fileno())) as connection:
+            told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(told)[1])
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin; a process that connects has a limited time to introduce itself."""
+        # uvloop's transports are none of asyncio's classes.
+        self._transport = opened = cast(asyncio.Transport, transport)
+        opened.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        if self._admit is not None:
+            self._hello_timer = asyncio.get_running_loop().call_later(self._hello_timeout_s, self.close)
+
+    async def greet(self, hello: bytes) -> None:
+        """Introduce this process, as the end that connected. Raises LinkLostError if it is not admitted."""
+        if self._transport is None:
+            raise LinkLostError("the link to the peer is closed")
+        self._calls[WELCOME] = welcome = asyncio.get_running_loop().create_future()
+        self._transport.write(hello)
+        await welcome
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of the other end; whatever is no message closes the link."""
+        try:
+            messages = self._reader.feed(data)
+            for message in messages:
+                self._take(message)
+        except WireError as error:
+            log.warning("link.unreadable", extra={"reason": error.message})
+            self.close()
+        except Exception:
+            log.exception("link.failed")
+            self.close()
+
+    def pause_writing(self) -> None:
+        """Hold back further calls until the other end has read."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """Let calls go on."""
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail the calls in flight."""
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+        self.closed.set()
+        self._writable.set()
+        for answer in self._calls.values():
+            if not answer.done():
+                answer.set_exception(LinkLostError(f"the link broke during a call: {exc or 'closed by the peer'}"))
+
+    def _take(self, message: LinkMessage) -> None:
+        if self._on_frames is None:
+            self._take_hello(message)
+        elif message.kind == CALL:
+            self._answer(message.call_id, self._on_frames(frames_in(message.content)))
+        elif message.kind == ANSWER:
+            future = self._calls.get(message.call_id)
+            if future is not None and not future.done():
+                future.set_result(bytes(message.content))
+        else:
+            raise WireError("a link is introduced once", kind=message.kind)
+
+    def _take_hello(self, message: LinkMessage) -> None:
+        if message.kind != HELLO or self._admit is None:
+            raise WireError("the first message of a link introduces who opens it", kind=message.kind)
+        self._on_frames = self._admit(self, decode_hello(message.content))
+        if self._on_frames is None:
+            self.close()
+            return
+        if self._hello_timer is not None:
+            self._hello_timer.cancel()
+        self._reader.max_bytes = MAX_MESSAGE_BYTES
+        self._answer(WELCOME, b"")
+
+    def _answer(self, call_id: int, content: bytes) -> None:
+        if self._transport is not None and not self.closed.is_set():
+            self._transport.write(encode_message(ANSWER, call_id, content))

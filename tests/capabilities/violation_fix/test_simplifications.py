@@ -1,0 +1,385 @@
+"""Loops, choices, handlers and nested functions are simplified without changing what they do, or are left alone."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+import warnings
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actors.capabilities.violation_fix.refactoring.name_scopes import find_function, places_of
+from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.simplifications.registry import (
+    SIMPLIFICATIONS,
+    simplifications_in,
+    simplify_statement,
+)
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import spots_in
+from actors.capabilities.violation_fix.refactoring.source_text import SourceText
+from actors.capabilities.violation_fix.refactoring.tail_returns import with_early_returns
+from tests.capabilities.violation_fix.random_functions import Writer, observe
+
+
+def function(body: str) -> str:
+    return "def f(a, b, c):\n" + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+
+
+def all_of_kind(source: str, kind: str) -> str:
+    """Apply one kind of simplification to the first statement that it fits; return the source as it is if to none."""
+    text = SourceText(source)
+    place = find_function(text.tree, "f")
+    assert place is not None
+    for spot in spots_in(text, place, 88):
+        try:
+            found = SIMPLIFICATIONS[kind](spot)
+        except RefusedRefactoring:
+            continue
+        if found is not None:
+            return found
+    return source
+
+
+EXACT = {
+    "return_any": (
+        "for x in a:\n    if x.ready(b):\n        return True\nreturn False",
+        "return any(x.ready(b) for x in a)",
+    ),
+    "return_any of not": (
+        "for x in a:\n    if not x:\n        return False\nreturn True",
+        "return all(x for x in a)",
+    ),
+    "flag_any": (
+        "found = False\nfor x in a:\n    if x == b:\n        found = True\n        break\nreturn found",
+        "found = any(x == b for x in a)\nreturn found",
+    ),
+    "test_any": (
+        "for x in a:\n    if x in b:\n        return c\nreturn b",
+        "if any(x in b for x in a):\n    return c\nreturn b",
+    ),
+    "collect": (
+        "out = []\nfor x, y in a:\n    if x:\n        out.append(y)\nreturn out",
+        "out = [y for x, y in a if x]\nreturn out",
+    ),
+    "collect in a set": (
+        "out = set()\nfor x in a:\n    out.add(x)\nreturn out",
+        "out = {x for x in a}\nreturn out",
+    ),
+    "collect in a dictionary": (
+        "out: dict[str, int] = {}\nfor x in a:\n    out[x] = 1\nreturn out",
+        "out: dict[str, int] = {x: 1 for x in a}\nreturn out",
+    ),
+    "extend_list": (
+        "out = []\nb(out)\nfor x in a:\n    if x:\n        out.append(c(x))\nreturn out",
+        "out = []\nb(out)\nout.extend(c(x) for x in a if x)\nreturn out",
+    ),
+    "join_nested": (
+        "if a:\n    # Why b.\n    if b:\n        c()",
+        "# Why b.\nif a and b:\n    c()",
+    ),
+    "merge_handlers": (
+        "try:\n    a()\nexcept KeyError:\n    return 1\nexcept (OSError, c.E):\n    return 1",
+        "try:\n    a()\nexcept (KeyError, OSError, c.E):\n    return 1",
+    ),
+    "leave_else": (
+        "try:\n    x = a()\nexcept KeyError:\n    return 1\nelse:\n    # fine\n    return x",
+        "try:\n    x = a()\nexcept KeyError:\n    return 1\n# fine\nreturn x",
+    ),
+    "return_choice": ("if a:\n    return b\nreturn c", "return b if a else c"),
+    "assign_choice": ("if a:\n    x = b\nelse:\n    x = c\nreturn x", "x = b if a else c\nreturn x"),
+    "assign_choice of truth": (
+        "if a == b:\n    x = True\nelse:\n    x = False\nreturn x",
+        "x = bool(a == b)\nreturn x",
+    ),
+    "assign_choice of an argument": (
+        "if a:\n    x = b(1, c, k=2)\nelse:\n    x = b(1, a, k=2)\nreturn x",
+        "x = b(1, c if a else a, k=2)\nreturn x",
+    ),
+    "call_choice": ("if a:\n    b.add(1)\nelse:\n    b.add(c)", "b.add(1 if a else c)"),
+    "loop_over": (
+        "d = {}\nif a is not None:\n    d['a'] = a\nif b is not None:\n    d['b'] = b\n"
+        "if c is not None:\n    d['c'] = c\nreturn d",
+        "d = {}\nfor key, value in (('a', a), ('b', b), ('c', c)):\n    if value is not None:\n"
+        "        d[key] = value\nreturn d",
+    ),
+    "loop_over keys": (
+        "if 'x' in a:\n    b.append('x')\nif 'y' in a:\n    b.append('y')\nif 'z' in a:\n    b.append('z')",
+        "for key in ('x', 'y', 'z'):\n    if key in a:\n        b.append(key)",
+    ),
+    "assign_default": ("x = 0\nif a:\n    x = b\nreturn x", "x = b if a else 0\nreturn x"),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_it_writes(name: str) -> None:
+    before, after = EXACT[name]
+    assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
+
+
+KEPT = {
+    "return_any": [
+        "for x in a:\n    if x:\n        return True\n    b()\nreturn False",
+        "for x in a:\n    if next(b):\n        return True\nreturn False",
+        "try:\n    for x in a:\n        if x:\n            return True\n    return False\nfinally:\n    print(x)",
+        "any = c\nfor x in a:\n    if x:\n        return True\nreturn False",
+        "for x in a:\n    if x:  # why\n        return True\nreturn False",
+    ],
+    "flag_any": [
+        "found = False\nfor x in a:\n    if x:\n        found = True\n        break\nreturn found, x",
+        "found = False\nfor x in a:\n    if x:\n        found = True\nreturn found",
+        "try:\n    found = False\n    for x in a():\n        if x():\n            found = True\n            break\n"
+        "except OSError:\n    pass\nreturn found",
+    ],
+    "test_any": ["for x in a:\n    if x in b:\n        return x\nreturn b"],
+    "collect": [
+        "out = []\nfor x in a:\n    out.append(x)\nreturn out, x",
+        "out = []\nfor x in a:\n    out.append(len(out))\nreturn out",
+        "out = []\nfor x in a:\n    out.append(lambda: x)\nreturn out",
+        "out = b\nfor x in a:\n    out.append(x)\nreturn out",
+        "out = {}\nfor x in a:\n    out[b(x)] = c(x)\nreturn out",
+        "out = []\nfor x in out:\n    out.append(x)\nreturn out",
+        "out = []\nfor x in a:\n    out.append(x)\nelse:\n    b()\nreturn out",
+    ],
+    "extend_list": [
+        "out = b\nfor x in a:\n    out.append(x)\nreturn out",
+        "out = []\nb(out)\nfor x in a:\n    out.append(len(out))\nreturn out",
+    ],
+    "merge_handlers": [
+        "try:\n    a()\nexcept KeyError:\n    return 1\nexcept OSError:\n    return 2",
+        "try:\n    a()\nexcept KeyError:\n    return 1\nexcept b():\n    return 1",
+        "try:\n    a()\nexcept KeyError:\n    return 1  # one\nexcept OSError:\n    return 1  # two",
+    ],
+    "leave_else": [
+        "try:\n    x = a()\nexcept KeyError:\n    x = 1\nelse:\n    x = 2\nreturn x",
+        "try:\n    x = a()\nexcept KeyError:\n    return 1\nelse:\n    return x\nfinally:\n    b()",
+    ],
+    "return_choice": [
+        "if a:\n    return 1\nif b:\n    return 2\nreturn 3",
+        "if a:\n    return b or c\nreturn c",
+        "if c:\n    if a:\n        return 1\n    return 2\nelif b:\n    if a:\n        return 3\n    return 4",
+    ],
+    "assign_choice": [
+        "if a:\n    x = b\nelse:\n    y = c\nreturn x",
+        "if a:\n    x = b  # why\nelse:\n    x = c\nreturn x",
+    ],
+    "assign_default": [
+        "x = 0\nif x == a:\n    x = b\nreturn x",
+        "x = a()\nif b:\n    x = c\nreturn x",
+    ],
+    "call_choice": [
+        "if a:\n    b.add(1)\nelse:\n    c.add(1)",
+        "if a():\n    b.add(1)\nelse:\n    b.add(2)",
+        "if a:\n    b(c(), 1)\nelse:\n    b(c(), 2)",
+    ],
+    "loop_over": [
+        "if a:\n    c['a'] = a\nif b:\n    c['b'] = b",
+        "if a:\n    b = a\nif b:\n    b = b\nif c:\n    b = c",
+        "if a:\n    c(a.x)\nif b:\n    c(b.y)\nif c:\n    c(c.z)",
+        "if a:\n    print(a, f'{a}')\nif b:\n    print(b, f'{b}')\nif c:\n    print(c, f'{c}')",
+        "if a:\n    print(a, a)\nif b:\n    print(b, a)\nif c:\n    print(c, a)",
+        "if a:\n    return a\nif b:\n    return b\nif c:\n    return c\nelse:\n    print()",
+    ],
+    "suppress_exception": [
+        "try:\n    a()\nexcept Exception:\n    pass",
+        "try:\n    a()\nexcept KeyError as e:\n    pass",
+        "try:\n    a()\nexcept KeyError:\n    pass  # it is gone",
+    ],
+    "move_out": [
+        "def read_part(x):\n    return x + b\nb = 2\nreturn read_part(a)",
+        "def read_part(x):\n    return x + b\nreturn c(read_part)",
+        "def wrapper(x):\n    return x + b\nreturn wrapper(a)",
+        "@c\ndef read_part(x):\n    return x\nreturn read_part(a)",
+        "def read_part(x=b):\n    return x\nreturn read_part(a)",
+        "n = 0\ndef read_part(x):\n    nonlocal n\n    n += 1\nread_part(a)\nreturn n",
+        "def read_part(x):\n    return x + b\nreturn [read_part(b) for b in a]",
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "body"), [(kind, body) for kind, bodies in KEPT.items() for body in bodies])
+def test_it_leaves_alone_what_it_would_change(kind: str, body: str) -> None:
+    assert all_of_kind(function(body), kind) == function(body)
+
+
+def test_a_suppressed_exception_brings_its_import_in_order() -> None:
+    source = "import argparse\nimport os\n\n\n" + function("try:\n    a()\nexcept (KeyError, OSError):\n    pass")
+    expected = "import argparse\nimport contextlib\nimport os\n\n\n" + function(
+        "with contextlib.suppress(KeyError, OSError):\n    a()"
+    )
+    assert all_of_kind(source, "suppress_exception") == expected
+    unordered = source.replace("import argparse\nimport os", "import os\nimport argparse")
+    assert all_of_kind(unordered, "suppress_exception") == unordered
+
+
+def test_a_nested_function_moves_with_what_it_reads_and_its_comment() -> None:
+    source = function(
+        """
+        # Halves are rounded up.
+        def round_part(x, *, up=True):
+            return round_part(x - 1) if x > b else -x
+
+        return round_part(a) + max(map(len, [round_part(1, up=False)]))
+        """
+    )
+    assert all_of_kind(source, "move_out") == (
+        "# Halves are rounded up.\n"
+        "def _round_part(b, x, *, up=True):\n"
+        "    return _round_part(b, x - 1) if x > b else -x\n\n\n"
+        "def f(a, b, c):\n"
+        "    return _round_part(b, a) + max(map(len, [_round_part(b, 1, up=False)]))\n"
+    )
+
+
+@pytest.mark.parametrize("word", ["def", "async def"])
+def test_a_nested_generator_or_coroutine_moves_as_what_it_is(word: str) -> None:
+    nested = f"{word} read_part(x):\n    yield x + b"
+    expected = f"{word} _read_part(b, x):\n    yield x + b\n\n\n" + function("return _read_part(b, a)")
+    assert all_of_kind(function(f"{nested}\n\nreturn read_part(a)"), "move_out") == expected
+
+
+def test_a_nested_function_that_needs_its_object_becomes_a_method() -> None:
+    source = textwrap.dedent(
+        '''
+        class A:
+            def f(self, a):
+                """Doc."""
+
+                def add_part(x):
+                    self.parts.append(x)
+
+                for x in a:
+                    add_part(x)
+        '''
+    )
+    text = SourceText(source)
+    place = next(iter(places_of(text.tree)))
+    found = [SIMPLIFICATIONS["move_out"](spot) for spot in spots_in(text, place, 88)]
+    expected = textwrap.dedent(
+        '''
+        class A:
+            def f(self, a):
+                """Doc."""
+
+                for x in a:
+                    self._add_part(x)
+
+            def _add_part(self, x):
+                self.parts.append(x)
+        '''
+    )
+    assert [each for each in found if each is not None] == [expected]
+
+
+EARLY = {
+    "if x:\n    r = 1\nelif y:\n    # why\n    r = 2\nelse:\n    r = 3\nreturn r": (
+        "if x:\n    return 1\nif y:\n    # why\n    return 2\nreturn 3"
+    ),
+    "r = False\nfor x in y:\n    if x:\n        r = True\n        break\nreturn r": (
+        "for x in y:\n    if x:\n        return True\nreturn False"
+    ),
+    "r = None\nif x:\n    r = y\nreturn r": "if x:\n    return y\nreturn None",
+    "try:\n    r = x()\nexcept OSError:\n    r = None\nreturn r": (
+        "try:\n    return x()\nexcept OSError:\n    return None"
+    ),
+    # The variable is looked at, or a way sets it that does not leave the loop.
+    "r = None\nif r or x:\n    r = y\nreturn r": None,
+    "r = None\nfor x in y:\n    if x:\n        r = x\n    if r:\n        break\nreturn r": None,
+    "try:\n    r = x()\nexcept OSError:\n    r = None\nelse:\n    y()\nreturn r": None,
+    "if x:\n    r = 1\n    y(r)\nelse:\n    r = 2\nreturn r": None,
+}
+
+
+@pytest.mark.parametrize("body", EARLY)
+def test_a_result_is_returned_where_it_is_known(body: str) -> None:
+    source = "def g(x, y):\n" + textwrap.indent(body, "    ") + "\n"
+    after = EARLY[body]
+    assert with_early_returns(source, "g") == (
+        source if after is None else "def g(x, y):\n" + textwrap.indent(after, "    ") + "\n"
+    )
+
+
+class PatternWriter(Writer):
+    """Writes functions that are full of what can be simplified, or nearly can."""
+
+    def simple(self, depth: int, in_loop: bool) -> None:
+        if self.random.random() < 0.5:
+            super().simple(depth, in_loop)
+            return
+        name, item, other = self.name(), self.name(), self.name()
+        loop, each = f"for {item} in range(3):", self.expression()
+        # A list that holds itself cannot be compared.
+        each = "3" if name in each else each
+        left = self.random.choice(["raise KeyError", "return 7", f"{name} = 7", "pass"])
+        patterns = [
+            [f"{name} = []", loop, f"    {name}.append({each})"],
+            [f"{name} = []", loop, f"    if {self.test()}:", f"        {name}.append({each})"],
+            [f"{name} = {{}}", loop, f"    {name}[{item}] = {each}"],
+            [f"{name} = False", loop, f"    if {self.test()}:", f"        {name} = True", "        break"],
+            [loop, f"    if {self.test()}:", "        return True", "return False"],
+            [loop, f"    if {self.test()}:", f"        return {other}"],
+            [f"if {self.test()}:", f"    {name} = {each}", "else:", f"    {name} = {other}"],
+            [f"{name} = 0", f"if {self.test()}:", f"    {name} = {each}"],
+            [f"if {self.test()}:", f"    return {each}", f"return {other}"],
+            [
+                "try:",
+                f"    {name} = {each}",
+                "except TypeError:",
+                f"    {left}",
+                "except KeyError:",
+                f"    {left}",
+            ],
+            ["try:", f"    {name} = {each}", "except TypeError:", "    pass"],
+            [line for each in (item, other, "a") for line in (f"if {each}:", f"    log.append(('{each}', {each}))")],
+            [f"if {self.test()}:", f"    log.append({item})", "else:", f"    log.append({other})"],
+            [f"def round_part(x):\n{'    ' * depth}    return (x, {name})", f"{other} = round_part({item})"],
+            ["def round_part(x):", f"    return {each}", f"{other} = list(map(round_part, (1, 2)))"],
+        ]
+        for line in self.random.choice(patterns):
+            self.emit(depth, line)
+
+
+def check(random: Random) -> int:
+    """Apply every simplification to one random function; return how many were made."""
+    source = PatternWriter(random).function()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        try:
+            text = SourceText(source)
+            compile(source, "<function>", "exec")
+        except SyntaxError:
+            return 0
+        made = [found for place in places_of(text.tree) for found in _made(text, place)]
+        expected = observe(source) if made else None
+        for kind, result in made:
+            assert observe(result) == expected, f"{kind}: {source}\n--- became\n{result}"
+        return len(made)
+
+
+def _made(text: SourceText, place) -> list[tuple[str, str]]:  # type: ignore[no-untyped-def]
+    made = []
+    for spot, kind in simplifications_in(text, place, 88):
+        try:
+            found = SIMPLIFICATIONS[kind](spot)
+        except RefusedRefactoring:
+            continue
+        if found is not None:
+            ast.parse(found)
+            made.append((kind, found))
+    return made
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 10**9))
+def test_random_functions_do_the_same(seed: int) -> None:
+    check(Random(seed))
+
+
+def test_a_line_without_a_statement_is_refused() -> None:
+    refused = simplify_statement("x = 1\n", 1)
+    assert isinstance(refused, Refused)
+    done = simplify_statement(function("if a:\n    return b\nreturn c"), 2, "return_choice")
+    assert isinstance(done, Refactored)
+    assert done.description == "Simplify the statement on line 2 (return choice)"
