@@ -229,3 +229,26 @@ async def test_a_redirection_takes_the_token_nowhere() -> None:
 def test_a_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="no URL"):
         Jeeves.at(url)
+
+
+def sent_event(seq: int, kind: str) -> str:
+    event = {"seq": seq, "at_ms": 0, "run_id": "r-1", "type": kind, "schema_version": 1}
+    return f"id: {seq}\nevent: {kind}\ndata: {json.dumps(event)}\n\n"
+
+
+async def test_an_event_that_a_service_sends_twice_is_given_once_and_a_gap_is_asked_for() -> None:
+    kinds = {1: "run.accepted", 2: "stage.started", 3: "stage.finished", 4: "run.finished"}
+    told = [response(200, "".join(sent_event(seq, kinds[seq]) for seq in seqs).encode(), EVENTS) for seqs in SENT]
+    going_on = response(200, b'{"events": [{}], "is_over": false}')
+    final = {"run_id": "r-1", "question": "?", "repo": "/r", "answer": "a", "terminal_reason": "completed"}
+    answer = response(200, json.dumps({"citations": [], **final}).encode())
+    async with canned(told[0], going_on, told[1], answer) as (jeeves, service):
+        *events, last = [item async for item in jeeves.follow("r-1")]
+    assert [event.seq for event in events if not isinstance(event, Answer)] == [1, 2, 3, 4]
+    assert isinstance(last, Answer)
+    asked = [line for head in service.requests for line in head.split(b"\r\n") if line.startswith(b"Last-Event-ID")]
+    assert asked == [b"Last-Event-ID: 0", b"Last-Event-ID: 2"]
+
+
+SENT = ((1, 2, 2, 1, 4), (2, 3, 3, 4))
+"""What the service sends at the first and at the second time: events again, and then one too early."""
