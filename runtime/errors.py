@@ -33,6 +33,7 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     │       ├── ProcessDiedError     it ended by itself: `status`, negative for a signal
     │       ├── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
     │       └── CalledOffError       work in a thread was called off
+    ├── AnswerTimeoutError         a caller waited no longer for a run, which goes on: `run_id`
     ├── WireError                  bytes that are no frame of ours
     │   └── NewerVersionError      a record of a newer version: `run_id`, `found` and `known`
     ├── BusError
@@ -276,6 +277,12 @@ class CalledOffError(ProcessError):
     """Reports work in a thread that ended because it was called off."""
 
     code = "called_off"
+
+
+class AnswerTimeoutError(JeevesError):
+    """Reports that a caller waited no longer for the run `run_id`, which goes on."""
+
+    code = "answer_timeout"
 
 
 class WireError(JeevesError):

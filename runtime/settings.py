@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -37,6 +38,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 import runtime
 from runtime.errors import StateStorageError, UnknownNameError
 from runtime.primitives.ids import DEFAULT_SYSTEM
+from runtime.primitives.money import DECIMALS, MOST_UNITS
 from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, parse_yaml, raise_faults
 
 ENV_PREFIX = "JEEVES_"
@@ -222,9 +224,12 @@ class HttpSettings(_Section):
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 
+Amount = Annotated[Decimal, Field(ge=0, le=MOST_UNITS, decimal_places=DECIMALS, allow_inf_nan=False)]
+Cost = Annotated[Amount | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
+
 
 class QuotaSettings(_Section):
-    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it."""
+    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it; costs in the currency."""
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -233,8 +238,10 @@ class QuotaSettings(_Section):
     queued_per_user: Limit = 1_000
     llm_calls_per_day: Limit = None
     tokens_per_day: Limit = None
+    cost_per_day: Cost = None
     run_tool_calls: Limit = 50
     run_s: Span = 300
+    run_cost: Cost = None
 
 
 class RateSettings(_Section):

@@ -11,6 +11,7 @@ import msgspec
 
 from runtime.agents.answer import Answer, answer_in
 from runtime.pipeline.config import Priority, RunMode
+from runtime.primitives.money import told_money
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 from serve.answer_explanation import attempts, explanation
@@ -204,6 +205,7 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "hops": usage.agent_hops,
         "stages": envelope.goals.rounds_finished,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
+        **({"cost": told_money(usage.cost_micro)} if usage.cost_micro else {}),
         **({"slow_stages": usage.slow_stages} if usage.slow_stages else {}),
     }
 

@@ -6,7 +6,7 @@ Reading never creates or changes a log.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -66,6 +66,16 @@ class StoredRun(NamedTuple):
 def newest_runs(options: StoreOptions, limit: int, user_id: str, before: RunPlace | None = None) -> list[RunSummary]:
     """Return the newest runs of a user in all logs, at most `limit`; with `before`, those that follow it."""
     return [run for _, run in _newest(options, limit, user_id, before)]
+
+
+def unfinished_runs(options: StoreOptions, user_id: str, session_ids: Collection[str]) -> list[RunId]:
+    """Return the runs of a user in some sessions that are not finished."""
+    found = []
+    for name in run_log_names(options):
+        with reading(options, name) as log:
+            runs = log.runs(MOST_RUNS, user_id, finished=False)
+            found += [run.run_id for run in runs if run.session_id in session_ids]
+    return found
 
 
 def stored_run(options: StoreOptions, run_id: RunId, may_see: Callable[[str], bool]) -> StoredRun:

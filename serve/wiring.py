@@ -26,6 +26,7 @@ from runtime.llm.model_file import ModelsFile, load_models
 from runtime.pipeline.config import PipelineConfig, as_wire
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
+from runtime.primitives.money import micro_of
 from runtime.settings import Settings
 from runtime.store.opening import open_store, store_queries
 from runtime.store.options import store_options
@@ -179,7 +180,10 @@ def local_log_owner(settings: Settings, *names: str) -> LogOwner:
 
 def limits_of(settings: Settings) -> Limits:
     """Return the rates and quotas of the settings."""
-    return msgspec.convert(settings.limits.model_dump(exclude={"max_question_chars"}), Limits)
+    told = settings.limits.model_dump(exclude={"max_question_chars"})
+    costs = {name: told["quotas"][name] for name in ("cost_per_day", "run_cost")}
+    told["quotas"] |= {name: None if cost is None else micro_of(cost) for name, cost in costs.items()}
+    return msgspec.convert(told, Limits)
 
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:

@@ -333,6 +333,7 @@ def _usage(budget: StageBudget, started_s: float) -> StageUsage:
         tool_calls=_count(budget.tool_calls),
         tokens_in=_count(budget.tokens_in),
         tokens_out=_count(budget.tokens_out),
+        cost_micro=_count(budget.cost_micro),
         duration_ms=int((time.perf_counter() - started_s) * 1000),
     )
 

@@ -44,8 +44,11 @@ def standing(contract: Contract, state: SessionState) -> dict[str, Any]:
         "phase": contract.phase_name(state.phase),
         "compaction_count": state.compaction_count,
     }
-    if state.place is not None:
-        told |= {"workspace": state.place.folder, "branch": state.place.branch or None}
+    place = state.place
+    told |= {
+        "workspace": place.folder if place else state.repository,
+        "branch": place.branch or None if place else None,
+    }
     if state.phase == END:
         told |= {"instruction": _OVER.format(session=state.session_id), "outcome": state.outcome}
         if state.place is not None and state.place.head and not state.place.branch:

@@ -10,8 +10,9 @@ from runtime.errors import JeevesError, SettingsError, StateStorageError, Unknow
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
-from runtime.run.envelope import Envelope, Request
+from runtime.run.envelope import Envelope, Request, Usage
 from runtime.store.run_log import Entry, RunLog
+from runtime.store.run_records import RunUsage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import Event, RunAdopted, RunRequested, request_event
 from runtime.supervision.forking import with_run_id
@@ -29,7 +30,13 @@ class LoggedRun(NamedTuple):
 
 def entry_of(config: PipelineConfig, event: Event, after: Envelope) -> Entry:
     """Return the log entry of an event; `after` is the envelope of the run after it."""
-    return Entry(config.name, event, after.lifecycle == "terminated", after.lifecycle, after.terminal_reason)
+    is_over = after.lifecycle == "terminated"
+    return Entry(config.name, event, is_over, after.lifecycle, after.terminal_reason, usage_of(after.usage))
+
+
+def usage_of(usage: Usage) -> RunUsage:
+    """Return what the log keeps of a run's spending."""
+    return RunUsage(usage.llm_calls, usage.tool_calls, usage.tokens_in, usage.tokens_out, usage.cost_micro)
 
 
 def adoption_of(

@@ -8,9 +8,10 @@ from runtime.errors import OverloadedError, RateLimitedError
 from runtime.hosting.limits.admission import AdmissionQueue, Candidate, Place, Quotas
 from runtime.hosting.limits.rate_limits import RateLimiter
 from runtime.hosting.limits.spending import Exhausted, Spending
-from runtime.hosting.write_batch import spent_since
+from runtime.hosting.write_batch import Spent, spent_since
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
+from runtime.primitives.money import told_money
 from runtime.run.envelope import Envelope, Request
 from runtime.run.principal import is_limited
 from runtime.supervision.events import QuotaExhausted
@@ -29,7 +30,9 @@ class RunQuotas:
         self._queue = AdmissionQueue(quotas, lambda user_id: self._exhausted(user_id) is not None)
         self._candidates: dict[RunId, Candidate] = {}
         self._overspent: dict[RunId, None] = {}
-        self._unreported: dict[str, tuple[int, int]] = {}
+        self._unreported: dict[str, Spent] = {}
+        # What each run that has reached the ceiling of one run has cost.
+        self._costs: dict[RunId, int] = {}
         self._used_up: dict[str, Exhausted] = {}
 
     def permitted(self, request: Request) -> Request:
@@ -88,26 +91,26 @@ class RunQuotas:
 
     def book(self, run_id: RunId, before: Envelope, after: Envelope) -> None:
         """Count the recorded spending of a run between two of its states."""
-        llm_calls, tokens = spent_since(before, after)
-        if not llm_calls and not tokens:
+        spent = spent_since(before, after)
+        if not any(spent):
             return
         user_id = after.request.user_id
-        self._spending.book(user_id, llm_calls, tokens, self._clock.now_ms())
-        calls_before, tokens_before = self._unreported.get(user_id, (0, 0))
-        self._unreported[user_id] = (calls_before + llm_calls, tokens_before + tokens)
-        if after.lifecycle == "running" and self._exhausted(user_id) is not None:
+        self._spending.book(user_id, spent.llm_calls, spent.tokens, self._clock.now_ms(), spent.cost_micro)
+        self.report_again({user_id: spent})
+        if self._is_above_ceiling(after):
+            self._costs[run_id] = after.usage.cost_micro
+        if after.lifecycle == "running" and (run_id in self._costs or self._exhausted(user_id) is not None):
             self._overspent[run_id] = None
 
-    def spent_since_report(self) -> dict[str, tuple[int, int]]:
-        """Return the model calls and tokens that each user's runs have spent since the last call."""
+    def spent_since_report(self) -> dict[str, Spent]:
+        """Return what each user's runs have spent since the last call."""
         taken, self._unreported = self._unreported, {}
         return taken
 
-    def report_again(self, spent: dict[str, tuple[int, int]]) -> None:
+    def report_again(self, spent: dict[str, Spent]) -> None:
         """Have `spent_since_report` return these as well, as nobody received them."""
-        for user_id, (llm_calls, tokens) in spent.items():
-            calls_before, tokens_before = self._unreported.get(user_id, (0, 0))
-            self._unreported[user_id] = (calls_before + llm_calls, tokens_before + tokens)
+        for user_id, amounts in spent.items():
+            self._unreported[user_id] = self._unreported.get(user_id, Spent()).plus(amounts)
 
     def used_up_elsewhere(self, used_up: dict[str, Exhausted]) -> None:
         """Record the users who have used up a quota by runs of all supervisors; runs of these users are stopped."""
@@ -119,15 +122,19 @@ class RunQuotas:
     def forget(self, run_id: RunId) -> None:
         """Remove a run, which then takes up no room."""
         self._overspent.pop(run_id, None)
+        self._costs.pop(run_id, None)
         candidate = self._candidates.pop(run_id, None)
         if candidate is not None:
             self._queue.note(candidate, "terminated")
 
     def next_overspent(self) -> tuple[RunId, QuotaExhausted] | None:
-        """Return a run to stop because its user has used up a quota; each once for each time that it spent."""
+        """Return a run to stop because a quota is used up, or its ceiling; each once for each time that it spent."""
         while self._overspent:
             run_id = next(iter(self._overspent))
             del self._overspent[run_id]
+            if run_id in self._costs and self._quotas.run_cost is not None:
+                told, allowed = told_money(self._costs[run_id]), told_money(self._quotas.run_cost)
+                return run_id, QuotaExhausted("cost", f"the run has cost {told}, limit {allowed}", of_run=True)
             user_id = self._candidates[run_id].user_id
             used_up = self._exhausted(user_id)
             if used_up is not None:
@@ -153,6 +160,15 @@ class RunQuotas:
         if elsewhere is not None and elsewhere.room_at_ms > now_ms:
             return elsewhere
         return self._spending.exhausted(user_id, now_ms)
+
+    def _is_above_ceiling(self, run: Envelope) -> bool:
+        """Return True if a run has cost what one run may."""
+        allowed = self._quotas.run_cost
+        return (
+            allowed is not None
+            and run.usage.cost_micro >= allowed
+            and is_limited(run.request.user_id, self._quotas.limited)
+        )
 
     def _under_ceilings(self, request: Request) -> Request:
         calls, span_s = self._quotas.run_tool_calls, self._quotas.run_s

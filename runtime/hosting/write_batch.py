@@ -46,7 +46,20 @@ class RunBatch(msgspec.Struct):
         self.entries.append(entry)
 
 
-def spent_since(before: Envelope, after: Envelope) -> tuple[int, int]:
-    """Return the model calls and tokens that a run has spent between two of its states."""
-    calls, tokens = after.usage.llm_calls, after.usage.tokens_in + after.usage.tokens_out
-    return calls - before.usage.llm_calls, tokens - before.usage.tokens_in - before.usage.tokens_out
+class Spent(NamedTuple):
+    """Counts what runs have spent; the cost in millionths of the currency."""
+
+    llm_calls: int = 0
+    tokens: int = 0
+    cost_micro: int = 0
+
+    def plus(self, other: Spent) -> Spent:
+        """Return the sum of both."""
+        return Spent(*(one + another for one, another in zip(self, other, strict=True)))
+
+
+def spent_since(before: Envelope, after: Envelope) -> Spent:
+    """Return what a run has spent between two of its states."""
+    now, then = after.usage, before.usage
+    tokens = now.tokens_in + now.tokens_out - then.tokens_in - then.tokens_out
+    return Spent(now.llm_calls - then.llm_calls, tokens, now.cost_micro - then.cost_micro)

@@ -95,6 +95,11 @@ class ModelClient:
         """Return the backend to count tokens by: the one with the shortest context among those of the role."""
         return min((self._backends[name] for name in self.behind(role)), key=lambda b: b.max_model_len)
 
+    def cost_micro(self, deployment: str, tokens_in: int, tokens_out: int) -> int:
+        """Return what a call at a deployment cost, in millionths of the currency; 0 for one without prices."""
+        known = self._models.deployments.get(deployment)
+        return 0 if known is None else known.cost_micro(tokens_in, tokens_out)
+
     def stats(self) -> ModelStats:
         """Return the counts of the calls and the states of the breakers."""
         return self._metrics.stats({name: breaker.state for name, breaker in self._breakers.items()})
@@ -161,6 +166,8 @@ class ModelClient:
             try:
                 completion = await self._streamed(name, request, on_text, began_s)
                 outcome = "served"
+                if cost_micro := self.cost_micro(name, completion.tokens_in, completion.tokens_out):
+                    completion = msgspec.structs.replace(completion, cost_micro=cost_micro)
                 self._metrics.served(role, name, completion, self._clock.monotonic_s() - began_s)
                 return completion
             except ModelFailedError as error:

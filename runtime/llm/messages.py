@@ -52,7 +52,10 @@ class TextDelta(msgspec.Struct, frozen=True, tag="delta"):
 
 
 class Completion(msgspec.Struct, frozen=True, tag="completion"):
-    """Carries a finished answer and its token counts. `tokens_cached`: those of `tokens_in` in the server's cache."""
+    """Carries a finished answer and its token counts. `tokens_cached`: those of `tokens_in` in the server's cache.
+
+    `cost_micro`: what the call cost in millionths of the currency, by the prices of its deployment.
+    """
 
     text: str
     finish_reason: FinishReason
@@ -60,6 +63,7 @@ class Completion(msgspec.Struct, frozen=True, tag="completion"):
     tokens_out: int
     tokens_cached: int = 0
     model: str = ""
+    cost_micro: int = 0
 
 
 Piece = TextDelta | Completion

@@ -115,7 +115,7 @@ class StageLlm:
         place = self._kept.key_of(number, self._role, request)
         completion = await self._kept.find(place)
         if completion is not None:
-            self._budget.book_replayed(completion.tokens_in, completion.tokens_out)
+            self._budget.book_replayed(completion.tokens_in, completion.tokens_out, completion.cost_micro)
             if on_written is not None:
                 on_written(completion.text)
             return completion
@@ -148,19 +148,25 @@ class StageLlm:
         reserved = prompt_tokens + request.sampling.max_tokens
         await self._budget.take_llm_call(reserved)
         # A call that was cancelled or broke off may have used its whole prompt.
-        spent = (prompt_tokens, 0)
+        spent, cost_micro = (prompt_tokens, 0), self._cost_micro(behind, prompt_tokens, 0)
         try:
             completion = await self._in_time(
                 self._client.complete(self._role, request, _joined_pieces(on_written), behind)
             )
-            spent = (completion.tokens_in, completion.tokens_out)
+            spent, cost_micro = (completion.tokens_in, completion.tokens_out), completion.cost_micro
         except ModelFailedError as error:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
             spent = (error.values.get("tokens_in", taken), error.values.get("tokens_out", 0))
+            at = error.values.get("deployment")
+            cost_micro = self._client.cost_micro(at, *spent) if at is not None else self._cost_micro(behind, *spent)
             raise
         finally:
-            self._budget.book_tokens(reserved, *spent)
+            self._budget.book_tokens(reserved, *spent, cost_micro)
         return completion
+
+    def _cost_micro(self, behind: str | None, tokens_in: int, tokens_out: int) -> int:
+        """Return what a call cost that named no deployment: that of the first one that it was sent to."""
+        return self._client.cost_micro(self._client.behind(self._role, behind)[0], tokens_in, tokens_out)
 
     async def _in_time(self, answering: Coroutine[Any, Any, Completion]) -> Completion:
         left_s = (self._until_ms - self._clock.now_ms()) / 1000

@@ -16,29 +16,30 @@ from runtime.database.database import Database, Schema, Transaction
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.database.store_part import Counted, Dropped, StorePart, SweepTask
 from runtime.errors import InputError
+from runtime.memory.owned_sessions import (
+    OWNED_SESSION_QUERIES,
+    OWNER_TABLE,
+    OwnedSessions,
+    Turn,
+    drop_unused_owners,
+    owned_session_queries,
+)
+from runtime.primitives.clock import Clock, SystemClock
+
+__all__ = ["SESSIONS", "SessionStore", "Turn", "check_session_id", "session_queries"]
 
 TURNS_GIVEN_BACK = 5
 MAX_SESSION_ID_CHARS = 128
 
 
-class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Records one question of a session and its answer; `files` are those examined, first seen first."""
-
-    question: str
-    answer: str
-    at_ms: int
-    repo: str = ""
-    files: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
-
-
 class SessionStore:
     """Stores turns by session; safe to call from several threads of one process."""
 
-    def __init__(self, place: Path | Database) -> None:
+    def __init__(self, place: Path | Database, clock: Clock | None = None) -> None:
         """Open the SQLite file at a path, or use an open database. Raises StateStorageError."""
         self._database = SqliteDatabase(place, label="sessions") if isinstance(place, Path) else place
         SCHEMA.apply(self._database)
+        self.owned = OwnedSessions(self._database, clock or SystemClock())
 
     def append(self, session_id: str, turn: Turn) -> None:
         """Append a turn to a session; a new session begins with it.
@@ -73,8 +74,9 @@ class SessionStore:
         with self._database.transaction("drop old sessions") as changes:
             dropped = _unused(changes, before_ms)
             rows = [(session_id,) for session_id in dropped]
-            for table in ("turns", "session_states"):
+            for table in ("turns", "session_states", "session_owners"):
                 changes.execute_all(f"DELETE FROM {table} WHERE session_id = ?", rows)
+            drop_unused_owners(changes, before_ms)
         return dropped
 
     def state(self, session_id: str) -> dict[str, Any] | None:
@@ -108,6 +110,7 @@ SCHEMA = Schema(
             " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
         ),
         ("CREATE TABLE session_states (session_id TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
+        OWNER_TABLE,
     ),
 )
 
@@ -137,10 +140,10 @@ SESSION_QUERIES = ("session.turns", "session.append", "session.keep_state")
 
 
 def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
-    """Return the store's handlers for queries of agents.
+    """Return the store's handlers for queries of agents and doors.
 
     `session.turns` {session_id} → {turns, state}, `session.append` {session_id, turn}, `session.keep_state`
-    {session_id, state}.
+    {session_id, state}; those of doors are in `runtime.memory.owned_sessions`.
     """
 
     async def turns(body: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +158,8 @@ def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
         store.keep_state(body["session_id"], body["state"])
         return {}
 
-    return dict(zip(SESSION_QUERIES, (turns, append, keep_state), strict=True))
+    of_agents = dict(zip(SESSION_QUERIES, (turns, append, keep_state), strict=True))
+    return {**of_agents, **owned_session_queries(store.owned)}
 
 
 def _sweep(store: SessionStore, task: SweepTask) -> Dropped:
@@ -170,8 +174,8 @@ SESSIONS = StorePart(
     name="sessions",
     label="sessions",
     schema=SCHEMA,
-    open=lambda database, clock: SessionStore(database),
-    queries=SESSION_QUERIES,
+    open=SessionStore,
+    queries=(*SESSION_QUERIES, *OWNED_SESSION_QUERIES),
     handlers=session_queries,
     counted=(_COUNTED,),
     sweep=_sweep,

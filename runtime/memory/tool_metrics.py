@@ -62,7 +62,8 @@ class ToolMetric(msgspec.Struct, frozen=True):
 class ToolHealth(msgspec.Struct, frozen=True):
     """Judges one tool from its latest calls in all scopes; `open_in` counts the scopes where its breaker is open.
 
-    `probe_at_ms` is the first instant at which one of those breakers admits a call, 0 if all are closed.
+    `probe_at_ms` is the first instant at which one of those breakers admits a call, 0 if all are closed. The times are
+    those of the same calls: mean, median, 95th percentile (nearest rank) and longest.
     """
 
     tool: str
@@ -72,6 +73,9 @@ class ToolHealth(msgspec.Struct, frozen=True):
     mean_ms: int
     open_in: int = 0
     probe_at_ms: int = 0
+    p50_ms: int = 0
+    p95_ms: int = 0
+    max_ms: int = 0
 
 
 class ToolMetricsStore:
@@ -199,16 +203,25 @@ def _summed(tool: str, rows: Sequence[Sequence[Any]], latest: Outcomes, now_ms: 
 
 def _judged(tool: str, scopes: Sequence[Outcomes], now_ms: int) -> ToolHealth:
     latest = sorted((outcome for calls in scopes for outcome in calls), key=lambda outcome: outcome.at_ms)
+    took_ms = sorted(outcome.duration_ms for outcome in latest)
     breakers = [breaker for calls in scopes if state_at(breaker := breaker_after(calls), now_ms) != "closed"]
     return ToolHealth(
         tool,
         health_of(latest, now_ms),
         len(latest),
         sum(outcome.is_error for outcome in latest),
-        round(sum(outcome.duration_ms for outcome in latest) / len(latest)),
+        round(sum(took_ms) / len(took_ms)),
         len(breakers),
         min((breaker.probe_at_ms for breaker in breakers), default=0),
+        _percentile(took_ms, 50),
+        _percentile(took_ms, 95),
+        took_ms[-1],
     )
+
+
+def _percentile(in_order: Sequence[int], percent: int) -> int:
+    """Return the nearest-rank percentile of at least one value."""
+    return in_order[-(-len(in_order) * percent // 100) - 1]
 
 
 def _scope_key(scope: str) -> str:

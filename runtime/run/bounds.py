@@ -26,6 +26,8 @@ LIMITS = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls",
 REASON_OF_BOUND: dict[str, TerminalReason] = {
     "llm_calls": "max_llm_calls_exceeded",
     "tokens": "max_tokens_exceeded",
+    # Tokens are what costs; the detail of such an ending tells the amounts.
+    "cost": "max_tokens_exceeded",
 }
 
 

@@ -106,7 +106,7 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Counts what a run has spent.
+    """Counts what a run has spent; `cost_micro` in millionths of the currency that model prices are in.
 
     `edges`: "from->to" → traversals; `slow_stages`: visits beyond the latency budget of their agent.
     """
@@ -119,6 +119,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_out: int = 0
     edges: dict[str, int] = {}
     slow_stages: int = 0
+    cost_micro: int = 0
 
 
 class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):

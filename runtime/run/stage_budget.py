@@ -33,6 +33,7 @@ class StageBudget:
         self.tool_calls = 0
         self.tokens_in = 0
         self.tokens_out = 0
+        self.cost_micro = 0
 
     async def take_tool_call(self) -> bool:
         """Reserve one tool call; return False when the run has none left."""
@@ -68,17 +69,19 @@ class StageBudget:
         if spent + tokens > self._tokens:
             raise BudgetExhaustedError(f"{spent} tokens spent, {tokens} more would be too many", bound="tokens")
 
-    def book_tokens(self, reserved: int, tokens_in: int, tokens_out: int) -> None:
-        """Record the tokens that a model call used of those reserved for it; the rest is free again."""
+    def book_tokens(self, reserved: int, tokens_in: int, tokens_out: int, cost_micro: int = 0) -> None:
+        """Record the tokens that a model call used of those reserved for it, and its cost; the rest is free again."""
         self._tokens_reserved -= reserved
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
+        self.cost_micro += cost_micro
 
-    def book_replayed(self, tokens_in: int, tokens_out: int) -> None:
-        """Record the tokens of a call that an earlier attempt made and could not report.
+    def book_replayed(self, tokens_in: int, tokens_out: int, cost_micro: int = 0) -> None:
+        """Record the tokens and the cost of a call that an earlier attempt made and could not report.
 
         The call itself was booked with that attempt's grant, and so were its tokens where they are bounded.
         """
+        self.cost_micro += cost_micro
         if self._tokens is None:
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out

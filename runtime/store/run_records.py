@@ -13,10 +13,35 @@ from runtime.primitives.ids import RunId
 from runtime.supervision.events import Event
 
 
+class RunUsage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Counts what one run, or several, have used; `cost_micro` in millionths of the currency of model prices."""
+
+    llm_calls: int = 0
+    tool_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_micro: int = 0
+
+    def plus(self, other: RunUsage) -> RunUsage:
+        """Return the sum of both."""
+        return RunUsage(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
+
+
+class UsedRun(msgspec.Struct, frozen=True):
+    """Holds what a run of the log has used, whose it is, and when it began."""
+
+    run_id: RunId
+    user_id: str
+    session_id: str
+    started_at_ms: int
+    usage: RunUsage
+
+
 class Entry(msgspec.Struct, frozen=True):
     """Carries one event to record; `ends`: it is the last of its run.
 
-    `lifecycle` and `terminal_reason` are those of the run after it, for the summary; None leaves them unchanged.
+    `lifecycle`, `terminal_reason` and `usage` are those of the run after it, for the summary; None leaves them
+    unchanged.
     """
 
     pipeline: str
@@ -24,6 +49,7 @@ class Entry(msgspec.Struct, frozen=True):
     ends: bool = False
     lifecycle: str | None = None
     terminal_reason: str | None = None
+    usage: RunUsage | None = None
 
 
 class RunSummary(msgspec.Struct, frozen=True):

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from runtime.database.database import Database, Schema, Transaction
 from runtime.errors import WireError
 from runtime.primitives.ids import RunId
@@ -21,7 +23,9 @@ from runtime.store.run_records import (
     Lease,
     RunPlace,
     RunSummary,
+    RunUsage,
     Snapshot,
+    UsedRun,
     check_lease,
     check_order,
     check_snapshot,
@@ -35,12 +39,14 @@ _COLUMNS = (
 )
 _INSERT_EVENT = "INSERT INTO run_events (run_id, seq, at_ms, body) VALUES (?, ?, ?, ?)"
 _UPSERT_RUN = (
-    f"INSERT INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT INTO runs ({_COLUMNS}, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (run_id) DO UPDATE SET last_seq = excluded.last_seq, last_at_ms = excluded.last_at_ms,"
     " finished = CASE WHEN excluded.finished = 1 THEN 1 ELSE runs.finished END,"
     " lifecycle = CASE WHEN excluded.lifecycle = '' THEN runs.lifecycle ELSE excluded.lifecycle END,"
-    " terminal_reason = coalesce(excluded.terminal_reason, runs.terminal_reason)"
+    " terminal_reason = coalesce(excluded.terminal_reason, runs.terminal_reason),"
+    " used = CASE WHEN excluded.used = '' THEN runs.used ELSE excluded.used END"
 )
+_INSERT_OLD_RUN = f"INSERT INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _OWNER = "SELECT epoch, name, lease_until_ms FROM owner"
 _TAKE_OVER = (
     "INSERT INTO owner (one, epoch, name, lease_until_ms) VALUES (1, 1, ?, ?) ON CONFLICT (one) DO UPDATE"
@@ -173,6 +179,24 @@ class SqlRunLog:
         values = [value for _, those in wanted for value in those]
         return self._summaries(f"WHERE {where} ORDER BY started_at_ms DESC, run_id DESC LIMIT ?", *values, limit)
 
+    def used(self, since_ms: int, user_id: str | None = None, session_id: str | None = None) -> list[UsedRun]:
+        """Return what each run has used that began since then, of all users and sessions or of one.
+
+        Runs that were recorded before this was kept have used nothing.
+        """
+        query = "SELECT run_id, user_id, session_id, started_at_ms, used FROM runs WHERE started_at_ms >= ?"
+        values: list[object] = [since_ms]
+        for column, value in (("user_id", user_id), ("session_id", session_id)):
+            if value is not None:
+                query += f" AND {column} = ?"
+                values.append(_text(value))
+        with self._database.read() as queries:
+            rows = queries.rows(query, values)
+        return [
+            UsedRun(run_id, user, session, at_ms, msgspec.json.decode(used, type=RunUsage) if used else RunUsage())
+            for run_id, user, session, at_ms, used in rows
+        ]
+
     def summary(self, run_id: RunId) -> RunSummary | None:
         return next(iter(self._summaries("WHERE run_id = ?", run_id)), None)
 
@@ -282,6 +306,7 @@ def _run_row(entry: Entry) -> tuple[Any, ...]:
         *started_by(event),
         entry.lifecycle or "",
         entry.terminal_reason,
+        "" if entry.usage is None else msgspec.json.encode(entry.usage).decode(),
     )
 
 
@@ -299,7 +324,7 @@ def _copy_old_events(changes: Transaction) -> None:
         bodies = changes.rows("SELECT body FROM events WHERE run_id = ? AND seq = 1", (run_id,))
         is_over = int(run_id in ended)
         row = (run_id, pipeline, started_at_ms, last_seq, is_over, last_at_ms, *_old_start(bodies), "", None)
-        changes.execute(_UPSERT_RUN, row)
+        changes.execute(_INSERT_OLD_RUN, row)
 
 
 def _old_start(bodies: list[tuple[Any, ...]]) -> Started:
@@ -338,5 +363,6 @@ SCHEMA = Schema(
         ),
         ("CREATE TABLE run_rules (config_hash TEXT PRIMARY KEY, rules BYTEA NOT NULL)",),
         blobs.TABLES,
+        ("ALTER TABLE runs ADD COLUMN used TEXT NOT NULL DEFAULT ''",),
     ),
 )

@@ -340,7 +340,7 @@ def _on_quota_exhausted(transition: Transition, payload: QuotaExhausted) -> str 
         standing = "about to end" if transition.ending else transition.envelope.lifecycle
         return f"a run that is {standing} is not stopped by a quota"
     reason = REASON_OF_BOUND[payload.bound]
-    if not transition.envelope.request.wait:
+    if payload.of_run or not transition.envelope.request.wait:
         flow.end_by_bound(transition, Blocked(reason, payload.detail), None)
         return None
     request = InterruptRequest("resource_exhausted", f"{payload.detail}. Approve to go on when there is room again.")

@@ -125,7 +125,8 @@ def _failed(payload: StageFailed) -> list[Entry]:
 def _model_calls(usage: StageUsage) -> list[Entry]:
     if not usage.llm_calls:
         return []
-    return [("llm_call", {"calls": usage.llm_calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out})]
+    told = {"calls": usage.llm_calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+    return [("llm_call", told | ({"cost_micro": usage.cost_micro} if usage.cost_micro else {}))]
 
 
 def _plain(value: msgspec.Struct) -> dict[str, Any]:

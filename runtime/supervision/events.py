@@ -25,7 +25,7 @@ from runtime.run.goals import GoalsPatch
 from runtime.run.policy_verdict import PolicyVerdict
 
 FailureKind = Literal["tool", "model", "internal", "timeout", "budget"]
-Bound = Literal["llm_calls", "tokens"]
+Bound = Literal["llm_calls", "tokens", "cost"]
 
 # Hooks' own events: how many a visit of a stage may have, and the form of their names.
 MAX_EMITTED = 32
@@ -33,13 +33,14 @@ EMITTED_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Counts what one attempt of a stage spent, and its duration."""
+    """Counts what one attempt of a stage spent, and its duration; `cost_micro` in millionths of the currency."""
 
     llm_calls: int = 0
     tool_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     duration_ms: int = 0
+    cost_micro: int = 0
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaults=True):
@@ -142,11 +143,15 @@ class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", o
     queued: bool = False
 
 
-class QuotaExhausted(msgspec.Struct, frozen=True, tag="quota_exhausted"):
-    """Records that this user's runs have spent the user's quota for now; `detail` has the numbers."""
+class QuotaExhausted(msgspec.Struct, frozen=True, tag="quota_exhausted", omit_defaults=True):
+    """Records that this user's runs have spent the user's quota for now; `detail` has the numbers.
+
+    `of_run`: the run itself has spent what one run may, so that there will be no room again.
+    """
 
     bound: Bound
     detail: str
+    of_run: bool = False
 
 
 class BudgetRequested(msgspec.Struct, frozen=True, tag="budget_requested", omit_defaults=True):

@@ -18,6 +18,9 @@ BOUNDED_SINCE = 2
 # Tokens of an attempt without a limit; more cannot have been spent, and sums of it stay numbers that every wire takes.
 MOST_TOKENS = 10**12
 
+# Millionths of the currency that one attempt can have cost; sums of it stay such numbers, too.
+MOST_COST_MICRO = 10**14
+
 
 def unreported(grant: Grant) -> StageUsage:
     """Return what counts as spent by an attempt that was lost or cut off: all that was reserved for it."""
@@ -36,6 +39,7 @@ def booked(reported: StageUsage, grant: Grant, schema_version: int) -> tuple[Sta
         tool_calls=_within(reported.tool_calls, grant.tool_calls),
         tokens_in=tokens_in,
         tokens_out=_within(reported.tokens_out, allowed - tokens_in),
+        cost_micro=_within(reported.cost_micro, MOST_COST_MICRO),
     )
     return within, None if within == reported else _fault(reported, within, grant, allowed)
 
@@ -45,7 +49,13 @@ def _within(count: int, allowed: int) -> int:
 
 
 def _fault(reported: StageUsage, within: StageUsage, grant: Grant, tokens: int) -> str:
-    allowed = {"llm_calls": grant.llm_calls, "tool_calls": grant.tool_calls, "tokens_in": tokens, "tokens_out": tokens}
+    allowed = {
+        "llm_calls": grant.llm_calls,
+        "tool_calls": grant.tool_calls,
+        "tokens_in": tokens,
+        "tokens_out": tokens,
+        "cost_micro": MOST_COST_MICRO,
+    }
     parts = [
         f"{getattr(reported, name)} {name} of {most} granted, booked {getattr(within, name)}"
         for name, most in allowed.items()

@@ -247,6 +247,7 @@ class Transition:
                 tool_calls=usage.tool_calls + reported.tool_calls,
                 tokens_in=usage.tokens_in + reported.tokens_in,
                 tokens_out=usage.tokens_out + reported.tokens_out,
+                cost_micro=usage.cost_micro + reported.cost_micro,
             ),
             history=(*self.envelope.history, record),
             errors=(*self.envelope.errors, *(f"{entry.stage}: {text}" for text in (error, fault) if text)),

@@ -124,6 +124,12 @@ COMMANDS: tuple[CommandEntry, ...] = (
         "status",
         "Report whether a system is up, and what it is doing; exit status 1 if it is not.",
     ),
+    CommandEntry(
+        "usage",
+        "usage",
+        "usage",
+        "Show what runs have used: model and tool calls, tokens and their cost by the prices of the model file.",
+    ),
     CommandEntry("serve", "serve_http", "serve", "Answer questions over HTTP until interrupted."),
     CommandEntry(
         "simulate",

@@ -11,12 +11,13 @@ Annotations are evaluated here (no `from __future__`): FastAPI reads them from f
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Scope
@@ -25,24 +26,30 @@ from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from serve.http.admission import TokenAdmission, routes_of
 from serve.http.callers import Caller, Callers, caller_of
+from serve.http.chat_completions.completion_routes import add_chat_completions
+from serve.http.chat_completions.openai_errors import OpenAiForm
+from serve.http.chat_stream import chat_stream
+from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
-from serve.http.openapi import ANSWERED, answers_of, with_security, without_unused_answers
-from serve.http.problems import RefusedError, problem, problem_of
+from serve.http.governance import add_governance
+from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
+from serve.http.problems import RefusedError, bug_detail, problem, problem_of
 from serve.http.run_documents import (
-    EVENT_STREAM,
     MAX_LISTED,
     PLAIN,
     AnswerBody,
-    EventStream,
     ForkBody,
     ReasonBody,
     checked_run_id,
     first_wanted,
+    last_event,
     page_after,
     place_of_page,
 )
 from serve.http.service import ChatMessage, Service
+from serve.http.session_routes import add_sessions
 from serve.http.token_check import token_check
+from serve.http.usage_routes import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
 from serve.run_logs import newest_runs
@@ -69,16 +76,23 @@ def http_app(service: Service) -> ASGIApp:
     _add_run_views(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
+    add_chat_completions(api, service)
+    add_sessions(api, service)
+    add_governance(api, service)
+    add_usage(api, service)
 
     document = api.openapi()
     without_unused_answers(document)
+    with_patterns(document)
+    with_bounds(document, chain.from_iterable(service.spec.limits.values()))
     with_security(document, routes_of(api), service.spec.tokens_required)
 
     def methods_of(scope: Scope) -> Sequence[str]:
         return methods_at(api, scope["path"])
 
     admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
-    return Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    gate = Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    return OpenAiForm(gate)
 
 
 def methods_at(api: FastAPI, path: str) -> list[str]:
@@ -123,23 +137,29 @@ def _handle_errors(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def _broken(request: Request, error: Exception) -> JSONResponse:
-        detail = f"this is a bug: {type(error).__name__}; the service's log says more"
-        return problem(500, "internal", detail, _run_of(request))
+        return problem(500, "internal", bug_detail(error), _run_of(request))
 
 
 def _add_chat(api: FastAPI, service: Service) -> None:
-    @api.post("/api/v1/chat/messages", responses=answers_of("chat"))
+    @api.post("/api/v1/chat/messages", response_model=dict[str, Any], responses=answers_of("chat", streams=True))
     async def chat(
         message: ChatMessage,
         request: Request,
         caller: Asking,
         idempotency_key: Annotated[str | None, Header(description="The same key gives the same run.")] = None,
-    ) -> dict[str, Any]:
-        """Answer a question about a registered repository. The run goes on if the connection breaks."""
+        last_event_id: Annotated[str | None, Header(description="Resume a stream after this event.")] = None,
+    ) -> Any:
+        """Answer a question about a registered repository. The run goes on if the connection breaks.
+
+        With `stream`, the events of the run follow as server-sent events, and its answer document last.
+        """
 
         def on_run(run_id: RunId) -> None:
             request.state.run_id = run_id
 
+        resumed_after = last_event(last_event_id)
+        if message.stream:
+            return await chat_stream(service, message, caller, idempotency_key, resumed_after, on_run)
         return await service.chat(message, caller, idempotency_key, on_run)
 
 
@@ -197,7 +217,9 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         request.state.run_id = known
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
-            return EventStream(service.watch(known, after_seq), service.spec.http.stream_alive_s, give_back)
+            parts = formatted(service.watch(known, after_seq), service.paths)
+            error_part = error_event_of(known, service.paths)
+            return EventStream(parts, service.spec.http.stream_alive_s, give_back, error_part)
         return JSONResponse({"events": service.paths.value(msgspec.to_builtins(found)), "is_over": is_over})
 
 
@@ -253,7 +275,7 @@ def _add_probes(api: FastAPI, service: Service) -> None:
         """Report whether all that a request needs answers: supervisor, bus, agents, store, and the models in use."""
         return await service.readiness()
 
-    @api.get("/metrics", responses=answers_of("metrics"))
+    @api.get("/metrics", response_class=PlainTextResponse, responses=answers_of("metrics"))
     async def metrics() -> Response:
         """Return metrics for Prometheus; those of the bus while it answers, those of models if models are used."""
         return Response(generate_latest(await service.update_metrics()), media_type=CONTENT_TYPE_LATEST)

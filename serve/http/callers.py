@@ -14,7 +14,13 @@ from serve.http.scopes import WITHOUT_TOKEN, check_scope
 from serve.principals import Networks, of_http_client
 
 # Routes that are counted as another endpoint of the settings.
-_COUNTED_AS = {"answer": "run", "resume": "answer", "answer_interrupt": "answer"}
+_COUNTED_AS = {
+    "chat_completions": "chat",
+    "model": "models",
+    "answer": "run",
+    "resume": "answer",
+    "answer_interrupt": "answer",
+}
 
 
 class Caller(NamedTuple):

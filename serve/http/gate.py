@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -20,7 +22,10 @@ from serve.http.problems import PROBLEM_JSON, RefusedError
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 RUN_ID_HEADER = b"jeeves-run-id"
 JSON_TYPE = "application/json"
+MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+
+_UNRECORDABLE = re.compile("[\0\ud800-\udfff]")
 
 # After these the rest of the body may still be on its way.
 _CLOSE = {"connection": "close"}
@@ -74,6 +79,7 @@ class Gate:
                 await answer.options(methods)
                 return
             admitted = await self._admission.admit(scope)
+            self._check_method(scope)
             body = await self._whole_body(scope, receive)
         except RefusedError as refused:
             await self._refuse(refused, scope, receive, answer)
@@ -139,6 +145,13 @@ class Gate:
                         return
         except TimeoutError:
             return
+
+    def _check_method(self, scope: Scope) -> None:
+        """Raise RefusedError for a method that a path does not have, before its body is read."""
+        methods = self._methods_of(scope)
+        if methods and scope["method"] not in methods:
+            detail, told = f"there is no {scope['method']} here; see Allow", {"allow": ", ".join(methods), **_CLOSE}
+            raise RefusedError(405, "method_not_allowed", detail, told)
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> bytes:
         """Return the body of a request. Raises RefusedError if it is too large, too slow or no JSON."""
@@ -256,15 +269,25 @@ def check_caller(scope: Scope, hosts: Collection[str]) -> None:
 
 
 def check_json(body: bytes, max_depth: int) -> None:
-    """Raise RefusedError unless `body` is one JSON value in UTF-8; no duplicate keys, NaN, U+0000 or deep nesting."""
+    """Raise RefusedError unless `body` is one JSON value in UTF-8 that can be recorded.
+
+    No duplicate keys, no deep nesting, no U+0000 and no half of a character; numbers are finite, and whole ones have 64
+    bits at most.
+    """
     try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        value = json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=_distinct,
+            parse_constant=_no_constant,
+            parse_int=_whole_number,
+            parse_float=_finite_number,
+        )
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, "bad_request", f"the body is no JSON: {str(error)[:200]}") from error
     if _is_deeper(value, max_depth):
         raise RefusedError(400, "bad_request", f"the body is nested deeper than {max_depth} levels")
-    if _holds_nul(value):
-        raise RefusedError(400, "bad_request", "a text of the body holds the character U+0000, which none may")
+    if (found := _unrecordable(value)) is not None:
+        raise RefusedError(400, "bad_request", f"a text of the body holds the character {found}, which none may")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -278,6 +301,21 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _whole_number(digits: str) -> int:
+    # Python refuses to read thousands of digits, with a ValueError, too.
+    number = int(digits)
+    if not MIN_INT <= number <= MAX_INT:
+        raise ValueError(f"a whole number has more than 64 bits: {digits[:40]}")
+    return number
+
+
+def _finite_number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"a number is too large: {digits[:40]}")
+    return number
+
+
 def _is_deeper(value: Any, depth: int) -> bool:
     level = [value]
     for _ in range(depth):
@@ -288,11 +326,14 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return any(isinstance(each, dict | list) for each in level)
 
 
-def _holds_nul(value: Any) -> bool:
-    """Return True if a text or key holds U+0000, which PostgreSQL and the file system refuse."""
+def _unrecordable(value: Any) -> str | None:
+    """Return the name of a character that PostgreSQL, the file system or UTF-8 refuses, if a text or key holds one."""
     if isinstance(value, dict):
-        return any("\0" in key or _holds_nul(item) for key, item in value.items())
-    return any(map(_holds_nul, value)) if isinstance(value, list) else isinstance(value, str) and "\0" in value
+        return next((found for item in (*value, *value.values()) if (found := _unrecordable(item))), None)
+    if isinstance(value, list):
+        return next((found for item in value if (found := _unrecordable(item))), None)
+    match = _UNRECORDABLE.search(value) if isinstance(value, str) else None
+    return None if match is None else f"U+{ord(match[0]):04X}"
 
 
 def _host_name(authority: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,7 +15,10 @@ _TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `h
 
 
 class Problem(BaseModel):
-    """Describes an error as RFC 9457 has it; `run_id`: the run that it concerns, if there is one."""
+    """Describes an error as RFC 9457 has it.
+
+    `run_id`: the run that it concerns, if there is one. `values`: what `detail` speaks of, for programs.
+    """
 
     type: str
     title: str
@@ -23,7 +26,32 @@ class Problem(BaseModel):
     code: str
     detail: str
     run_id: str | None = None
+    values: dict[str, Any] | None = None
 
+
+class OpenAiError(BaseModel):
+    """Describes an error as OpenAI's API has it; `param`: the field that it is about."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str
+    run_id: str | None = None
+
+
+class OpenAiErrors(BaseModel):
+    """Carries an error below /v1."""
+
+    error: OpenAiError
+
+
+# Parameters that are texts: (where, name) or (path, name) → form.
+_PATTERNS = {
+    ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("header", "last-event-id"): "^[0-9]{1,15}$",
+    ("header", "idempotency-key"): "^[ -~]{1,255}$",
+}
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
@@ -54,10 +82,20 @@ _KINDS: dict[str, tuple[int, ...]] = {
     "answer": (*_SEEN, 404, 409),
     "events": (*_SEEN, 404, 409, 422),
     "control": (*_WITH_BODY, 404, 409),
+    "completion": (*_SEEN, 404, 411, 413, 415, 429, 504),
+    "session": (*_SEEN, 404, 422),
+    "delete": (*_SEEN, 404, 409),
+    "governance": _SEEN,
+    "tool": (*_SEEN, 404),
+    "models": _SEEN,
+    "model": (*_SEEN, 404),
     "health": _ANY,
     "ready": (*_ANY, 503),
     "metrics": _SEEN,
 }
+# Their errors have the form of OpenAI's API, but for those that come before the path is known.
+_OPENAI_KINDS = frozenset({"completion", "models", "model"})
+_EARLY = frozenset({408, 431})
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
 
 ANSWERED = (
@@ -66,12 +104,22 @@ ANSWERED = (
 )
 
 
-def answers_of(kind: str, created: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return what FastAPI takes for the answers of a route of that kind, the good one first."""
+def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Return what FastAPI takes for the answers of a route of that kind, the good one first.
+
+    `streams`: it answers with server-sent events, too.
+    """
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
+    if streams:
+        good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
+    others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
-        status: {"description": _MEANINGS[status], "headers": _RUN_ID, "content": about}
+        status: {
+            "description": _MEANINGS[status],
+            "headers": _RUN_ID,
+            "content": others if status not in _EARLY else about,
+        }
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}
@@ -89,6 +137,24 @@ def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str
             operation["security"] = [{BEARER: []}] if is_required else [{BEARER: []}, {}]
             scopes = " or ".join(f"`{scope}`" for scope in scopes_of_route(name))
             operation["description"] = f"{operation.get('description', '')} Scope: {scopes}.".strip()
+
+
+def with_patterns(document: dict[str, Any]) -> None:
+    """Describe the form of parameters that are texts, as the service reads them."""
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                places = ((path, parameter["name"]), (parameter["in"], parameter["name"]))
+                pattern = next((_PATTERNS[place] for place in places if place in _PATTERNS), None)
+                if pattern is not None:
+                    parameter["schema"] = {"type": "string", "pattern": pattern}
+
+
+def with_bounds(document: dict[str, Any], bounds: Iterable[str]) -> None:
+    """Describe the bounds that a question may lower; a pipeline may have fewer of them."""
+    limits = document["components"]["schemas"]["ChatMessage"]["properties"]["limits"]
+    value = limits.pop("additionalProperties")
+    limits |= {"properties": dict.fromkeys(sorted(set(bounds)), value), "additionalProperties": False}
 
 
 def without_unused_answers(document: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi.responses import JSONResponse
 
+from runtime.bus.queries import error_to_wire
 from runtime.errors import (
     InputError,
     InterruptError,
@@ -22,6 +23,11 @@ from runtime.errors import (
 )
 
 PROBLEM_JSON = "application/problem+json"
+
+# Values of errors that a caller's program may use; others may hold paths of this machine, or tell of other callers.
+_TOLD = frozenset(
+    {"actual", "allowed", "interrupt_id", "known", "lifecycle", "name", "retry_after_s", "session_id", "unknown"}
+)
 
 # First match wins: subclasses of InputError come before it. Errors that are not the caller's fault are a 503.
 _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
@@ -69,13 +75,34 @@ def problem_bytes(status: int, phrase: str, code: str, detail: str) -> bytes:
     return f"{head}connection: close\r\n\r\n".encode() + body
 
 
+def members_of(error: Exception, run_id: str | None = None) -> dict[str, Any]:
+    """Return the members of the problem document of an error; the run is that of the error, else `run_id`.
+
+    `values`: those of the error, from which a client rebuilds it, as far as they are the caller's business.
+    """
+    if isinstance(error, RefusedError):
+        return problem_body(error.status, error.code, error.detail, run_id)
+    if not isinstance(error, JeevesError):
+        return problem_body(500, "internal", bug_detail(error), run_id)
+    status = next((status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)), 503)
+    members = problem_body(status, error.code, error.message, error.values.get("run_id", run_id))
+    told = error_to_wire(error).get("values", {})
+    kept = told.keys() & (_TOLD if isinstance(error, InputError) else {"retry_after_s"})
+    return {**members, "values": {name: told[name] for name in sorted(kept)}} if kept else members
+
+
+def bug_detail(error: Exception) -> str:
+    """Return what a caller is told of an error that is a bug."""
+    return f"this is a bug: {type(error).__name__}; the service's log says more"
+
+
 def problem_of(error: JeevesError, run_id: str | None = None) -> JSONResponse:
     """Return the problem document of a JeevesError, with Retry-After in seconds if the error has `retry_after_s`.
 
     The run is that of the error, else `run_id`.
     """
-    status = next((status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)), 503)
-    answer = problem(status, error.code, error.message, error.values.get("run_id", run_id))
+    members = members_of(error, run_id)
+    answer = JSONResponse(members, status_code=members["status"], media_type=PROBLEM_JSON)
     if "retry_after_s" in error.values:
         answer.headers["Retry-After"] = str(error.values["retry_after_s"])
     return answer

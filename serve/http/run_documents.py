@@ -1,41 +1,34 @@
-"""Defines the bodies of requests about runs, and formats events as JSON or server-sent events."""
+"""Defines the bodies of requests about runs, and reads their paths and queries."""
 
-import asyncio
-import json
 import re
-from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
-import msgspec
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from starlette.types import Receive, Scope, Send
 
 from runtime.errors import InputError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.store.run_log import RunPlace, RunSummary
-from runtime.supervision.commands import ClientEvent
 
-EVENT_STREAM = "text/event-stream"
 MAX_LISTED = 500
-SIGN_OF_LIFE = ": alive\n\n"
 
 _RUN_ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
 _PLACE = re.compile(r"([0-9]{1,15})~([0-9A-Za-z._:-]{1,100})")
 
 
-class _Body(BaseModel):
+class RequestBody(BaseModel):
+    """Refuses members that it does not have, and values of another type."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ReasonBody(_Body):
+class ReasonBody(RequestBody):
     """Carries the reason of a cancellation or a pause."""
 
     reason: str = Field(default="", max_length=4_000)
 
 
-class AnswerBody(_Body):
+class AnswerBody(RequestBody):
     """Carries an answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
 
     text: str = Field(default="", max_length=200_000)
@@ -48,7 +41,7 @@ class AnswerBody(_Body):
         return InterruptResponse(self.text, self.approved, self.decision, self.data)
 
 
-class ForkBody(_Body):
+class ForkBody(RequestBody):
     """Carries the number of the last event that a fork copies."""
 
     at: int = Field(ge=1, le=2**53)
@@ -93,51 +86,14 @@ def place_of_page(before: str | None) -> RunPlace | None:
 
 def first_wanted(after: int | None, last_event_id: str | None) -> int:
     """Return the number of the caller's last event, from the query, else from Last-Event-ID, else 0."""
-    if after is not None:
-        return after
+    last = last_event(last_event_id)
+    return after if after is not None else last or 0
+
+
+def last_event(last_event_id: str | None) -> int | None:
+    """Return the number in Last-Event-ID, None without one. Raises InputError."""
     if last_event_id is None:
-        return 0
+        return None
     if not (last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) <= 15):
         raise InputError(f"Last-Event-ID is {last_event_id[:40]!r}, not the number of an event")
     return int(last_event_id)
-
-
-def as_stream_event(event: ClientEvent) -> str:
-    """Format a server-sent event; its id is the event's number, so that a reconnect continues without a gap.
-
-    Text that is being written has no id: after a reconnect all of it is sent again.
-    """
-    numbered = f"id: {event.seq}\n" if event.seq else ""
-    return f"{numbered}event: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
-
-
-async def stream(events: AsyncIterator[ClientEvent], alive_s: float) -> AsyncIterator[str]:
-    """Stream the events of a run to its end, and a comment after `alive_s` without one, which a dead client misses."""
-    following = asyncio.ensure_future(anext(events, None))
-    try:
-        while True:
-            await asyncio.wait({following}, timeout=alive_s)
-            if not following.done():
-                yield SIGN_OF_LIFE
-                continue
-            event = following.result()
-            if event is None:
-                return
-            yield as_stream_event(event)
-            following = asyncio.ensure_future(anext(events, None))
-    finally:
-        following.cancel()
-
-
-class EventStream(StreamingResponse):
-    """Streams the events of a run, and gives back its slot at the end."""
-
-    def __init__(self, events: AsyncIterator[ClientEvent], alive_s: float, give_back: Callable[[], None]) -> None:
-        super().__init__(stream(events, alive_s), media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
-        self._give_back = give_back
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._give_back()

@@ -14,6 +14,7 @@ from ray import serve as ray_serve
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
 from actors.actor_calls import RESTART_POLL_S, actor_lost_error, call_actor
+from runtime.agents.capability import load_capability
 from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.errors import ClusterError
 from runtime.llm.model_file import ModelsFile
@@ -28,6 +29,7 @@ from serve.http.door_actor import HttpDoor
 from serve.http.gate import LOOPBACK_HOSTS
 from serve.http.listening import DRAIN_S
 from serve.http.service import KEEPER, ServiceSpec
+from serve.pipeline_files import capability_spec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import models_file
 
@@ -66,6 +68,8 @@ def run_service(
             modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
             products=products,
             requests_per_caller=settings.http.requests_per_caller,
+            retention_days=settings.store.retention_days,
+            tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
             state_folders=(str(settings.state_dir),),
             tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
         )
@@ -77,6 +81,10 @@ def run_service(
             stop_serving: Callable[[], None] = ray_serve.shutdown
             stop_serving()
         _close(runtime)
+
+
+def _tools_of(settings: Settings, pipeline: PipelineConfig) -> tuple[str, ...]:
+    return tuple(load_capability(capability_spec(settings, pipeline), pipeline.capability_id).tools.names())
 
 
 def _deploy_models(models: ModelsFile | None) -> bool:

@@ -27,6 +27,14 @@ OPEN_ROUTES: frozenset[str] = frozenset({"health", "ready", "openapi"})
 SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "chat": _ASK,
     "repositories": ("ask", "watch", "operate"),
+    "chat_completions": _ASK,
+    "models": ("ask", "watch", "operate"),
+    "model": ("ask", "watch", "operate"),
+    "sessions": _WATCH,
+    "session": _WATCH,
+    "delete_session": _ASK,
+    "governance_health": _WATCH,
+    "governance_tool": _WATCH,
     "runs": _WATCH,
     "run": _WATCH,
     "answer": _WATCH,
@@ -36,6 +44,7 @@ SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "resume": _CONTROL,
     "answer_interrupt": _CONTROL,
     "fork": _CONTROL,
+    "usage": _WATCH,
     "metrics": _WATCH,
 }
 

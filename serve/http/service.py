@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -12,10 +13,9 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, ConfigDict, Field
 
 from actors.addresses import log_keeper
-from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
+from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.pipeline.config import RunMode
-from runtime.primitives.hashing import content_hash
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
@@ -23,7 +23,7 @@ from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.answer_document import Ask, asked_in, document_of
 from serve.capability_sections import Mode, earliest, lowered
-from serve.http.answering_runs import AnsweringRuns, RunSystem, Slots
+from serve.http.answering_runs import AnsweringRuns, Prepare, RunSystem, Slots, nothing
 from serve.http.caller_slots import CallerSlots
 from serve.http.callers import Caller
 from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
@@ -33,6 +33,7 @@ from serve.http.model_state import ModelState
 from serve.http.problems import RefusedError
 from serve.http.readiness import Readiness
 from serve.http.run_documents import no_such_run
+from serve.http.session_views import kept_session_id, open_session
 from serve.http.shown_paths import shown_paths
 from serve.run_logs import stored_run
 
@@ -48,7 +49,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     `trusted_proxies`: addresses and networks whose X-Forwarded-For is believed; `system`: the name of the system that
     answers; `tokens_required`: callers without an access token are refused; `state_folders`: callers are not shown
     their paths, nor the store's; `modes`: pipeline → mode → what it stands for, for a question that names the mode;
-    `products`: pipeline → who answers; `requests_per_caller`: questions and streams of one caller at once.
+    `products`: pipeline → who answers; `requests_per_caller`: questions and streams of one caller at once;
+    `retention_days`: how long runs are kept after their end, None: without limit; `tools`: those of the capabilities.
     """
 
     default_pipeline: str
@@ -66,6 +68,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     modes: dict[str, dict[str, Mode]] = {}
     products: dict[str, str] = {}
     requests_per_caller: int = DEFAULT_LIMITS.max_asked
+    retention_days: float | None = None
+    tools: tuple[str, ...] = ()
     tokens_required: bool = False
     state_folders: tuple[str, ...] = ()
 
@@ -85,6 +89,7 @@ class ChatMessage(BaseModel):
     )
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
     wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
+    stream: bool = Field(default=False, description="Answer with the events of the run, and the answer last.")
     run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
 
 
@@ -92,9 +97,11 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
     if not question:
-        raise InputError("the message is empty; send a question")
+        raise QuestionError("the message is empty; send a question")
     if len(question) > spec.max_question_chars:
-        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+        raise QuestionError(
+            f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed"
+        )
     if message.session_id is not None:
         check_session_id(message.session_id)
     repo = _repository_of(message, spec)
@@ -113,7 +120,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
         repo=spec.repositories[repo],
         repo_name=repo,
         pipeline=pipeline,
-        session_id=None if message.session_id is None else _session_of(caller, message.session_id),
+        session_id=None if message.session_id is None else kept_session_id(caller.user_id, message.session_id),
         user_id=caller.user_id,
         limits=message.limits if mode is None else lowered(mode.limits, message.limits),
         deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
@@ -123,6 +130,18 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
         mode=message.mode,
         product=spec.products.get(pipeline),
     )
+
+
+def fingerprint_of(message: ChatMessage) -> str:
+    """Return the fingerprint of a message, which is the same for an answer at once and for a stream."""
+    return fingerprint(message.model_dump(mode="json", exclude={"stream"}))
+
+
+def session_of(message: ChatMessage, service: Service, caller: Caller, ask: Ask) -> Prepare:
+    """Return what records the session of a message as the caller's."""
+    if message.session_id is None or ask.session_id is None:
+        return nothing
+    return partial(open_session, service.runs, caller.user_id, message.session_id, ask.session_id)
 
 
 def _repository_of(message: ChatMessage, spec: ServiceSpec) -> str:
@@ -135,13 +154,6 @@ def _repository_of(message: ChatMessage, spec: ServiceSpec) -> str:
         told = f"repo is a name and no path; GET /api/v1/repositories lists them: {known}"
         raise InputError(told)
     raise UnknownNameError(f"repository {name[:100]!r} is not registered here; registered: {known}", name=name[:100])
-
-
-def _session_of(caller: Caller, session_id: str) -> str:
-    """Return the id under which a caller's session is kept: others who choose the same id have another one."""
-    # No id of a session holds a line feed, so that no two pairs are written alike.
-    both = f"{caller.user_id}\n{session_id}"
-    return f"http-{content_hash(both.encode())}"
 
 
 def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
@@ -177,21 +189,43 @@ class Service:
         self._model_metrics = ModelMetrics(self.metrics.registry)
         self._tool_metrics = ToolMetrics(self.metrics.registry)
         self._models = None if spec.models is None else ModelState.open(spec.models, spec.providers)
-        self._answering = AnsweringRuns(runs, spec.http)
+        self.answering = AnsweringRuns(runs, spec.http)
         self._readiness = Readiness(runs, spec.store, log_keeper(KEEPER, spec.system))
 
     async def chat(
         self, message: ChatMessage, caller: Caller, key: str | None, on_run: Callable[[RunId], None]
     ) -> dict[str, Any]:
         """Answer a question; `on_run` is called once its run is on disk."""
-        started_s = time.perf_counter()
         ask = ask_of(message, self.spec, caller)
-        sent = fingerprint(message.model_dump(mode="json"))
+        opened = session_of(message, self, caller, ask)
+        return await self.answer(ask, caller, key, fingerprint_of(message), on_run, opened)
+
+    async def answer(
+        self,
+        ask: Ask,
+        caller: Caller,
+        key: str | None,
+        sent: str,
+        on_run: Callable[[RunId], None],
+        prepare: Prepare,
+    ) -> dict[str, Any]:
+        """Return the answer document of a question; `prepare` is done before a new run."""
+        started_s = time.perf_counter()
         with self._callers.slot(caller.user_id), self.metrics.in_flight():
-            envelope = await self._answering.settled(ask, key, sent, on_run)
+            envelope = await self.answering.settled(ask, key, sent, on_run, prepare)
         document: dict[str, Any] = self.paths.value(document_of(ask, envelope, self.spec.reasoner))
         self.metrics.answered(document, time.perf_counter() - started_s)
         return document
+
+    @property
+    def bounds(self) -> dict[str, dict[str, int]]:
+        """The slots of this door that are taken, and all of them, by what they are for."""
+        return {"questions": self.answering.use, "event_streams": self._streams.use}
+
+    @property
+    def readiness_checks(self) -> Readiness:
+        """The checks of the parts of the system."""
+        return self._readiness
 
     def stream_of(self, caller: Caller) -> Callable[[], None]:
         """Take a place for an event stream, and return what gives it back.
@@ -242,7 +276,7 @@ class Service:
             shown = [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
             return shown, fold(run.rules, run.events).envelope.lifecycle == "terminated"
 
-    async def watch(self, run_id: RunId, after_seq: int) -> AsyncIterator[ClientEvent]:
+    async def watch(self, run_id: RunId, after_seq: int) -> AsyncGenerator[ClientEvent, None]:
         """Yield the events of a run to its end; of a run of another system, those that are recorded."""
         try:
             async for event in self.runs.watch(run_id, after_seq):

@@ -73,7 +73,12 @@ def asking(session: ServerSession, request_id: Any, responses: Mapping[str, Any]
 
 
 async def confirm(question: str) -> bool | None:
-    """Return whether the person agrees; None where the client cannot ask, or the person gave no answer."""
+    """Return whether the person agrees; None where the client cannot ask, or the person gave no answer.
+
+    A question that is too long to be shown as a whole is not asked: nobody agrees to what they did not see.
+    """
+    if len(question) > MAX_QUESTION_CHARS:
+        return None
     content = await _form(question, _AGREE)
     return None if content is None else content.get("agree") is True
 

@@ -62,6 +62,7 @@ class Door:
         self.answered = 0
         operations: dict[str, Operation] = {
             "ask": self._ask,
+            "start": self._start,
             "status": self._status,
             "stop": self._stop,
             "watch": self._watch,
@@ -80,6 +81,11 @@ class Door:
         document = await self._runtime.ask(ask, callbacks)
         self.answered += 1
         return {"document": document}
+
+    async def _start(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
+        ask = msgspec.convert(request["ask"], Ask)
+        ask = msgspec.structs.replace(ask, user_id=client.user_id(ask.user_id))
+        return {"run_id": await self._runtime.start(ask, request["key"])}
 
     async def _status(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
         running = await self._system.running()

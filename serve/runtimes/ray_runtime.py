@@ -18,10 +18,12 @@ from actors.system_actors import SystemSpec, attach_system, end_system, start_sy
 from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
 from runtime.settings import LimitSettings, Settings
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared_within
 from serve.runtimes.deployed_models import end_models, model_applications
+from serve.runtimes.starting import start_run
 from serve.runtimes.warm import settings_digest
 from serve.wiring import system_parts
 
@@ -71,6 +73,12 @@ class RayRuntime:
             if not answering.done():
                 answering.cancel()
                 await asyncio.wait({answering})
+
+    async def start(self, ask: Ask, key: str | None) -> RunId:
+        """Start a run that goes on by itself, or find the one that the same question started with this key."""
+        if self._counts_requests:
+            await self.system.take(ask.user_id, ENDPOINT)
+        return await start_run(self.system, ask, key)
 
     async def _answer(self, ask: Ask, callbacks: AskCallbacks) -> dict[str, Any]:
         async def progress() -> Progress:

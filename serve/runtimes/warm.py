@@ -171,6 +171,11 @@ class WarmRuntime:
         document: dict[str, Any] = (await self._exchange(request, callbacks))["document"]
         return document
 
+    async def start(self, ask: Ask, key: str | None) -> str:
+        """Start a run, or find the one that the same question started with this key; return its id."""
+        request = {"op": "start", "ask": msgspec.to_builtins(ask), "key": key}
+        return str((await self._exchange(request))["run_id"])
+
     async def watch(
         self, run_id: str, after_seq: int, on_event: OnEvent, until_it_waits: bool = False
     ) -> dict[str, Any]:

@@ -236,3 +236,58 @@ async def test_json_may_be_nested_just_so_deep(site: Site, depth: int) -> None:
 async def test_a_run_of_a_strange_name_is_not_found(site: Site) -> None:
     for run_id in ("%00", "%ff", "a%2fb", "..%2f..", "a" * 101, "%e2%80%ae", "r-none"):
         assert (await site.call("GET", f"/api/v1/runs/{run_id}")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("number", "is_taken"),
+    [
+        (str(2**64 - 1), True),
+        (str(2**64), False),
+        (str(-(2**63)), True),
+        (str(-(2**63) - 1), False),
+        ("9" * 5_000, False),
+        ("1e308", True),
+        ("1e309", False),
+        ("-1e999", False),
+        ("0.1", True),
+    ],
+)
+async def test_a_number_that_cannot_be_recorded_is_refused_at_the_door(site: Site, number: str, is_taken: bool) -> None:
+    run = await site.ask("why?", wait=True)
+    body = f'{{"text": "that", "data": {{"n": [{number}]}}}}'.encode()
+    reply = await site.call("POST", f"{RUNS}/{run.run_id}/resume", body)
+    if is_taken:
+        assert reply.status == 200
+    else:
+        reply.is_problem(400, "bad_request", "number" if len(number) < 4_000 else "digits")
+    shown = await site.call("GET", f"{RUNS}/{run.run_id}")
+    assert shown.status == 200
+    assert shown.json["run_id"] == run.run_id
+
+
+async def test_half_a_character_in_an_escape_is_refused_and_nothing_breaks(site: Site) -> None:
+    run = await site.ask("why?", wait=True)
+    for body in (
+        rb'{"text": "a\ud800"}',
+        rb'{"text": "a", "data": {"x": "\udfff"}}',
+        rb'{"text": "a", "data": {"\ud800": 1}}',
+    ):
+        reply = await site.call("POST", f"{RUNS}/{run.run_id}/resume", body)
+        assert reply.status in {400, 422}, (body, reply.status, reply.body)
+    for field in ("message", "repo", "session_id", "pipeline", "mode"):
+        body = b'{"message": "Where?", "%s": "a\\ud800"}' % field.encode()
+        reply = await site.call("POST", MESSAGES, body.replace(b'"message": "Where?", "message"', b'"message"'))
+        assert reply.status in {400, 404, 422}, (field, reply.status, reply.body)
+
+
+async def test_a_method_that_a_path_lacks_is_told_before_its_body_is_read(site: Site) -> None:
+    for method, path in (("TRACE", MESSAGES), ("PUT", RUNS), ("POST", "/health"), ("DELETE", f"{RUNS}/r-1")):
+        reply = await site.call(method, path, b"{" * 10, Content_Length="1000000000")
+        reply.is_problem(405, "method_not_allowed")
+        assert method not in reply.headers["allow"]
+
+
+async def test_a_last_event_that_is_none_is_refused_also_beside_another(site: Site) -> None:
+    run = await site.ask("Where?")
+    for path in (f"{RUNS}/{run.run_id}/events", f"{RUNS}/{run.run_id}/events?after=1"):
+        (await site.call("GET", path, Last_Event_ID="x1")).is_problem(422, "bad_input", "Last-Event-ID")

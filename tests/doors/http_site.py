@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from runtime.agents.capability import StageContext, StageResult
+from runtime.bus.queries import LocalQueries
+from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
+from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import ClusterError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
-from runtime.memory.tool_metrics import ToolHealth
+from runtime.memory.cache import CacheStore
+from runtime.memory.sessions import SessionStore, Turn, session_queries
+from runtime.memory.tool_metrics import ToolHealth, ToolMetricsStore, tool_metric_queries
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
@@ -49,13 +56,23 @@ class Site:
         self.log = open_run_log(self.store, f"{KEEPER}-0")
         self.epoch = self.log.take_over("test", SystemClock().now_ms(), LEASE_MS, force=True)
         self.hosted = Hosted(pipeline, {"look": [self._look], "integration": [self._answer]}, log=self.log)
+        self.sessions = SessionStore(folder / "kept_sessions.sqlite")
+        self.memory = MemoryStore(CacheStore(SqliteDatabase(folder / "cache.sqlite", label="cache")), SystemClock())
+        self.queries = LocalQueries()
+        self.queries.register({**session_queries(self.sessions), **memory_queries(self.memory)})
+        counts = SqliteDatabase(folder / "tool_metrics.sqlite", label="tool metrics")
+        self.tool_metrics = ToolMetricsStore(counts, SystemClock())
+        self.queries.register(tool_metric_queries(self.tool_metrics))
+        self.places: dict[str, tuple[int, int, int]] = {}
         self.counted: list[tuple[str, str]] = []
         self.away: dict[str, str] = {}
+        self.chain: dict[str, Any] = {}
         self.is_dead = False
         self.bug: Exception | None = None
         self.limits = limits
         bounds: dict[str, tuple[str, ...]] = {"sample": ("max_agent_hops",)}
         spec = ServiceSpec("sample", bounds, {REPO_NAME: REPO}, "rules", 1_000, self.store, http=limits)
+        spec = msgspec.structs.replace(spec, tools=("grep", "read"))
         self.service = Service(self, msgspec.structs.replace(spec, **told))
         self.app = http_app(self.service)
         self.port = 0
@@ -63,12 +80,20 @@ class Site:
     async def _look(self, _context: StageContext, view: StageView) -> StageResult:
         if "hold" in view.raw_input:
             await self.hold.wait()
+        if "fail" in view.raw_input:
+            raise ValueError("this stage fails")
         if "why" in view.raw_input and view.interrupt is None:
             return StageResult({}, interrupt=InterruptRequest("clarification", "Which?"))
         return StageResult({})
 
     async def _answer(self, _context: StageContext, view: StageView) -> StageResult:
-        return StageResult({"final_response": f"Answer to {view.raw_input}", "citations": []})
+        marked = "[a b.py:3-4]" if "cite" in view.raw_input else ""
+        cited = [{"file": "a b.py", "start_line": 3, "end_line": 4, "symbol": "f", "quote": "x", "why": ""}]
+        if view.session_id is not None:
+            turn = Turn(view.raw_input, "told", 1, REPO)
+            self.sessions.append(view.session_id, turn)
+        output = {"final_response": f"Answer to {view.raw_input}{marked}", "citations": cited if marked else []}
+        return StageResult(output)
 
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
         return await self.hosted.runner.submit(request, run_id)
@@ -77,7 +102,14 @@ class Site:
         self.counted.append((user_id, endpoint))
 
     async def tool_health(self) -> list[ToolHealth]:
-        return []
+        return self.tool_metrics.health()
+
+    async def model_places(self) -> dict[str, tuple[int, int, int]]:
+        return self.places
+
+    async def query(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        self._check()
+        return await self.queries.query(type_, body, timeout_s)
 
     async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         self._check()
@@ -114,7 +146,7 @@ class Site:
 
     async def bus_stats(self) -> dict[str, Any]:
         self._check()
-        return {"endpoints": {"store": "connected", **self.away}, "parked": 0, "counts": {}, "middleware": {}}
+        return {"endpoints": {"store": "connected", **self.away}, "parked": 0, "counts": {}, "middleware": self.chain}
 
     async def model_stats(self) -> dict[str, Any]:
         return {}
@@ -153,6 +185,13 @@ class Site:
     async def ask(self, message: str, key: str = "", **fields: Any) -> Reply:
         """The answer to a question."""
         return await self.call("POST", MESSAGES, {"message": message, **fields}, Idempotency_Key=key)
+
+
+def routed(app: Any) -> FastAPI:
+    """The application behind all that is wrapped around it."""
+    while not isinstance(app, FastAPI):
+        app = app._app
+    return app
 
 
 async def until(condition: Callable[[], Any], timeout_s: float = 60) -> None:
@@ -196,13 +235,18 @@ class Reply:
 
 @asynccontextmanager
 async def open_site(
-    folder: Path, *, pipeline: PipelineConfig = PIPELINE, told: Mapping[str, Any] | None = None, **limits: Any
+    folder: Path,
+    *,
+    pipeline: PipelineConfig = PIPELINE,
+    told: Mapping[str, Any] | None = None,
+    around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    **limits: Any,
 ) -> AsyncIterator[Site]:
-    """A site that listens, with these limits. `told`: fields of its ServiceSpec."""
+    """A site that listens, with these limits. `told`: fields of its ServiceSpec; `around`: what is put before it."""
     site = Site(folder, HttpLimits(**limits), pipeline, told or {})
     listening = listening_socket("127.0.0.1", 0)
     site.port = listening.getsockname()[1]
-    server = http_server(site.app, site.limits)
+    server = http_server(around(site.app), site.limits)
     serving = asyncio.create_task(server.serve([listening]))
     await server.listening.wait()
     try:
@@ -212,6 +256,7 @@ async def open_site(
         await serving
         await site.hosted.runner.close()
         site.log.close()
+        site.sessions.close()
         listening.close()
 
 

@@ -23,8 +23,15 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield opened
 
 
+COMPLETIONS = "/v1/chat/completions"
+MODELS = "/v1/models"
+USAGE = "/api/v1/usage"
+SESSIONS = f"{MESSAGES.rpartition('/')[0]}/sessions"
+GOVERNANCE = "/api/v1/governance"
+
 BODIES: dict[str, Any] = {
     MESSAGES: {"message": "Where?"},
+    COMPLETIONS: {"model": "sample", "messages": [{"role": "user", "content": "Where?"}]},
     f"{ONE}/fork": {"at": 1},
     f"{ONE}/resume": {"text": "that"},
     f"{ONE}/interrupts/{{interrupt_id}}": {"text": "that"},
@@ -50,7 +57,9 @@ class Walker:
 
     async def filled(self) -> str:
         if "{run_id}" not in self.path:
-            return self.path
+            if "{session_id}" in self.path:
+                await self.site.ask("Where?", session_id="s")
+            return self.path.format(model="sample", session_id="s", name="grep")
         if self.path.endswith("/pause"):
             asking = asyncio.create_task(self.site.ask("hold this", key="paused"))
             await until(lambda: self.keyed)
@@ -86,7 +95,9 @@ class Walker:
     async def not_there(self) -> Reply:
         if self.path == MESSAGES:
             return await self.sent({"message": "x", "repo": "nowhere"})
-        path = self.path.format(run_id="r-none", interrupt_id="q")
+        if self.path == COMPLETIONS:
+            return await self.sent({**BODIES[COMPLETIONS], "model": "other"})
+        path = self.path.format(run_id="r-none", interrupt_id="q", model="other", session_id="none", name="none")
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
 
     async def late(self) -> Reply:
@@ -94,6 +105,8 @@ class Walker:
 
     async def conflict(self) -> Reply:
         """A run whose state does not allow it: of another system, in a log that cannot be read under its rules."""
+        if "{session_id}" in self.path:
+            return await self._in_use()
         if self.path.endswith("/answer"):
             run_id = await self._running()
         elif self.method == "GET":
@@ -104,6 +117,11 @@ class Walker:
                 run_id = await self._unreadable()
         path = self.path.format(run_id=run_id, interrupt_id="q")
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
+
+    async def _in_use(self) -> Reply:
+        """A session that a run under way is in."""
+        await self.site.ask("why", session_id="s", wait=True)
+        return await self.site.call(self.method, self.path.format(session_id="s"))
 
     async def _running(self) -> str:
         asking = asyncio.create_task(self.site.ask("hold this", key="running"))
@@ -147,7 +165,8 @@ class Walker:
     async def unusable(self) -> Reply:
         if self.method == "GET":
             path = await self.filled()
-            return await self.site.call("GET", f"{path}?{'limit=0' if self.path == RUNS else 'after=-1'}")
+            wrong = {"events": "after=-1", "usage": "hours=0"}.get(self.path.rpartition("/")[2], "limit=0")
+            return await self.site.call("GET", f"{path}?{wrong}")
         return await self.sent({"colour": "red"})
 
     async def limited(self) -> Reply:
@@ -157,23 +176,31 @@ class Walker:
         return await self.get(X="y" * 40_000)
 
     async def broken(self) -> Reply:
-        if self.path in {"/health", "/metrics", "/api/v1/repositories", RUNS}:
+        untouched = {"/health", "/metrics", "/api/v1/repositories", USAGE, RUNS, f"{GOVERNANCE}/tools/{{name}}"}
+        if self.path in untouched or self.path.startswith(MODELS):
             return Reply(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")  # nothing in them is ours to break from outside
         return await self.with_error(RuntimeError("a bug"))
 
     async def unavailable(self) -> Reply:
-        if self.path == RUNS:
+        if self.path in (RUNS, USAGE):
             (Path(self.site.store.folder) / "runs" / "damaged.sqlite").write_bytes(b"no database" * 100)
             return await self.get()
-        if self.path in {"/metrics", "/api/v1/repositories"}:
+        of_nothing_else = ("/metrics", "/api/v1/repositories", MODELS, GOVERNANCE)
+        if self.path.startswith(of_nothing_else):
             (Path(self.site.store.folder) / "tokens.sqlite").write_bytes(b"no database" * 100)
             return await self.get(Authorization=f"Bearer {new_token().text}")
         return await self.with_error(OverloadedError("full", retry_after_s=7))
 
     async def takes_long(self) -> Reply:
         async with open_site(Path(self.site.store.folder) / "slow", answer_timeout_s=0.05) as slow:
+            if self.path == COMPLETIONS:
+                messages = [{"role": "user", "content": "hold this"}]
+                return await slow.call("POST", COMPLETIONS, {"model": "sample", "messages": messages})
             return await slow.ask("hold this")
 
+
+# What is refused before the path of the request is known has one form for all.
+BEFORE_THE_PATH = {408, 431}
 
 WAYS: dict[int, Callable[[Walker], Awaitable[Reply]]] = {
     200: Walker.good,
@@ -207,6 +234,10 @@ OPERATIONS = [
     ),
     *(("POST", f"{ONE}/cancel"), ("POST", f"{ONE}/pause"), ("POST", f"{ONE}/resume"), ("POST", f"{ONE}/fork")),
     *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),
+    *(("POST", COMPLETIONS), ("GET", MODELS), ("GET", f"{MODELS}/{{model}}")),
+    *(("GET", SESSIONS), ("GET", f"{SESSIONS}/{{session_id}}"), ("DELETE", f"{SESSIONS}/{{session_id}}")),
+    ("GET", USAGE),
+    *(("GET", f"{GOVERNANCE}/health"), ("GET", f"{GOVERNANCE}/tools/{{name}}")),
 ]
 
 
@@ -233,5 +264,7 @@ async def test_the_statuses_of_an_operation_are_those_that_it_gives(site: Site, 
             assert reply.status == status, (status, reply.status, reply.body[:300])
             given.add(reply.status)
             if status >= 400 and reply.body:
-                assert reply.headers["content-type"] == "application/problem+json"
+                has_own_form = path.startswith("/v1/") and status not in BEFORE_THE_PATH
+                form = "application/json" if has_own_form else "application/problem+json"
+                assert reply.headers["content-type"] == form
     assert given == named

@@ -18,7 +18,7 @@ from runtime.store.opening import open_store
 from serve.http.admission import routes_of
 from serve.http.scopes import OPEN_ROUTES, SCOPES_OF_ROUTE, scopes_of_route
 from serve.http.token_check import MAX_AGE_S, TokenCopy
-from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
+from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, routed, until
 
 REQUIRED = {"tokens_required": True}
 
@@ -156,7 +156,7 @@ def test_the_table_of_scopes_names_the_routes_of_the_application_and_no_others(a
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[FastAPI]:
     async with open_site(tmp_path) as site:
-        yield site.app._app  # type: ignore[attr-defined]
+        yield routed(site.app)
 
 
 async def test_an_operator_sees_and_controls_the_runs_of_others_and_a_neighbour_does_not(guarded: Door) -> None:

@@ -43,3 +43,19 @@ def test_an_answer_that_fits_is_told_as_it_is() -> None:
 def test_what_has_to_be_handed_in_is_never_cut() -> None:
     data = {"must_verify": [f"src/module_{number}.py" for number in range(900)]}
     assert shortened(data, 500) == data
+
+
+@pytest.mark.parametrize("count", [10, 200])
+def test_many_changed_files_are_told_by_folder_and_none_is_missing(count: int) -> None:
+    names = [f"src/some/package_{number % 10}/a_module_{number}.py" for number in range(count)]
+    rows = [{"file": name, "how": "added" if number % 2 else "modified"} for number, name in enumerate(names)]
+    told = shortened({"base_commit": "a" * 40, "files": rows, "count": count, "unpermitted": names}, 4_000)
+    assert size(told) <= 4_000
+    if count == 10:
+        assert told["files"] == rows
+        return
+    listed = [
+        f"{folder}/{name}" for found in told["files"].values() for folder, in_it in found.items() for name in in_it
+    ]
+    assert sorted(listed) == sorted(names)
+    assert "of 200" in told["cut"]["unpermitted"]

@@ -257,7 +257,8 @@ def test_a_second_server_is_told_that_a_session_is_live(jeeves: Program, project
 
 
 @pytest.mark.parametrize(
-    ("action", "agree", "is_deleted"), [("accept", True, True), ("accept", False, False), ("decline", True, False)]
+    ("action", "agree", "is_deleted"),
+    [("accept", True, True), ("accept", False, False), ("decline", True, False), ("cancel", True, False)],
 )
 def test_the_person_at_the_client_is_asked_before_left_branches_are_deleted(
     jeeves: Program, project: Path, action: Any, agree: bool, is_deleted: bool
@@ -279,6 +280,28 @@ def test_the_person_at_the_client_is_asked_before_left_branches_are_deleted(
     assert asked == ["Delete the branches of earlier sessions: llm_task_old?"]
     assert ("error" not in told) is is_deleted
     assert (git(project, "branch", "--list", "llm_task_old") == "") is is_deleted
+
+
+def test_a_person_who_never_answers_holds_nothing_up(jeeves: Program, project: Path) -> None:
+    git(project, "branch", "llm_task_old")
+
+    async def person(_context: object, _parameters: Any) -> ElicitResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    # Since the protocol of 2026-07-28 a call ends with its question, so that nothing of the server waits.
+    site = Site(stdio_session(jeeves, project, "--tools", "all", elicitation_callback=person, mode="legacy"))
+    try:
+        client = Client(calls_of(site), project)
+        client.start()
+        payload = {"data": {"choice": "delete", "tools_used": [], "summary": "they are old"}}
+        with pytest.raises(MCPError, match=r"[Tt]imed out"):
+            site.run(site.client.call_tool("submit_phase", payload, read_timeout_seconds=2.0))
+        assert client.call("get_session_status")["phase"] == "BRANCH_INTERVENTION"
+        assert client.submit(choice="continue", tools_used=[], summary="left")["phase"] == "DOCUMENT_RESEARCH"
+    finally:
+        site.close()
+    assert git(project, "branch", "--list", "llm_task_old") != ""
 
 
 def test_two_clients_of_one_server_do_not_share_a_session(jeeves: Program, project: Path) -> None:

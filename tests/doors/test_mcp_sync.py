@@ -159,6 +159,23 @@ def test_the_summary_of_documents_is_renewed_and_told_where_it_is_needed(
     assert started["docs_path"] == ["docs"]
 
 
+def test_each_key_of_the_projects_documents_decides_what_is_told(jeeves: Program, site: Site, project: Path) -> None:
+    (project / ".code-intel").mkdir()
+    (project / ".code-intel" / "context.yml").write_text(
+        "sources: [docs, notes]\npatterns: ['*.rst']\n"
+        "doc_research: {enabled: true, docs_path: [notes], default_prompts: [verification.md, nothing.md]}\n"
+    )
+    for name in ("docs/one.rst", "docs/two.md", "notes/three.rst", "other/four.rst"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("Title\n=====\n\nIt says something about loading pages.\n")
+    told = called(site, "update_context")
+    assert sorted(row["file"] for row in told["summary"]) == ["docs/one.rst", "notes/three.rst"]
+    started = called(site, "start_session", intent="QUESTION", query="How often is a load retried?")
+    assert [row["file"] for row in started["documents"]] == ["notes/three.rst", "docs/one.rst"]
+    assert started["docs_path"] == ["notes"]
+    assert started["guide"].startswith("# Verifying a change")
+
+
 def test_research_is_left_out_only_where_a_person_has_allowed_it(jeeves: Program, site: Site, project: Path) -> None:
     jeeves.run("init", "--repo", str(project))
     path = project / ".code-intel" / "context.yml"

@@ -56,6 +56,41 @@ def test_init_keeps_the_servers_that_a_client_has_and_refuses_what_is_no_json(je
     assert (refused.status, "is not JSON" in refused.err) == (2, True)
 
 
+async def test_init_twice_beside_committed_files_of_the_team_changes_none_of_them(
+    jeeves: Program, project: Path
+) -> None:
+    ours = {
+        "AGENTS.md": "Never push.\n",
+        "CLAUDE.md": "Be brief.\n",
+        ".claude/commands/code.md": "our own command\n",
+        ".code-intel/context.yml": "sources: [docs]\n",
+    }
+    for name, text in ours.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    (project / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}}\n')
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "ours")
+    first = jeeves.run("init", "--repo", str(project))
+    entry = (project / ".mcp.json").read_text()
+    again = jeeves.run("init", "--repo", str(project))
+    assert (first.status, again.status) == (0, 0), first.err + again.err
+    assert {line.split()[1] for line in first.out.splitlines() if line.startswith("kept")} == set(ours) - {
+        "AGENTS.md",
+        "CLAUDE.md",
+    }
+    assert {name: (project / name).read_text() for name in ours} == ours
+    assert (project / ".mcp.json").read_text() == entry
+    # The entry that was added to a committed file is outside of every change.
+    assert git(project, "status", "--porcelain") == "M .mcp.json"
+    agent = Agent(project, jeeves.state_dir)
+    await agent.start()
+    await agent.finish()
+    assert agent.last["workspace"] == str(project)
+    assert git(project, "diff", "--name-only", "main~1", "main") == "load.py"
+    assert git(project, "status", "--porcelain") == "M .mcp.json"
+
+
 @pytest.mark.parametrize("link", [".claude", ".code-intel", ".mcp.json", ".codex/prompts"])
 def test_init_writes_nothing_through_a_link_of_the_repository(jeeves: Program, project: Path, link: str) -> None:
     elsewhere = project.parent / "elsewhere"

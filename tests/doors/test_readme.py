@@ -62,7 +62,12 @@ def finished_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "block", [marked(block) for block in blocks()], ids=lambda block: block.strip().splitlines()[-1][:40]
 )
 def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if block.strip() not in FROM_NOTHING and "--repo ." in block:
+    run_block(block, tmp_path, request)
+
+
+def run_block(block: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Run a block of commands in a state folder of its own."""
+    if block.strip() not in FROM_NOTHING and ("--repo ." in block or 'repo="."' in block):
         shutil.copytree(request.getfixturevalue("finished_index"), tmp_path / "state" / "index")
     script = block.replace("/tmp/", f"{tmp_path}/").replace("8700", str(free_port()))
     environment = {

@@ -35,13 +35,17 @@ class CitedLines(msgspec.Struct, frozen=True):
 
 
 class EarlierAnswer(msgspec.Struct, frozen=True):
-    """Holds an answered question; `terms` are its words for the look-up, `cited` the lines that the answer rests on."""
+    """Holds an answered question; `terms` are its words for the look-up, `cited` the lines that the answer rests on.
+
+    `session_id`: the session that it was asked in, which is not given back with it.
+    """
 
     question: str
     terms: tuple[str, ...]
     answer: str
     cited: tuple[CitedLines, ...]
     at_ms: int = 0
+    session_id: str = ""
 
 
 def lines_sha256(lines: Sequence[str]) -> str:
@@ -67,7 +71,7 @@ class MemoryStore:
         scored = [(similarity(terms, known.terms), known) for known in self._answers(repo)]
         near = [(score, known) for score, known in scored if score >= MIN_SIMILARITY]
         near.sort(key=lambda pair: (-pair[0], -pair[1].at_ms))
-        return [known for _, known in near[:limit]]
+        return [msgspec.structs.replace(known, session_id="") for _, known in near[:limit]]
 
     def keep_answer(self, repo: str, answer: EarlierAnswer) -> None:
         """Keep an answer, replacing an older one to the same question.
@@ -77,6 +81,17 @@ class MemoryStore:
         stamped = msgspec.structs.replace(answer, at_ms=self._clock.now_ms())
         others = [known for known in self._answers(repo) if known.question != answer.question]
         self._put(_answers_key(repo), [*others, stamped][-MAX_ANSWERS:])
+
+    def forget(self, repos: Sequence[str], session_ids: Sequence[str]) -> int:
+        """Delete the answers about repositories that were asked for in these sessions; return their number."""
+        forgotten = 0
+        for repo in repos:
+            known = self._answers(repo)
+            kept = [answer for answer in known if answer.session_id not in session_ids]
+            if len(kept) < len(known):
+                self._put(_answers_key(repo), kept)
+                forgotten += len(known) - len(kept)
+        return forgotten
 
     def summaries(self, hashes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return the summaries of files by the hash of their content; unknown ones are left out."""
@@ -120,10 +135,20 @@ def memory_queries(store: MemoryStore) -> dict[str, QueryHandler]:
         store.keep_summaries(body["summaries"])
         return {}
 
-    return dict(zip(MEMORY_QUERIES, (recall, keep_answer, summaries, keep_summaries), strict=True))
+    async def forget(body: dict[str, Any]) -> dict[str, Any]:
+        return {"answers": store.forget(body["repos"], body["session_ids"])}
+
+    handlers = (recall, keep_answer, summaries, keep_summaries, forget)
+    return dict(zip(MEMORY_QUERIES, handlers, strict=True))
 
 
-MEMORY_QUERIES = ("memory.recall", "memory.keep_answer", "memory.summaries", "memory.keep_summaries")
+MEMORY_QUERIES = (
+    "memory.recall",
+    "memory.keep_answer",
+    "memory.summaries",
+    "memory.keep_summaries",
+    "memory.forget_answers",
+)
 
 
 # It lives in the cache, which forgets it with everything else that is there.

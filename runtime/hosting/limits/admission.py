@@ -22,9 +22,10 @@ class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
     """Limits the use of the system; None: unlimited.
 
     `running…`: concurrent runs, in all, per user, per session; `queued…`: runs that wait for room. `llm_calls_per_day`,
-    `tokens_per_day`: the spending of all runs of one user within 24 hours. `run_tool_calls`, `run_s`: a ceiling for
-    each run, beside the bounds of its pipeline. Spending limits and ceilings apply to the kinds of principals in
-    `limited` alone (`runtime.run.principal.is_limited`).
+    `tokens_per_day`, `cost_per_day`: the spending of all runs of one user within 24 hours. `run_tool_calls`, `run_s`,
+    `run_cost`: a ceiling for each run, beside the bounds of its pipeline. Costs are in millionths of the currency; what
+    a run has spent is known when a stage ends, so that the last one may go beyond. Spending limits and ceilings apply
+    to the kinds of principals in `limited` alone (`runtime.run.principal.is_limited`).
     """
 
     running: int | None = None
@@ -34,8 +35,10 @@ class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
     queued_per_user: int | None = None
     llm_calls_per_day: int | None = None
     tokens_per_day: int | None = None
+    cost_per_day: int | None = None
     run_tool_calls: int | None = None
     run_s: float | None = None
+    run_cost: int | None = None
     limited: tuple[str, ...] = LIMITED_KINDS
 
 

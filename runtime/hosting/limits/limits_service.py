@@ -55,6 +55,7 @@ class SpentBy(msgspec.Struct, frozen=True):
     user_id: str
     llm_calls: int
     tokens: int
+    cost_micro: int = 0
 
 
 class UsedUp(msgspec.Struct, frozen=True):
@@ -99,8 +100,8 @@ class LimitsService:
         """Count what runs have spent, and return the users who have used up a quota."""
         now_ms = self._clock.now_ms()
         for each in spent:
-            self._spending.book(each.user_id, each.llm_calls, each.tokens, now_ms)
-            for what, amount in zip(SPENT, (each.llm_calls, each.tokens), strict=True):
+            self._spending.book(each.user_id, each.llm_calls, each.tokens, now_ms, each.cost_micro)
+            for what, amount in zip(SPENT, (each.llm_calls, each.tokens, each.cost_micro), strict=True):
                 if amount:
                     self._note(each.user_id, what, amount)
         return [UsedUp(user_id, exhausted) for user_id, exhausted in self._spending.all_exhausted(now_ms)]
@@ -131,8 +132,8 @@ class LimitsService:
         if what == _REQUESTS:
             self._rates.restore(use.user_id, use.at_ms, endpoint, use.amount)
         else:
-            calls, tokens = (use.amount if what == name else 0 for name in SPENT)
-            self._spending.book(use.user_id, calls, tokens, use.at_ms)
+            calls, tokens, cost_micro = (use.amount if what == name else 0 for name in SPENT)
+            self._spending.book(use.user_id, calls, tokens, use.at_ms, cost_micro)
 
 
 def _summed(uses: list[Use]) -> list[Use]:

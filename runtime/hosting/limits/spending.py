@@ -11,9 +11,10 @@ from runtime.errors import RateLimitedError
 from runtime.hosting.limits.admission import Quotas
 from runtime.hosting.limits.principal_table import PrincipalTable
 from runtime.hosting.limits.span_counts import DAY_MS, FEW, SpanCounts, SteadyTime
+from runtime.primitives.money import told_money
 from runtime.run.principal import is_limited
 
-Spent = Literal["llm_calls", "tokens"]
+Spent = Literal["llm_calls", "tokens", "cost"]
 
 SPENT: tuple[Spent, ...] = get_args(Spent)
 
@@ -31,6 +32,9 @@ class Exhausted(msgspec.Struct, frozen=True):
 
     def sentence(self, user_id: str) -> str:
         """Return the message for the user."""
+        if self.name == "cost":
+            told, allowed = told_money(self.spent), told_money(self.allowed)
+            return f"the runs of user '{user_id}' have cost {told} within 24 hours, quota {allowed}"
         what = "model calls" if self.name == "llm_calls" else "tokens"
         return f"user '{user_id}' has spent {self.spent} {what} within 24 hours, quota {self.allowed}"
 
@@ -58,18 +62,22 @@ class Spending:
     """Tracks what each user's runs have spent in the last 24 hours, against the quotas."""
 
     def __init__(self, quotas: Quotas) -> None:
-        limits: dict[Spent, int | None] = {"llm_calls": quotas.llm_calls_per_day, "tokens": quotas.tokens_per_day}
+        limits: dict[Spent, int | None] = {
+            "llm_calls": quotas.llm_calls_per_day,
+            "tokens": quotas.tokens_per_day,
+            "cost": quotas.cost_per_day,
+        }
         self._allowed = {name: allowed for name, allowed in limits.items() if allowed is not None}
         self._limited = quotas.limited
         self._time = SteadyTime()
         self._table: PrincipalTable[_Booked] = PrincipalTable(_Booked)
 
-    def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int) -> None:
+    def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int, cost_micro: int = 0) -> None:
         """Add what a run of the user has spent since its last booking."""
         if not is_limited(user_id, self._limited):
             return
         now_ms = self._time.at(now_ms)
-        spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens}
+        spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens, "cost": cost_micro}
         for name, amount in spent.items():
             if not amount or name not in self._allowed:
                 continue

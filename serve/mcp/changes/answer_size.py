@@ -1,12 +1,13 @@
 """Shortens long answers of a change: texts to their beginnings, lists to their first rows.
 
-What has to be handed in (tasks, files that must be verified, problems) is never cut.
+What has to be handed in (tasks, files that must be verified, problems) is never cut; many changed files are told by
+folder, all of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from serve.mcp.search.fitting import BYTES_PER_TOKEN, size_tokens
@@ -14,7 +15,7 @@ from serve.mcp.search.fitting import BYTES_PER_TOKEN, size_tokens
 MAX_TOKENS = 4_000
 # Objects of texts, and lists, from the one that is missed least.
 TEXTS = ("project_rules", "phase_summaries")
-LISTS = ("explored_files", "documents", "hints")
+LISTS = ("explored_files", "documents", "hints", "unpermitted")
 MIN_TEXT_CHARS = 120
 ROWS = 200
 HINT = "get_session_status with a greater max_tokens tells all; files of rules can be read with read_code"
@@ -34,10 +35,31 @@ def shortened(data: Mapping[str, Any], max_tokens: int = MAX_TOKENS) -> dict[str
     """
     shown = dict(data)
     for share in _SHARES:
-        if size_tokens(written(shown)) + size_tokens(json.dumps(shown, ensure_ascii=False)) <= max_tokens:
+        if _fits(shown, max_tokens):
             break
+        if not _fits(data, max_tokens) and _is_of_changes(data.get("files")):
+            data = {**data, "files": _by_folder(data["files"])}
+            if _fits(data, max_tokens):
+                return dict(data)
         shown = _cut(data, share, max_tokens * BYTES_PER_TOKEN // 2)
     return shown
+
+
+def _fits(data: Mapping[str, Any], max_tokens: int) -> bool:
+    return size_tokens(written(data)) + size_tokens(json.dumps(data, ensure_ascii=False)) <= max_tokens
+
+
+def _is_of_changes(rows: Any) -> bool:
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) and "how" in row for row in rows)
+
+
+def _by_folder(rows: Sequence[Mapping[str, str]]) -> dict[str, dict[str, list[str]]]:
+    """Return changed files as how → folder, `.` for the top → names, which takes a third of their rows."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        folder, _, name = row["file"].rpartition("/")
+        found.setdefault(row["how"], {}).setdefault(folder or ".", []).append(name)
+    return found
 
 
 def _cut(data: Mapping[str, Any], share: float, room_chars: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_change.session.hints import hints_of
+from actors.capabilities.code_change.session.sessions import MAX_STALE
 from actors.capabilities.code_change.store.session_store import OutcomeRow
 from runtime.contracts.loading import parse_contract
 from runtime.errors import FencedError
@@ -154,6 +155,8 @@ async def test_files_that_were_not_permitted_are_not_committed(agent: Agent) -> 
         ("docs/../load.py", "must be a path from the top"),
         (".git/config", "git's own folder"),
         (".code-intel/phase_contract.yml", "belongs to the contract"),
+        (".mcp.json", "`jeeves init` writes"),
+        (".claude/commands/code.md", "`jeeves init` writes"),
         (".code-intel/agreements/notes.md", "belongs to the contract"),
         (".code-intel/agreements/../0123456789abcdef.json", "must be a path from the top"),
         (".Code-Intel/agreements/0123456789abcdef.json", "belongs to the contract"),
@@ -409,3 +412,27 @@ async def test_the_gate_level_may_be_given_as_a_flag(agent: Agent, flags: list[s
     other = agent.restarted()
     other.last = await other.start(flags=["-g=x"], recovery="discard")
     assert "gate_level: expected one of auto, full, not 'x'" in str(other.last["error"])
+
+
+async def test_a_failure_is_a_hint_for_the_next_like_request_and_in_its_status(agent: Agent) -> None:
+    await agent.start()
+    await agent.finish()
+    state = agent.session.state if agent.sessions.live else agent.ports.store.all_sessions(1)[0].state
+    row = OutcomeRow(state.session_id, str(agent.root), "failure", "the tests were flaky", 1, QUERY, "MERGE")
+    agent.ports.store.record_outcome(row)
+    told = await agent.start()
+    assert "ended as failure: the tests were flaky" in told["hints"][0]
+    assert (await agent.session.status())["hints"] == told["hints"]
+
+
+async def test_no_more_left_branches_are_told_than_a_person_can_see(agent: Agent) -> None:
+    for number in range(MAX_STALE + 1):
+        git(agent.root, "branch", f"llm_task_{number:03d}")
+    assert len((await agent.start())["stale_branches"]) == MAX_STALE
+
+
+async def test_an_investigation_outside_of_git_has_a_workspace_too(tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    told = await Agent(folder, tmp_path / "state").start("QUESTION")
+    assert (told["workspace"], told["branch"]) == (str(folder), None)

@@ -72,6 +72,14 @@ EXACT = {
         "out: dict[str, int] = {}\nfor x in a:\n    out[x] = 1\nreturn out",
         "out: dict[str, int] = {x: 1 for x in a}\nreturn out",
     ),
+    "extend_list": (
+        "out = []\nb(out)\nfor x in a:\n    if x:\n        out.append(c(x))\nreturn out",
+        "out = []\nb(out)\nout.extend(c(x) for x in a if x)\nreturn out",
+    ),
+    "join_nested": (
+        "if a:\n    # Why b.\n    if b:\n        c()",
+        "# Why b.\nif a and b:\n    c()",
+    ),
     "merge_handlers": (
         "try:\n    a()\nexcept KeyError:\n    return 1\nexcept (OSError, c.E):\n    return 1",
         "try:\n    a()\nexcept (KeyError, OSError, c.E):\n    return 1",
@@ -135,6 +143,10 @@ KEPT = {
         "out = []\nfor x in out:\n    out.append(x)\nreturn out",
         "out = []\nfor x in a:\n    out.append(x)\nelse:\n    b()\nreturn out",
     ],
+    "extend_list": [
+        "out = b\nfor x in a:\n    out.append(x)\nreturn out",
+        "out = []\nb(out)\nfor x in a:\n    out.append(len(out))\nreturn out",
+    ],
     "merge_handlers": [
         "try:\n    a()\nexcept KeyError:\n    return 1\nexcept OSError:\n    return 2",
         "try:\n    a()\nexcept KeyError:\n    return 1\nexcept b():\n    return 1",
@@ -180,7 +192,6 @@ KEPT = {
         "def read_part(x):\n    return x + b\nreturn c(read_part)",
         "def wrapper(x):\n    return x + b\nreturn wrapper(a)",
         "@c\ndef read_part(x):\n    return x\nreturn read_part(a)",
-        "def read_part(x):\n    yield x\nreturn read_part(a)",
         "def read_part(x=b):\n    return x\nreturn read_part(a)",
         "n = 0\ndef read_part(x):\n    nonlocal n\n    n += 1\nread_part(a)\nreturn n",
         "def read_part(x):\n    return x + b\nreturn [read_part(b) for b in a]",
@@ -220,6 +231,13 @@ def test_a_nested_function_moves_with_what_it_reads_and_its_comment() -> None:
         "def f(a, b, c):\n"
         "    return _round_part(b, a) + max(map(len, [_round_part(b, 1, up=False)]))\n"
     )
+
+
+@pytest.mark.parametrize("word", ["def", "async def"])
+def test_a_nested_generator_or_coroutine_moves_as_what_it_is(word: str) -> None:
+    nested = f"{word} read_part(x):\n    yield x + b"
+    expected = f"{word} _read_part(b, x):\n    yield x + b\n\n\n" + function("return _read_part(b, a)")
+    assert all_of_kind(function(f"{nested}\n\nreturn read_part(a)"), "move_out") == expected
 
 
 def test_a_nested_function_that_needs_its_object_becomes_a_method() -> None:

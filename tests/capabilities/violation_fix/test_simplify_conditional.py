@@ -114,7 +114,7 @@ def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "code"),
     [
-        ("if a:\n    # why\n    if b:\n        print(1)", "join_nested", "comment_lost"),
+        ("if a:  # why\n    if b:\n        print(1)", "join_nested", "comment_lost"),
         ("if a:\n    if b:\n        print(1)\n    else:\n        print(2)", "join_nested", "nothing_to_simplify"),
         ("if a:\n    print(1)\nif b:\n    print(1)", "merge_guards", "nothing_to_simplify"),
         ("if a:\n    return 1\nreturn 0", "return_condition", "nothing_to_simplify"),

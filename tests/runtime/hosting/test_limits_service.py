@@ -193,10 +193,10 @@ def test_a_supervisor_reports_each_spending_once_and_again_if_nobody_received_it
     table.succeed(RunId("r-1"), llm_calls=2, tokens_in=5)
     quotas = table.runs.quotas
     spent = quotas.spent_since_report()
-    assert (spent, quotas.spent_since_report()) == ({CLIENT: (2, 5)}, {})
+    assert (spent, quotas.spent_since_report()) == ({CLIENT: (2, 5, 0)}, {})
     quotas.report_again(spent)
     table.succeed(RunId("r-1"), llm_calls=1)
-    assert quotas.spent_since_report() == {CLIENT: (3, 5)}
+    assert quotas.spent_since_report() == {CLIENT: (3, 5, 0)}
 
 
 def test_runs_of_a_user_who_has_used_up_a_quota_elsewhere_stop_and_begin_no_more() -> None:

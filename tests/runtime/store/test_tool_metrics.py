@@ -62,7 +62,8 @@ async def test_agents_count_and_ask_by_query(place: Place) -> None:
     counted = {"tool": "locate", "calls": 1, "usable": 1, "mean_ms": 7}
     assert told == {"tools": [{**counted, "health": "unknown", "breaker": "closed", "probe_at_ms": 0}]}
     seen = {"tool": "locate", "health": "unknown", "calls": 1, "failures": 0, "mean_ms": 7}
-    assert await queries["memory.tool_health"]({}) == {"tools": [{**seen, "open_in": 0, "probe_at_ms": 0}]}
+    times = {"p50_ms": 7, "p95_ms": 7, "max_ms": 7}
+    assert await queries["memory.tool_health"]({}) == {"tools": [{**seen, "open_in": 0, "probe_at_ms": 0, **times}]}
 
 
 def failures(count: int, tool: str = "locate") -> list[CountedCall]:

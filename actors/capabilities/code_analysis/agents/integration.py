@@ -130,7 +130,7 @@ async def remember_all(
     ]
     kept_answer = False
     if with_answer and view.ended_by is None and not answer.partial and answer.status != "not_found":
-        kept_answer = await recall.keep_answer(context, codebase, _question(view).text, checked)
+        kept_answer = await recall.keep_answer(context, codebase, _question(view).text, checked, view.session_id)
     execution = execution_if_any(view)
     found = [] if execution is None else execution.facts
     kept_facts = await recall.keep_summaries(context, found, collected.ranges)

@@ -87,14 +87,20 @@ def _hashes(codebase: Codebase, files: Sequence[str]) -> dict[str, str]:
     return {file: source.sha256 for file, source in sources.items() if source is not None}
 
 
-async def keep_answer(context: StageContext, codebase: Codebase, question: str, claims: Sequence[Claim]) -> bool:
-    """Store an answer's lead claims with the hashes of the cited lines; return whether they were stored."""
+async def keep_answer(
+    context: StageContext, codebase: Codebase, question: str, claims: Sequence[Claim], session_id: str | None = None
+) -> bool:
+    """Store an answer's lead claims with the hashes of the cited lines; return whether they were stored.
+
+    `session_id`: the session that it was asked in; the answer is forgotten when that is deleted.
+    """
     primary_claims = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
     terms = analyse(question).terms
     if not primary_claims or not terms:
         return False
     cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in primary_claims])
-    answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in primary_claims)[:ANSWER_CHARS], cited)
+    text = " ".join(claim.text for claim in primary_claims)[:ANSWER_CHARS]
+    answer = EarlierAnswer(question, terms, text, cited, session_id=session_id or "")
     body = {"repo": str(codebase.root), "answer": msgspec.to_builtins(answer)}
     return await _store(context, "memory.keep_answer", body)
 

@@ -17,6 +17,9 @@ Lines = tuple[tuple[int, int], ...]
 Replaced = tuple[tuple[int, int, tuple[str, ...]], ...]
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_MODE = re.compile(r"^old mode \d+\nnew mode \d+$", re.MULTILINE)
+# As many bytes as git itself looks at to tell a binary file; what .gitattributes say of it does not count.
+_HEAD_BYTES = 8_000
 MAX_DIGESTED_BYTES = 1 << 26
 # A file that is wholly new counts with every line.
 ALL_LINES: Lines = ((1, 1 << 31),)
@@ -26,7 +29,8 @@ class ChangedLines(msgspec.Struct, frozen=True):
     """Holds the files that differ, with the lines that may prove something about each: file → ranges, inclusive.
 
     `removals`: the lines before and behind what was only removed, which are among them. `deleted`: files that are gone.
-    `replaced`: for each range of new lines the old ones in whose place they stand.
+    `replaced`: for each range of new lines the old ones in whose place they stand. `whole`: files whose mode differs,
+    and binary ones, which differ as a whole: their first line stands for them.
     """
 
     changes: tuple[Change, ...]
@@ -34,6 +38,7 @@ class ChangedLines(msgspec.Struct, frozen=True):
     removals: Mapping[str, Lines]
     deleted: frozenset[str]
     replaced: Mapping[str, Replaced] = {}
+    whole: frozenset[str] = frozenset()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -42,7 +47,13 @@ class ChangedLines(msgspec.Struct, frozen=True):
 
     def proves(self, file: str, start: int, end: int) -> bool:
         """Return whether a range overlaps a change of a file."""
-        return any(first <= end and start <= last for first, last in self.lines.get(file, ()))
+        return self.proves_whole(file, start) or any(
+            first <= end and start <= last for first, last in self.lines.get(file, ())
+        )
+
+    def proves_whole(self, file: str, start: int) -> bool:
+        """Return whether a range begins at the line that stands for a file which differs as a whole."""
+        return start == 1 and file in self.whole
 
     def before(self, file: str, start: int, end: int) -> tuple[str, ...]:
         """Return the old lines in whose place lines of a range of a file stand."""
@@ -63,17 +74,27 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         lines: dict[str, Lines] = {}
         replaced: dict[str, Replaced] = {}
         removals: dict[str, Lines] = {}
+        whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder / change.file)}
         for change in (each for each in found if printable(each.file) == each.file):
             if change.how == "added":
                 lines[change.file] = ALL_LINES
-            elif change.how != "deleted":
-                options = ("-p", "-U0", "--no-ext-diff", "--no-textconv", "--no-renames")
+            elif change.how != "deleted" and change.file not in whole:
+                options = ("-p", "-U0", "--text", "--no-ext-diff", "--no-textconv", "--no-renames")
                 told = git.run("diff-index", *options, base_commit, "--", change.file)
                 added, removals[change.file] = hunks(told)
                 lines[change.file] = (*added, *removals[change.file])
                 replaced[change.file] = replacements(told)
+                if _MODE.search(told.partition("\n@@ ")[0]):
+                    whole.add(change.file)
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
-    return ChangedLines(tuple(changes), lines, removals, deleted, replaced)
+    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, frozenset(whole))
+
+
+def _is_binary(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and b"\0" in read_start(path, _HEAD_BYTES)
+    except (OSError, ValueError):
+        return False
 
 
 def digests_of(folder: Path, files: Iterable[str]) -> dict[str, str]:
@@ -113,6 +134,7 @@ def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str
         {file: lines for file, lines in changed.removals.items() if file not in same},
         changed.deleted - same,
         changed.replaced,
+        changed.whole - same,
     )
 
 
@@ -137,7 +159,8 @@ def replacements(difference: str) -> Replaced:
     found = []
     heads = list(_HUNK.finditer(difference))
     ends = [*(head.start() for head in heads[1:]), len(difference)]
-    for head, end in zip(heads, ends, strict=True):
+    # A file whose mode alone differs has no hunk.
+    for head, end in zip(heads, ends, strict=False):
         first, many = int(head.group(1)), int(head.group(2)) if head.group(2) else 1
         old = [line[1:] for line in difference[head.end() : end].split("\n")[1:] if line.startswith("-")]
         if many and old:

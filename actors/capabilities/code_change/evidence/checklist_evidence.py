@@ -79,8 +79,9 @@ def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: Chang
     if end - start >= MAX_RANGE_LINES:
         return f"{end - start + 1} lines are no evidence; name the deciding ones, at most {MAX_RANGE_LINES}"
     if not changed.proves(file, start, end):
-        return f"lines {start} to {end} of '{file}' were not changed by this task's branch"
-    if _is_beside_removal(file, start, end, changed):
+        whole = f"; of its mode or its bytes as a whole '{file}:1' is the evidence" if file in changed.whole else ""
+        return f"lines {start} to {end} of '{file}' were not changed by this task's branch{whole}"
+    if changed.proves_whole(file, start) or _is_beside_removal(file, start, end, changed):
         return None
     parts = changed.within(file, start, min(end, count))
     if all(is_empty(text, file, first, last) for first, last in parts):

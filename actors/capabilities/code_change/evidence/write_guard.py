@@ -45,6 +45,8 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
         return None
     if _plain(file.split("/")[0]) == OUR_FOLDER:
         return f"'{file}' belongs to the contract and is not part of a change"
+    if is_ours(file):
+        return f"'{file}' is one of those that `jeeves init` writes, which are no part of a change; the person edits it"
     if (other := namesake(state, file, folder)) is not None:
         return (
             f"'{file}' and '{other}' differ in case alone, and are one file on many machines; use the one that is there"

@@ -26,6 +26,8 @@ from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.ids import new_run_id
 from runtime.primitives.own_threads import in_own_thread
 
+# So many left branches are told at once, since a person has to see all of them; others wait for the next session.
+MAX_STALE = 50
 Recovery = Literal["", "resume", "discard"]
 
 # Key of an answer whose door has to make the index of the repository anew.
@@ -198,7 +200,7 @@ class ChangeSessions:
             placed = placed.with_(own_edits=own_edits(self._root, placed.place.base_commit))
         hooks = ", ".join(place.hooks)
         notes = [HOOKS.format(hooks=hooks)] if hooks else []
-        return placed.with_(stale_branches=self._ports.stale_of(placed)), notes
+        return placed.with_(stale_branches=self._ports.stale_of(placed)[:MAX_STALE]), notes
 
     def _left_over(self, row: SessionRow) -> Answer:
         state = row.state

@@ -263,7 +263,10 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
     share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))
-    return factor * (0.8 if share > 0.75 else 1.0)
+    # An exception that was caught is half of what its handler does.
+    handlers = (parent for parent in ast.walk(block.place.function) if isinstance(parent, ast.ExceptHandler))
+    factor *= 0.6 if set(inputs) & {handler.name for handler in handlers} else 1.0
+    return factor * (0.8 if share > 0.75 and not context.is_loop_body else 1.0)
 
 
 def _is_in_chain(context: BlockContext) -> bool:

@@ -51,8 +51,16 @@ def _join_nested(this: Conditional) -> str | None:
     inner = this.node.body[0]
     if len(this.node.body) > 1 or not isinstance(inner, ast.If) or this.node.orelse or inner.orelse:
         return None
-    _refuse_comments(this, this.line, inner.body[0].lineno - 1)
-    return _replaced_head(this, inner, "and", ast.And, this.line)
+    begin = inner.lineno
+    while this.source.is_comment(begin - 1):
+        begin -= 1
+    comments = range(begin, inner.lineno)
+    _refuse_comments(this, this.line, begin - 1)
+    _refuse_comments(this, inner.lineno, inner.body[0].lineno - 1)
+    if any(this.source.indent(number) != this.source.indent(inner.lineno) for number in comments):
+        raise this.refuse("comment_lost", "a comment between the conditions stands elsewhere")
+    above = "".join(this.indent + this.source.line(number).lstrip() for number in comments)
+    return _replaced_head(this, inner, "and", ast.And, this.line, above)
 
 
 def _merge_branches(this: Conditional) -> str | None:
@@ -142,7 +150,7 @@ def _with_lines(this: Conditional, first: int, last: int, text: str) -> str:
     return apply_edits(source.text, [Edit(source.starts[first - 1], source.line_end_offset(last), text)])
 
 
-def _replaced_head(this: Conditional, inner: ast.If, word: str, kind: type[ast.boolop], first: int) -> str:
+def _replaced_head(this: Conditional, inner: ast.If, word: str, kind: type[ast.boolop], first: int, above: str) -> str:
     source = this.source
     if inner.body[0].lineno == inner.lineno:
         raise this.refuse("shared_line", "the inner if shares its line with its body")
@@ -151,7 +159,7 @@ def _replaced_head(this: Conditional, inner: ast.If, word: str, kind: type[ast.b
     new = source.indent(inner.lineno)
     end = _end_with_comments(source, last_line(inner), old)
     body = shifted_lines(source, _head_end(inner) + 1, end, old, new)
-    return _with_lines(this, first, end, head + body)
+    return _with_lines(this, first, end, above + head + body)
 
 
 def _without_other(this: Conditional, other: ast.If, end: int) -> str:

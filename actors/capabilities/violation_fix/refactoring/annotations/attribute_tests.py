@@ -1,4 +1,4 @@
-"""Finds attributes whose type an earlier test of the function settles for a block: a new function would not know."""
+"""Finds attributes whose type an earlier test of the function settles for a block."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from actors.capabilities.violation_fix.refactoring.naming.branch_labels import L
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
 from actors.capabilities.violation_fix.refactoring.naming.likeness import has_twin
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
+    DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
     VERBS,
     is_good_noun,
@@ -72,23 +73,36 @@ class BlockContext:
         words = words_of(self.function_name)
         if self.function_name == "__init__":
             return "init"
-        return words[0] if words and words[0] in VERBS - VAGUE_VERBS - _OF_VISITORS else None
+        # The author's own word may be vague; `table_create` is another order of `create_table`.
+        verbs = (VERBS | {"process"}) - (VAGUE_VERBS - {"process"}) - _OF_VISITORS
+        if not words:
+            return None
+        return words[0] if words[0] in verbs else words[-1] if words[-1] in verbs & DISTRIBUTIVE_VERBS else None
 
     @cached_property
     def function_noun(self) -> str | None:
         """The noun in the name of the function."""
         words = words_of(self.function_name)
         rest = words[1:] if words and words[0] in VERBS else words
+        if rest == words and self.function_verb and words[-1] == self.function_verb:
+            rest = words[:-1]
         noun = "_".join(rest[-2:])
         return noun if noun and is_good_noun(noun) and not self.function_name.startswith("__") else None
 
     @cached_property
     def comment(self) -> str | None:
-        """The comment right above the block, if it is of one line."""
+        """The comment right above the block, its lines joined."""
+        end = begin = first_line(self.statements[0])
+        while begin > 1 and self.source.is_comment(begin - 1):
+            begin -= 1
+        lines = [self.source.line(number).strip() for number in range(begin, end)]
+        return "# " + " ".join(line.lstrip("#: ") for line in lines) if len(lines) > 1 else next(iter(lines), None)
+
+    @cached_property
+    def has_long_comment(self) -> bool:
+        """True where the comment right above the block has several lines."""
         number = first_line(self.statements[0]) - 1
-        if number < 1 or not self.source.is_comment(number) or self.source.is_comment(number - 1):
-            return None
-        return self.source.line(number).strip()
+        return number > 1 and self.source.is_comment(number) and self.source.is_comment(number - 1)
 
     @cached_property
     def has_inner_comments(self) -> bool:
@@ -232,8 +246,18 @@ def _nouns_in(statements: Sequence[ast.stmt]) -> Iterator[str]:
 def _target_noun(loop: ast.For | ast.AsyncFor) -> str | None:
     names = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)]
     good = [name for name in names if is_good_noun(name)]
-    # Of `for name, column in ...` neither is what the loop goes through.
+    if len(names) == 2 and isinstance(loop.target, ast.Tuple) and _counts_or_keys(loop.iter):
+        # An index or key tells which item it is, the other name what it is.
+        return names[1] if names[1] in good else None
+    # Of `for name, column in zip(...)` neither is what the loop goes through.
     return good[0] if len(names) == 1 and good else good[-1] if len(good) == 1 else None
+
+
+def _counts_or_keys(iterated: ast.expr) -> bool:
+    if not isinstance(iterated, ast.Call):
+        return False
+    name = iterated.func.attr if isinstance(iterated.func, ast.Attribute) else getattr(iterated.func, "id", "")
+    return name in ("enumerate", "items", "iteritems")
 
 
 def _is_test(statement: ast.stmt) -> bool:

@@ -91,12 +91,14 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         return
     used = context.words_used
     words, is_whole = words_of_comment(context.comment)
-    if words and any(word in used or singular(word) in used or plural(word) in used for word in words[1:]):
+    is_used = any(word in used or singular(word) in used or plural(word) in used for word in words[1:])
+    if words and (is_used or (is_whole and context.cut.shape is not Shape.REST)):
         quality = (0.8 if is_whole else 0.66) if context.cut.shape is not Shape.REST else 0.5
+        quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
         if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
             return
         yield SuggestedName(_joined(words), quality, "the comment above the block")
-    heading = noun_of_comment(context.comment)
+    heading = noun_of_comment(context.comment) if not context.has_long_comment else []
     if (
         heading
         and _ends_plainly(context)
@@ -139,7 +141,9 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
-        quality -= 0.1
+        quality -= 0.25
+    if verb in ("get", "determine") and context.has_guards:
+        quality -= 0.25
     if asks:
         yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
         return
@@ -207,7 +211,7 @@ def _from_collection(context: BlockContext) -> Iterator[SuggestedName]:
     adds = names - removes - {"sort", "reverse"}
     verb = "update" if removes and adds else "remove" if removes else "add"
     label = context.label
-    if label is not None:
+    if label is not None and label.is_case and all(effect.kind is EffectKind.MUTATION for effect in effects):
         words = words_of(label.noun)
         is_same = singular(words[-1]) == singular(words_of(noun)[-1])
         quality = (0.68 if label.is_case else 0.58) * noun_quality(noun)
@@ -270,13 +274,13 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     own = {singular(word) for word in words_of(context.function_noun or "")}
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
-        quality = 0.8 if words_of(noun)[-1] in own else 0.66
+        quality = 0.8 if words_of(noun)[-1] in own else 0.7
         if verb is not None:
             yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), "the loop's body")
     elif context.iterated_noun and is_good_noun(context.iterated_noun):
         noun = context.iterated_noun
         if verb is not None:
-            yield SuggestedName(_joined(verb, noun), 0.58 * noun_quality(noun), "the loop over " + noun)
+            yield SuggestedName(_joined(verb, noun), 0.62 * noun_quality(noun), "the loop over " + noun)
 
 
 def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:

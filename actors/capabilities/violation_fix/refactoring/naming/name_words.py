@@ -73,10 +73,12 @@ MIDDLING_NOUNS = words_in(
 # Verbs of functions that do to the whole what their parts do to its parts.
 DISTRIBUTIVE_VERBS = words_in(
     """
-    analyze append check clean collect convert decode delete describe deserialize display draw dump emit encode escape
-    evaluate expand export fill filter format generate import index insert list log map migrate normalize paint parse
-    populate prepare print quote read register remove render repair sanitize scan send serialize show split store strip
-    tokenize transform translate unparse update upload validate verify visit wrap write
+    analyze append build check clean collect compile construct convert create decode delete describe deserialize
+    display
+    draw dump emit encode escape evaluate expand export fill filter format generate import index insert install list log
+    map merge migrate normalize paint parse patch populate prepare print process quote read register remove render repair
+    resolve sanitize save scan send serialize show split store strip tokenize transform translate unparse update upload
+    validate verify wrap write
     """
 )
 _SHORT_WORDS = words_in("id ip os db ui io by in of on to or is no up at as")

@@ -142,6 +142,39 @@ def collect(spot: Spot) -> str | None:
     return spot.replaced(before, spot.node, lines)
 
 
+def extend_list(spot: Spot) -> str | None:
+    """Extend a list by a generator in place of a loop that appends to it."""
+    search = _search(spot)
+    added = search.done[0] if search is not None and len(search.done) == 1 else None
+    function = added.value.func if isinstance(added, ast.Expr) and isinstance(added.value, ast.Call) else None
+    if search is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return None
+    name = function.value.id
+    found = _collected(search.done[0], name)
+    if found is None or function.attr != "append" or not _is_list(spot, name):
+        return None
+    read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *found.parts)))
+    if name in read or name in search.targets:
+        return None
+    _refuse_unfit(spot, search, *found.parts)
+    spot.refuse_maybe_unbound(frozenset({name}), search.loop)
+    spot.refuse_comments(spot.line, last_line(spot.node))
+    parts = [spot.text(found.parts[0]), *_clauses(spot, search)]
+    return spot.replaced(spot.node, spot.node, _bracketed(spot, f"{name}.extend(", parts, ")"))
+
+
+def _is_list(spot: Spot, name: str) -> bool:
+    """Check that a local name only ever stands for a list made in the function, which nothing else can change."""
+    function = spot.around.place.function
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    values = [node.value for node in assigned if _only_name(node) == name]
+    stores = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+    count = sum(isinstance(node.ctx, ast.Store) for node in stores)
+    is_parameter = name in {argument.arg for argument in spot.around.place.parameters}
+    made = all(isinstance(value, ast.List | ast.ListComp) for value in values)
+    return bool(values) and made and count == len(values) and not is_parameter and name in spot.around.place.locals
+
+
 @dataclass(frozen=True)
 class _Collected:
     opening: str

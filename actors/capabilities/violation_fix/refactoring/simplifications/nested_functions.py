@@ -44,6 +44,7 @@ _KEEPS = Limits()
 _NOT_HANDED = (*get_args(Scope), ast.Import, ast.ImportFrom)
 # Functions that call what they are given and keep nothing of it.
 _CALLERS = frozenset({"map", "filter", "sorted", "min", "max", "sort", "sub", "subn", "reduce"})
+_CALLED_BACK = frozenset({"key", "default", "object_hook", "onerror", "onexc"})
 # Words that tell what a function is for only inside the function around it.
 _LOCAL_WORDS = frozenset(
     {"wrapper", "wrapped", "inner", "helper", "func", "function", "callback", "closure", "decorator", "local", "impl"}
@@ -53,13 +54,13 @@ _LOCAL_WORDS = frozenset(
 def move_out(spot: Spot) -> str | None:
     """Move a nested function out of the one around it; what it reads there becomes its first parameters."""
     function = spot.node
-    if not isinstance(function, ast.FunctionDef):
+    if not isinstance(function, Function):
         return None
     return _Move(spot, function).source()
 
 
 class _Move:
-    def __init__(self, spot: Spot, function: ast.FunctionDef) -> None:
+    def __init__(self, spot: Spot, function: Function) -> None:
         self.spot = spot
         self.text: SourceText = spot.source
         self.function = function
@@ -95,8 +96,8 @@ class _Move:
         if function.decorator_list or getattr(function, "type_params", None) or function.type_comment:
             raise spot.refuse("decorated", f"{function.name} is decorated or generic")
         nodes = list(ast.walk(function))
-        if any(isinstance(node, ast.Nonlocal | ast.Global | ast.Yield | ast.YieldFrom) for node in nodes):
-            raise spot.refuse("closure", f"{function.name} binds names of other scopes, or is a generator")
+        if any(isinstance(node, ast.Nonlocal | ast.Global) for node in nodes):
+            raise spot.refuse("closure", f"{function.name} binds names of other scopes")
         if any(isinstance(node, ast.Attribute | ast.Name) and last_name(node) in FRAME_NAMES for node in nodes):
             raise spot.refuse("frame_inspection", f"{function.name} looks at frames")
         if needs_class([function]):
@@ -178,12 +179,14 @@ class _Move:
         return calls
 
     def _handed_to_callers(self, nodes: list[ast.AST]) -> set[int]:
-        """Return the arguments of calls that use a function and forget it."""
+        """Return the arguments of calls that use a function and forget it, or that are given it to be called back."""
         handed: set[int] = set()
         for call in nodes:
-            if isinstance(call, ast.Call) and last_name(call.func) in _CALLERS:
+            if not isinstance(call, ast.Call):
+                continue
+            if last_name(call.func) in _CALLERS:
                 handed |= {id(argument) for argument in call.args}
-                handed |= {id(keyword.value) for keyword in call.keywords if keyword.arg == "key"}
+            handed |= {id(keyword.value) for keyword in call.keywords if keyword.arg in _CALLED_BACK}
         return handed
 
     def _name(self) -> str:
@@ -228,7 +231,8 @@ class _Move:
         is_broken = own and not source.text[opening + 1 :].startswith(own[0].arg) and not after.startswith("*")
         if added and is_broken:
             raise self.spot.refuse("long_signature", "the parameters span lines")
-        text = f"def {name}({', '.join(written)}{gap if written else ''}"
+        keyword = "async def" if isinstance(function, ast.AsyncFunctionDef) else "def"
+        text = f"{keyword} {name}({', '.join(written)}{gap if written else ''}"
         line_end = source.text.find("\n", opening)
         rest = source.text[opening + 1 : line_end if line_end >= 0 else len(source.text)]
         if not self.spot.fits(text + rest):

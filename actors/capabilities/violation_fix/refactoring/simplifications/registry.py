@@ -16,7 +16,13 @@ from actors.capabilities.violation_fix.refactoring.simplifications.choices impor
     return_choice,
 )
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
-from actors.capabilities.violation_fix.refactoring.simplifications.loops import collect, flag_any, return_any, test_any
+from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
+    collect,
+    extend_list,
+    flag_any,
+    return_any,
+    test_any,
+)
 from actors.capabilities.violation_fix.refactoring.simplifications.nested_functions import move_out
 from actors.capabilities.violation_fix.refactoring.simplifications.repetition import loop_over
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, spots_in
@@ -45,6 +51,7 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "flag_any": flag_any,
     "test_any": test_any,
     "collect": collect,
+    "extend_list": extend_list,
     "merge_handlers": merge_handlers,
     "leave_else": leave_else,
     "suppress_exception": suppress_exception,
@@ -65,6 +72,7 @@ REDUCING: Mapping[str, float] = {
     "flag_any": 0.9,
     "test_any": 0.84,
     "collect": 0.88,
+    "extend_list": 0.8,
     "merge_handlers": 0.9,
     "leave_else": 0.72,
     "suppress_exception": 0.8,

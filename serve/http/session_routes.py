@@ -1,0 +1,52 @@
+"""Adds the routes of a caller's sessions: the list of them, one with its turns, and its deletion.
+
+Annotations are evaluated here (no `from __future__`): FastAPI reads them from functions inside a function.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Query, Response
+from fastapi.responses import JSONResponse
+
+from serve.http.callers import Caller, caller_of
+from serve.http.openapi import answers_of
+from serve.http.run_documents import PLAIN
+from serve.http.service import Service
+from serve.http.session_views import Sessions
+
+SESSIONS = "/api/v1/chat/sessions"
+MAX_LISTED = 500
+MAX_TURNS = 100
+
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def add_sessions(api: FastAPI, service: Service) -> None:
+    """Add the routes."""
+    views = Sessions(service.runs, service.spec.store, service.spec.retention_days)
+
+    @api.get(SESSIONS, responses=answers_of("list"))
+    async def sessions(
+        caller: Asking,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED), PLAIN] = 20,
+        before: Annotated[str | None, Query(description="From the Link header of the page before.")] = None,
+    ) -> Response:
+        """List the caller's sessions, the newest first; the Link header leads to the next page."""
+        found, following = await views.listed(caller, limit, before)
+        answer = JSONResponse(found)
+        if following is not None:
+            answer.headers["Link"] = f'<{SESSIONS}?limit={limit}&before={following}>; rel="next"'
+        return answer
+
+    @api.get(SESSIONS + "/{session_id}", responses=answers_of("session"))
+    async def session(
+        session_id: str, caller: Asking, limit: Annotated[int, Query(ge=1, le=MAX_TURNS), PLAIN] = 20
+    ) -> dict[str, Any]:
+        """Show the newest turns of a session, the oldest of them first."""
+        shown: dict[str, Any] = service.paths.value(await views.shown(caller, session_id, limit))
+        return shown
+
+    @api.delete(SESSIONS + "/{session_id}", responses=answers_of("delete"))
+    async def delete_session(session_id: str, caller: Asking) -> dict[str, Any]:
+        """Delete the turns and the state of a session, and the remembered answers that came of it."""
+        return await views.delete(caller, session_id)

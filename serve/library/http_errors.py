@@ -1,0 +1,60 @@
+"""Rebuilds errors of the one tree from problem documents of the service and broken connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from runtime.bus.queries import class_of_code
+from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError
+
+UNAUTHORIZED = 401
+SERVER_ERRORS = 500
+
+# Attributes that every error has of its own.
+_TAKEN = frozenset({*dir(JeevesError), "message", "values", "self"})
+
+
+def error_of_response(response: httpx2.Response) -> JeevesError:
+    """Return the error of a response whose body is read."""
+    try:
+        found = json.loads(response.content)
+    except ValueError:
+        found = None
+    retry_after = response.headers.get("retry-after", "")
+    problem: dict[str, Any] = {"detail": response.reason_phrase, **(found if isinstance(found, dict) else {})}
+    values = {"retry_after_s": int(retry_after)} if retry_after.isdigit() else {}
+    return error_of_problem({**problem, "status": response.status_code}, values)
+
+
+def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | None = None) -> JeevesError:
+    """Return the error of a problem document: the class of its code, with its values.
+
+    A code that is no error of the tree gives NotPermittedError for 401, else InputError for the caller's faults and
+    MachineError for the service's, with `status` and `service_code`.
+    """
+    told = problem.get("values")
+    found = {**(values or {}), **(told if isinstance(told, dict) else {})}
+    if "run_id" in problem:
+        found.setdefault("run_id", problem["run_id"])
+    code, status = str(problem.get("code", "")), problem.get("status")
+    kind = class_of_code(code)
+    if kind is JeevesError:
+        kind = _kind_of_status(status if isinstance(status, int) else SERVER_ERRORS)
+        found = {**found, "status": status, "service_code": code}
+    kept = {name: value for name, value in found.items() if name.isidentifier() and name not in _TAKEN}
+    return kind(str(problem.get("detail", "")), **kept)
+
+
+def unreachable(url: str, error: Exception) -> ClusterError:
+    """Return the error for a service that does not answer."""
+    return ClusterError(f"the service at {url} does not answer: {str(error)[:200] or type(error).__name__}")
+
+
+def _kind_of_status(status: int) -> type[JeevesError]:
+    if status == UNAUTHORIZED:
+        return NotPermittedError
+    return MachineError if status >= SERVER_ERRORS else InputError

@@ -1,0 +1,86 @@
+"""docs/guides/chat-clients.md: its commands and its script do what it says, against a service that is up."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doors.program import Program
+from tests.doors.sample_repo import FILES, write_files
+from tests.doors.test_http import Service, free_port
+
+pytestmark = [pytest.mark.ray, pytest.mark.long]
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "chat-clients.md"
+PORT = "8400"
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(kind: str) -> list[str]:
+    return [body for each, body in _BLOCK.findall(GUIDE.read_text(encoding="utf-8")) if each == kind]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Each command with what it is said to print; the one that starts the service comes first."""
+    parts = [part.partition("\n") for block in blocks("console") for part in block.split("$ ")[1:]]
+    return [(command, told.strip()) for command, _, told in parts]
+
+
+def prints(output: str, told: str) -> bool:
+    """Whether an output has the told parts, between which something may be left out, in their order."""
+    pattern = ".*".join(re.escape(part.strip()) for part in told.split("…"))
+    return re.search(pattern, output, re.DOTALL) is not None
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("guide")
+    repo = write_files(folder / "post_office", FILES)
+    running = Service(Program(folder / "state"), [repo], free_port())
+    try:
+        assert prints(running.wait_until_it_listens(), commands()[0][1].replace(PORT, str(running.port)))
+        yield running
+        assert running.stop() == (0, "", "")
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.communicate()
+
+
+def test_the_script_prints_what_the_guide_says(service: Service) -> None:
+    (script,), (told,) = blocks("python"), blocks("text")
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace(PORT, str(service.port))],
+        env={**os.environ, "NO_PROXY": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert prints(done.stdout, told), done.stdout
+
+
+def test_the_commands_print_what_the_guide_says(service: Service) -> None:
+    first, *others = commands()
+    assert first[0].startswith("jeeves serve")
+    assert len(others) == 9
+    for command, told in others:
+        assert command.startswith("curl -s")
+        done = subprocess.run(
+            ["bash", "-c", command.replace(PORT, str(service.port))],
+            env={**os.environ, "NO_PROXY": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, command
+        assert prints(done.stdout, told), (command, done.stdout)

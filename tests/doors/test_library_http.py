@@ -1,0 +1,231 @@
+"""The library over HTTP: connections that break, services that are away, and answers that are none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError, WireError
+from serve.client import Answer, Jeeves
+from serve.library.http_backend import HttpBackend
+from tests.doors.http_site import Site, open_site, until
+from tests.doors.library_sites import RETRY_AFTER_S, jeeves_of
+
+MANY = 10_000_000
+
+
+class Cuts:
+    """A line to a site that breaks its connections after as many bytes of their answers as `after` says, in turn."""
+
+    def __init__(self, site: Site, after: list[int]) -> None:
+        self.site = site
+        self.after = after
+        self._serving: set[asyncio.Task[None]] = set()
+
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection of a client."""
+        self._serving.add(asyncio.create_task(self._serve(reader, writer)))
+
+    async def close(self) -> None:
+        """Break the connections that are left."""
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        left = self.after.pop(0) if self.after else MANY
+        to_site = sending = None
+        try:
+            if left:
+                from_site, to_site = await asyncio.open_connection("127.0.0.1", self.site.port)
+                sending = asyncio.create_task(_send(reader, to_site))
+                while left > 0 and (data := await from_site.read(min(left, 65_536))):
+                    writer.write(data)
+                    await writer.drain()
+                    left -= len(data)
+        finally:
+            writer.transport.abort()
+            if sending is not None and to_site is not None:
+                sending.cancel()
+                await asyncio.wait({sending})
+                to_site.transport.abort()
+
+
+async def _send(reader: asyncio.StreamReader, to_site: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65_536):
+        to_site.write(data)
+
+
+@asynccontextmanager
+async def library_at(port: int, **options: Any) -> AsyncIterator[Jeeves]:
+    async with jeeves_of(HttpBackend(f"http://127.0.0.1:{port}", retry_after_s=RETRY_AFTER_S, **options)) as jeeves:
+        yield jeeves
+
+
+@asynccontextmanager
+async def cut_library(site: Site, after: list[int]) -> AsyncIterator[Jeeves]:
+    cuts = Cuts(site, after)
+    server = await asyncio.start_server(cuts.serve, "127.0.0.1", 0)
+    async with library_at(server.sockets[0].getsockname()[1]) as jeeves:
+        yield jeeves
+    server.close()
+    await cuts.close()
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with open_site(tmp_path) as opened:
+        yield opened
+
+
+async def test_a_stream_that_breaks_anywhere_has_every_event_once(site: Site) -> None:
+    async with library_at(site.port) as whole:
+        expected = [item async for item in whole.stream("Where?", key="k")]
+    assert isinstance(expected[-1], Answer)
+    for cut in range(150, 2_600, 175):
+        async with cut_library(site, [cut]) as jeeves:
+            assert [item async for item in jeeves.stream("Where?", key="k")] == expected, cut
+    assert len(site.log.runs(10)) == 1
+
+
+async def test_a_stream_that_breaks_while_the_run_goes_on_is_taken_up(site: Site) -> None:
+    async with cut_library(site, [700, 420]) as jeeves, aclosing(jeeves.stream("hold this")) as stream:
+        seen = [await anext(stream)]
+        site.hold.set()
+        seen += [item async for item in stream]
+    assert [item.seq for item in seen if not isinstance(item, Answer)] == list(range(1, len(seen)))
+    assert isinstance(seen[-1], Answer)
+
+
+async def test_a_question_whose_connection_breaks_is_one_run(site: Site) -> None:
+    async with cut_library(site, [0, 0, 100, 0, 100]) as jeeves:
+        assert (await jeeves.ask("Where?")).text == "Answer to Where?"
+    assert len(site.log.runs(10)) == 1
+
+
+async def test_a_service_that_is_away_is_an_error_of_the_cluster(site: Site) -> None:
+    async with cut_library(site, [0] * 100) as jeeves:
+        with pytest.raises(ClusterError, match="does not answer"):
+            await jeeves.ask("Where?")
+    server = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    server.close()
+    await server.wait_closed()
+    async with library_at(port) as jeeves:
+        with pytest.raises(ClusterError, match="does not answer"):
+            await jeeves.runs()
+
+
+async def test_a_cancellation_that_may_have_been_carried_out_is_not_sent_twice(site: Site) -> None:
+    async with library_at(site.port) as whole:
+        asking = asyncio.create_task(whole.ask("hold this"))
+        await until(site.log.unfinished)
+        run_id = site.log.unfinished()[0].run_id
+        async with cut_library(site, [1]) as jeeves:
+            with pytest.raises(ClusterError, match="does not answer"):
+                await jeeves.cancel(run_id)
+        assert (await asking).terminal_reason == "user_cancelled"
+
+
+class Canned:
+    """A service that gives the same bytes as answer to every request."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.answers = list(answers)
+        self.requests: list[bytes] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
+        await writer.drain()
+        writer.close()
+
+
+def response(status: int, body: bytes, kind: str = "application/json", *lines: str) -> bytes:
+    head = "\r\n".join([f"HTTP/1.1 {status} Some", f"content-type: {kind}", "connection: close", *lines])
+    return f"{head}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
+def problem(status: int, code: str, *lines: str, **members: Any) -> bytes:
+    body = {"status": status, "code": code, "detail": "told so", **members}
+    return response(status, json.dumps(body).encode(), "application/problem+json", *lines)
+
+
+@asynccontextmanager
+async def canned(*answers: bytes, token: str | None = None) -> AsyncIterator[tuple[Jeeves, Canned]]:
+    service = Canned(*answers)
+    server = await asyncio.start_server(service.serve, "127.0.0.1", 0)
+    async with library_at(server.sockets[0].getsockname()[1], token=token) as jeeves:
+        yield jeeves, service
+    server.close()
+
+
+EVENTS = "text/event-stream"
+NAMED = "jeeves-run-id: r-1"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (problem(401, "unauthorized"), NotPermittedError),
+        (problem(418, "teapot"), InputError),
+        (problem(500, "internal"), MachineError),
+        (problem(422, "bad_input", values={"message": 1, "self": 2, "code": 3, "a b": 4, "__class__": 5}), InputError),
+        (problem(422, "bad_input", values=[1]), InputError),
+        (response(404, b"[]"), InputError),
+        (response(400, b"\xff{"), InputError),
+        (response(302, b"", "text/plain", "location: http://127.0.0.1:1/"), InputError),
+        (response(200, b"{}"), WireError),
+        (response(200, b"", EVENTS), WireError),
+        (response(200, b"data: {\n\n", EVENTS, NAMED), WireError),
+        (response(200, b'event: answer\ndata: {"terminal_reason": "x"}\n\n', EVENTS, NAMED), WireError),
+        (
+            response(200, b'event: error\ndata: {"code": "cluster", "detail": "gone"}\n\n', EVENTS, NAMED),
+            ClusterError,
+        ),
+    ],
+    ids=lambda given: given if isinstance(given, type) else "",
+)
+async def test_an_answer_that_is_none_is_an_error_of_the_tree(answer: bytes, kind: type[JeevesError]) -> None:
+    async with canned(answer) as (jeeves, service):
+        with pytest.raises(JeevesError) as raised:
+            await jeeves.ask("Where?")
+        assert type(raised.value) is kind, raised.value
+        assert len(service.requests) == 1
+
+
+async def test_what_a_gateway_answers_is_tried_again(site: Site) -> None:
+    away = response(502, b"<html>", "text/html")
+    async with canned(away, away, response(200, b"[]")) as (jeeves, service):
+        assert await jeeves.runs() == []
+        assert len(service.requests) == 3
+
+
+async def test_the_token_is_sent_and_never_shown() -> None:
+    async with canned(problem(401, "unauthorized"), token="s3cret") as (jeeves, service):
+        with pytest.raises(NotPermittedError) as raised:
+            await jeeves.runs()
+        assert b"Authorization: Bearer s3cret\r\n" in service.requests[0]
+        assert "s3cret" not in f"{raised.value}{raised.value.values}{jeeves!r}"
+
+
+async def test_a_redirection_takes_the_token_nowhere() -> None:
+    async with canned(response(200, b"[]")) as (_, other):
+        moved = response(307, b"", "text/plain", "location: http://127.0.0.1:1/api/v1/runs")
+        async with canned(moved, token="s3cret") as (jeeves, service):
+            with pytest.raises(InputError):
+                await jeeves.runs()
+            assert len(service.requests) == 1
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8700", "ftp://host", "http://", "http://user:pw@host", "file:///etc"])
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="no URL"):
+        Jeeves.at(url)
