@@ -112,6 +112,7 @@ def all_words(field: str) -> frozenset[str]:
     return frozenset(word for record in languages().values() for word in getattr(record, field).split())
 
 
+@functools.lru_cache(maxsize=65536)
 def language_of(path: str) -> str | None:
     """Return the name of the language that a file name indicates, or None."""
     name = path.rpartition("/")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runtime.errors import RepositoryError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp.changes.impact import MAX_LIKELY, document_pattern, impact_of
@@ -81,3 +83,37 @@ async def test_a_document_that_names_a_symbol_should_be_verified(tmp_path: Path)
     finally:
         await host.close()
     assert [row["file"] for row in found["should_verify"]] == ["docs/use.md"]
+
+
+class SideBySide(Searches):
+    """Answers a usage only when the documents were asked for as well; documents fail if they are told to."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__({"m.py": 1}, ("docs/a.md",))
+        self.asked, self.fails, self.cancelled = asyncio.Event(), fails, False
+
+    async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+        if code_tool == "grep_search":
+            self.asked.set()
+            if self.fails:
+                raise RepositoryError("the repository is gone", path="x")
+            return await super().result(code_tool, arguments, report)
+        try:
+            await (asyncio.Event() if self.fails else self.asked).wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        return await super().result(code_tool, arguments, report)
+
+
+async def test_usages_and_documents_are_looked_up_side_by_side() -> None:
+    found = await impact_of(SideBySide(), ["f_one"], [], unheard)
+    assert [row["file"] for row in found["should_verify"]] == ["m.py", "docs/a.md"]
+
+
+async def test_a_look_up_that_fails_cancels_the_one_beside_it() -> None:
+    searches = SideBySide(fails=True)
+    with pytest.raises(RepositoryError, match="is gone"):
+        await impact_of(searches, ["f_one"], [], unheard)
+    await asyncio.sleep(0)
+    assert searches.cancelled

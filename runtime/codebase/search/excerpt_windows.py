@@ -20,7 +20,8 @@ AS_TELLING = 0.75
 
 Words = Sequence[Sequence[str]]
 
-_OPEN, _CLOSE = "([{", ")]}"
+_OPEN = "([{"
+_BRACKET = re.compile(r"[()\[\]{}]")
 # What leaves a statement open at the end of a line: its body, an operand or an argument follows.
 _LEAVES_OPEN = re.compile(r"(?:[:{(\[,=+*/&|\\?]|=>|->|\b(?:then|do|else|return|and|or|not|in))\s*$")
 # In some languages the cases stand as far to the left as what begins them.
@@ -149,11 +150,8 @@ def _indent(line: str) -> int:
 def _left_open(lines: Sequence[str]) -> int:
     """Return the number of brackets that lines open and do not close; what closes earlier ones does not count."""
     depth = 0
-    for mark in "".join(lines):
-        if mark in _OPEN:
-            depth += 1
-        elif mark in _CLOSE:
-            depth = max(0, depth - 1)
+    for mark in _BRACKET.findall("\n".join(lines)):
+        depth = depth + 1 if mark in _OPEN else max(0, depth - 1)
     return depth
 
 

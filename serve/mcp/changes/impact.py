@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from runtime.tools.result import ToolResult
@@ -47,7 +48,7 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
     weights: Counter[str] = Counter()
     unknown = []
     for symbol in symbols:
-        usage = await search.result("explore_symbol_usage", {"symbol": symbol}, report)
+        usage, rows = await _look_up(search, symbol, report)
         if not usage.data.get("definitions"):
             unknown.append(symbol)
         for part, said in _PROVEN.items():
@@ -55,13 +56,6 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
         mentions = usage.data.get("mentions", ())
         _note(should, mentions, f"names {symbol}, receiver unknown")
         weights.update({file: IN_CODE * count for file, count in _files(mentions).items()})
-        wanted = {"pattern": document_pattern(symbol), "regex": True, "max_results": MAX_DOCUMENT_HITS}
-        hits = await search.result("grep_search", wanted, report)
-        rows = list(hits.data.get("hits", ()))
-        if hits.truncated:
-            # Sources come first, and may have taken all the room.
-            hits = await search.result("grep_search", {**wanted, "scope": DOCUMENTS_FOLDER}, report)
-            rows += [row for row in hits.data.get("hits", ()) if row not in rows]
         named = [row for row in rows if str(row.get("file", "")).endswith(_DOCUMENTS)]
         _note(should, named, f"a document that names {symbol}")
         weights.update(_files(named))
@@ -80,6 +74,34 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
         **({"not_found": unknown} if unknown else {}),
         **({"cut": f"{MAX_FILES} of {len(must)} files that must be verified"} if len(must) > MAX_FILES else {}),
     }
+
+
+async def _look_up(search: Results, symbol: str, report: Report) -> tuple[ToolResult, list[Mapping[str, Any]]]:
+    """Return the usage of a symbol, and the lines that name it as documents do."""
+    usage = search.result("explore_symbol_usage", {"symbol": symbol}, report)
+    found, lines = await _all((usage, _naming_lines(search, symbol, report)))
+    return found, lines
+
+
+async def _naming_lines(search: Results, symbol: str, report: Report) -> list[Mapping[str, Any]]:
+    wanted = {"pattern": document_pattern(symbol), "regex": True, "max_results": MAX_DOCUMENT_HITS}
+    hits = await search.result("grep_search", wanted, report)
+    rows = list(hits.data.get("hits", ()))
+    if hits.truncated:
+        # Sources come first, and may have taken all the room.
+        hits = await search.result("grep_search", {**wanted, "scope": DOCUMENTS_FOLDER}, report)
+        rows += [row for row in hits.data.get("hits", ()) if row not in rows]
+    return rows
+
+
+async def _all(awaited: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Return the results of coroutines that run side by side; if one fails, the others are cancelled."""
+    tasks = [asyncio.ensure_future(each) for each in awaited]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def within(found: Mapping[str, Any], max_tokens: int) -> Mapping[str, Any]:

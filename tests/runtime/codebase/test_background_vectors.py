@@ -16,6 +16,7 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
 from runtime.codebase.semantics.packing import PACKED_BYTES, as_kept, pack
 from runtime.codebase.semantics.piece_order import TOUCHED_AFTER_NS, pieces_in_order, touched_files
+from runtime.codebase.semantics.piece_vectors import _ROWS_AT_ONCE, _cosines
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import TEXTS_AT_ONCE, VectorMaker, missing_pieces
 from runtime.codebase.semantics.vector_semantics import VectorSemantics
@@ -276,3 +277,31 @@ def test_the_nearest_pieces_are_those_of_the_same_meaning(
     [(inside,)] = reader.rows("SELECT id FROM files WHERE path = 'sub/c.py'")
     assert near(9, [inside]) == ["sub/c.py"]
     reader.close()
+
+
+def test_of_pieces_equally_near_the_first_ones_come_first(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
+) -> None:
+    cache.want(indexed(root, index_path, **{f"f{number}_py": "bank = 1\n" for number in range(5)}, z_py="zebra = 1\n"))
+    made(VectorMaker(embedder, cache))
+    semantics = VectorSemantics(embedder.within, cache)
+    with closing(IndexReader(index_path)) as reader:
+        near = semantics.nearest(reader, "bank", 6)
+        assert near is not None
+        ids = [piece.id for piece in near]
+        assert ids[:5] == sorted(ids[:5])
+        for limit in (1, 4, 5, 6, 7):
+            found = semantics.nearest(reader, "bank", limit)
+            assert found is not None
+            assert [piece.id for piece in found] == ids[:limit]
+
+
+@pytest.mark.parametrize("count", [_ROWS_AT_ONCE - 1, _ROWS_AT_ONCE, _ROWS_AT_ONCE + 1])
+def test_every_part_of_a_large_matrix_is_compared(count: int) -> None:
+    rng = np.random.default_rng(3)
+    numbers = rng.integers(-127, 128, (count, DIMENSIONS), dtype=np.int8)
+    scales = rng.random(count, np.float32)
+    query = rng.normal(size=DIMENSIONS).astype(np.float32)
+    assert _cosines(numbers, scales, query) == pytest.approx(
+        (numbers.astype(np.float32) @ query) * scales, rel=1e-4, abs=1e-3
+    )
