@@ -32,7 +32,7 @@ class Actor:
         self.by_ray: list[str] = []
         self.links: list[Link] = []
         self.gate = asyncio.Event()
-        methods = {"echo": self.echo, "fails": self.fails, "bug": self.bug, "waits": self.waits}
+        methods: dict[str, Any] = {"echo": self.echo, "fails": self.fails, "bug": self.bug, "waits": self.waits}
         self.server = RequestServer(methods, max_under_way)
         self.listener = Listener("", self._serve)
         self.door = Remote(self._door)
@@ -57,9 +57,6 @@ class Actor:
     async def waits(self, number: int) -> int:
         await self.gate.wait()
         return number
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
 
 
 class Handle:
