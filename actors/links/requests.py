@@ -122,7 +122,11 @@ class RequestClient:
             self._link.close()
 
     async def _fail_when_closed(self, link: Link) -> None:
-        await link.closed.wait()
+        """Fail the requests under way once the link is closed; close it with the event loop."""
+        try:
+            await link.closed.wait()
+        finally:
+            link.close()
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(LinkLostError("the link broke before the result was here"))
