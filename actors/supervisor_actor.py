@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import secrets
 from typing import Any
 
 import msgspec
@@ -16,9 +17,11 @@ import msgspec
 from actors.commbus_actor import ENDPOINT_LOST
 from actors.driven_log import DrivenLog
 from actors.driven_logs import Adopter, DrivenLogs
-from actors.links.doors import Door
+from actors.links.doors import Door, Listener
+from actors.links.requests import RequestServer
 from actors.log_owner import LogOwner
 from actors.participant import Participant
+from actors.ray_transport import this_node
 from actors.restarts import retry_while_unavailable, was_restarted
 from actors.watch import Watch
 from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
@@ -37,6 +40,9 @@ from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
 
 LONGEST_WAIT_S = 20.0
+CALLED_BY_LINK = (
+    *("submit", "drives", "wait_events", "envelope", "cancel", "pause", "answer", "fork", "about", "running"),
+)
 SPENDING_TIMEOUT_S = 5.0
 
 log = logging.getLogger(__name__)
@@ -51,7 +57,7 @@ class Ownership(msgspec.Struct, frozen=True):
     `log_names`: the first log without another owner is acquired. `system_id` identifies a former owner as the same
     supervisor before its process died. `adopts`: continue the runs that other owners left unfinished, in that log and
     in all others of the store; `shard` of `shards` says which logs are left to the other supervisors of the system.
-    `calls_models`: False when the agents of the system reason without models.
+    `calls_models`: False when the agents of the system reason without models. `links`: doors may call by a socket.
     """
 
     system_id: str
@@ -64,6 +70,7 @@ class Ownership(msgspec.Struct, frozen=True):
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
     calls_models: bool = True
+    links: bool = True
     about: dict[str, Any] = {}
 
 
@@ -109,12 +116,22 @@ class SupervisorActor(Participant):
             self._logs.close_abandoned(owner)
         self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)
         self._has_begun = False
+        self._requests = RequestServer({name: getattr(self, name) for name in CALLED_BY_LINK})
+        self._listener = Listener(this_node(), lambda link, _: self._requests.serve(link)) if told.links else None
         self.endpoint.bind()
 
     async def stay_alive(self, door: Door | None = None) -> None:
         """Take up the runs of the log and watch the other actors; never return, as the bus holds this call."""
         self._begin()
         await super().stay_alive(door)
+
+    async def door(self) -> tuple[str, Door] | None:
+        """Return a new address and where to connect under it, for one who calls; None where no links are used."""
+        if self._listener is None:
+            return None
+        address = f"door-{secrets.token_hex(8)}"
+        door = await self._listener.door_for(address)
+        return None if door is None else (address, door)
 
     async def submit(self, request: bytes, run_id: RunId, is_new: bool = True) -> RunId:
         """Accept a request; its record is on disk when this returns. The same id again changes nothing.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +19,7 @@ from actors.actor_calls import call_actor, wait_until_answering
 from actors.addresses import (
     shard_of,
 )
+from actors.links.linked_actor import LinkedActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.codebase.index.service import Progress
 from runtime.errors import InputError, InterruptError, JeevesError, OwnedError
@@ -53,12 +55,12 @@ class System:
     ) -> None:
         self._agents = agents or []
         self._bus = bus
-        self._supervisors = supervisors
+        self._supervisors = [LinkedActor(supervisor) for supervisor in supervisors]
         self._index = index
         self._store = store
         self._others = others
         self._clock = SystemClock()
-        self._places: dict[RunId, Any] = {}
+        self._places: dict[RunId, LinkedActor] = {}
 
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
         """Start a run; its first record is on disk when the id is returned. Raises the supervisor's errors.
@@ -72,7 +74,7 @@ class System:
         is_new = run_id is None
         run_id = run_id or new_run_id(self._clock.now_ms())
         supervisor = self._first_asked(run_id) if is_new else await self._supervisor_of(run_id)
-        accepted: RunId = await call_actor(lambda: supervisor.submit.remote(data, run_id, is_new))
+        accepted: RunId = await call_actor(lambda: supervisor.call("submit", data, run_id, is_new))
         self._place(run_id, supervisor)
         return accepted
 
@@ -86,7 +88,7 @@ class System:
         while not over:
             supervisor = await self._supervisor_of(run_id)
             asked = (run_id, after_seq, LONG_POLL_S, msgspec.msgpack.encode(marks))
-            data, over = await call_actor(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
+            data, over = await call_actor(lambda: supervisor.call("wait_events", *asked))  # noqa: B023
             for event in _EVENTS_DECODER.decode(data):
                 after_seq = max(after_seq, event.seq)
                 marks = with_event(marks, event)
@@ -129,12 +131,12 @@ class System:
 
     async def about(self) -> dict[str, Any]:
         """Return what the system was started with, as its starter described it."""
-        about: dict[str, Any] = await call_actor(self._supervisors[0].about.remote)
+        about: dict[str, Any] = await call_actor(lambda: self._supervisors[0].call("about"))
         return about
 
     async def running(self) -> int:
         """Return how many runs are not over."""
-        return sum([await call_actor(supervisor.running.remote) for supervisor in self._supervisors])
+        return sum([await call_actor(partial(supervisor.call, "running")) for supervisor in self._supervisors])
 
     async def take(self, user_id: str, endpoint: str) -> None:
         """Count a request of a principal. Raises RateLimitedError if it asks too often, or has used up a quota."""
@@ -193,13 +195,13 @@ class System:
 
     async def ready(self) -> None:
         """Return when every actor has started. Raises ClusterError that names what failed."""
-        for actor in [*self._supervisors, self._index, *self._others]:
+        for actor in [*(supervisor.handle for supervisor in self._supervisors), self._index, *self._others]:
             await wait_until_answering(actor)
 
     async def release(self) -> None:
         """Release the run logs and keep what was counted, as the last step, so that a successor may start at once."""
         for supervisor in self._supervisors:
-            await call_actor(supervisor.release.remote)
+            await call_actor(supervisor.handle.release.remote)
         await call_actor(self._store.keep_usage.remote)
 
     async def _call(self, run_id: RunId, method: str, *arguments: Any) -> Any:
@@ -207,29 +209,29 @@ class System:
         for is_last in (False, True):
             supervisor = await self._supervisor_of(run_id)
             try:
-                return await call_actor(lambda: getattr(supervisor, method).remote(*arguments))  # noqa: B023
+                return await call_actor(lambda: supervisor.call(method, *arguments))  # noqa: B023
             except OwnedError:
                 if is_last or len(self._supervisors) == 1:
                     raise
                 self._places.pop(run_id, None)
         raise AssertionError("the last call returns or raises")
 
-    async def _supervisor_of(self, run_id: RunId) -> Any:
+    async def _supervisor_of(self, run_id: RunId) -> LinkedActor:
         """Return the supervisor that has the run; the one that new runs of that id go to if none has."""
         if (placed := self._places.get(run_id)) is not None:
             return placed
         first = self._first_asked(run_id)
         if len(self._supervisors) > 1:
             for supervisor in [first, *(other for other in self._supervisors if other is not first)]:
-                if await call_actor(lambda: supervisor.drives.remote(run_id)):  # noqa: B023
+                if await call_actor(lambda: supervisor.call("drives", run_id)):  # noqa: B023
                     self._place(run_id, supervisor)
                     return supervisor
         return first
 
-    def _first_asked(self, run_id: RunId) -> Any:
+    def _first_asked(self, run_id: RunId) -> LinkedActor:
         return self._supervisors[shard_of(run_id, len(self._supervisors))]
 
-    def _place(self, run_id: RunId, supervisor: Any) -> None:
+    def _place(self, run_id: RunId, supervisor: LinkedActor) -> None:
         """Remember which supervisor has a run, for the last `PLACES_KEPT` runs."""
         self._places[run_id] = supervisor
         if len(self._places) > PLACES_KEPT:

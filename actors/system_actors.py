@@ -134,6 +134,7 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
             "calls_models": spec.reasoner == MODEL_REASONER,
+            "links": spec.links,
             "about": spec.about,
         }
         # The first shard watches on behalf of all.

@@ -25,6 +25,7 @@ from runtime.bus.link_messages import Hello, encode_hello
 from runtime.errors import LinkLostError
 
 SECRET_BYTES = 32
+MAX_DOORS = 10_000
 BACKLOG = 1_024
 DIAL_TIMEOUT_S = 5.0
 
@@ -66,7 +67,10 @@ class Listener:
                 except (OSError, NotImplementedError) as error:
                     log.warning("link.not_listening", extra={"reason": str(error)})
                     return None
+        self._secrets.pop(address, None)
         self._secrets[address] = secret = secrets.token_bytes(SECRET_BYTES)
+        if len(self._secrets) > MAX_DOORS:
+            del self._secrets[next(iter(self._secrets))]
         return Door(self._node, self._path, secret)
 
     def close(self) -> None:

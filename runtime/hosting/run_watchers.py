@@ -40,7 +40,9 @@ class RunWatchers:
         """Wait at most `timeout_s` for news; return them and whether the run is over. Raises UnknownNameError."""
         if not self.news(run_id, after_seq, marks) and not self._table.is_over(run_id):
             try:
-                await asyncio.wait_for(self.wait(run_id), timeout_s)
+                # wait_for would begin to wait in a later turn of the event loop, and miss what comes before.
+                async with asyncio.timeout(timeout_s):
+                    await self.wait(run_id)
             except TimeoutError:
                 log.debug("watch.idle", extra={"run_id": run_id})
         return self.news(run_id, after_seq, marks), self._table.is_over(run_id)
