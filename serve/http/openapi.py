@@ -97,6 +97,8 @@ _KINDS: dict[str, tuple[int, ...]] = {
 # Their errors have the form of OpenAI's API, but for those that come before the path is known.
 _OPENAI_KINDS = frozenset({"completion", "models", "model"})
 _EARLY = frozenset({408, 431})
+_TEXT = {"type": "string"}
+_EVENT = {"type": "object", "properties": {"data": _TEXT, "event": _TEXT, "id": _TEXT}, "required": ["data"]}
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
 
 ANSWERED = (
@@ -112,7 +114,7 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
     """
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
     if streams:
-        good["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+        good["content"] = {"text/event-stream": {"schema": _EVENT}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
     others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
