@@ -105,6 +105,8 @@ _KINDS: dict[str, tuple[int, ...]] = {
 # Their errors have the form of OpenAI's API, but for those that come before the path is known.
 _OPENAI_KINDS = frozenset({"completion", "models", "model"})
 _EARLY = frozenset({408, 431})
+_TEXT = {"type": "string"}
+_EVENT = {"type": "object", "properties": {"data": _TEXT, "event": _TEXT, "id": _TEXT}, "required": ["data"]}
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
 
 ANSWERED = (
