@@ -19,6 +19,7 @@ _COUNTED_AS = {
     "model": "models",
     "session": "sessions",
     "delete_session": "sessions",
+    "usage": "runs",
     "governance_health": "governance",
     "governance_tool": "governance",
     "answer": "run",

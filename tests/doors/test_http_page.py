@@ -1,4 +1,4 @@
-"""docs/http.md has every endpoint with its scopes, and its commands run as they stand."""
+"""docs/http.md has every endpoint with its scopes; tests/doors/test_readme.py runs its commands."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from serve.http.admission import routes_of
 from serve.http.callers import counted_endpoint
 from serve.http.scopes import OPEN_ROUTES, scopes_of_route
 from tests.doors.http_site import open_site, routed
-from tests.doors.test_readme import BLOCK, ROOT, run_block
 
+ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<scopes>[^|]*) \|", re.MULTILINE)
 
@@ -53,10 +53,3 @@ def flat(dependant: Dependant) -> list[Dependant]:
     for each in dependant.dependencies:
         found += flat(each)
     return found
-
-
-@pytest.mark.ray
-@pytest.mark.long
-@pytest.mark.parametrize("block", BLOCK.findall(PAGE), ids=["page"])
-def test_the_commands_of_the_page_run_as_they_stand(block: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    run_block(block, tmp_path, request)

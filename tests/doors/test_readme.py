@@ -65,6 +65,13 @@ def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path, req
     run_block(block, tmp_path, request)
 
 
+@pytest.mark.ray
+@pytest.mark.long
+def test_the_commands_of_the_page_on_http_run_as_they_stand(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    (block,) = BLOCK.findall((ROOT / "docs" / "http.md").read_text(encoding="utf-8"))
+    run_block(block, tmp_path, request)
+
+
 def run_block(block: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Run a block of commands in a state folder of its own."""
     if block.strip() not in FROM_NOTHING and ("--repo ." in block or 'repo="."' in block):
