@@ -39,6 +39,12 @@ def held_against(benchmark: Any) -> Iterator[Report]:
     yield report
 
 
+@pytest.fixture
+def record_ratio() -> Callable[[str], None]:
+    """Print a line at the end, of a ratio that the test has taken itself."""
+    return _LINES.append
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What was measured, as ratios."""
     if _LINES:

@@ -1,0 +1,78 @@
+"""What a hop over the bus costs, held against a bare exchange of Ray calls between two of the same processes.
+
+A exchanges a body with B: by frames that the bus routes there and back, or by one Ray call and its result. Both are
+measured in turn, in the same processes, so that the load of the machine hits both alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.primitives.ids import Address
+from runtime.settings import RaySettings
+from tests.benchmarks.exchanger import Exchanger
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+
+A, B = Address("bench-a"), Address("bench-b")
+SMALL_BYTES, LARGE_BYTES = 4_096, 100_000
+WARM_UP = 50
+TURNS = 5
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    import ray
+
+    from actors.cluster import start_local
+    from actors.commbus_actor import CommBusActor
+
+    cluster = start_local(RaySettings(), Path(tmp_path_factory.mktemp("bus")))
+    try:
+        options = {"num_cpus": 0, "max_concurrency": 1_000, "namespace": "jeeves"}
+        bus: Any = ray.remote(CommBusActor).options(name="bus", **options).remote({A: (), B: ()})
+        made = [ray.remote(Exchanger).options(name=name, **options).remote(name) for name in (A, B)]
+        ray.get([actor.ping.remote() for actor in made])
+        deadline_s = time.monotonic() + 30
+        while ray.get(bus.stats.remote())["links"] != sorted([A, B]):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+        yield made[0]
+    finally:
+        cluster.shutdown()
+
+
+CASES = [
+    pytest.param(SMALL_BYTES, 1, 400, id="4-kb-alone"),
+    pytest.param(SMALL_BYTES, 16, 2_000, id="4-kb-16-in-flight"),
+    pytest.param(SMALL_BYTES, 128, 4_000, id="4-kb-128-in-flight"),
+    pytest.param(LARGE_BYTES, 16, 500, id="100-kb-16-in-flight"),
+]
+
+
+@pytest.mark.parametrize(("size", "in_flight", "count"), CASES)
+def test_a_hop_over_the_bus(
+    benchmark: Any, record_ratio: Any, pair: Any, size: int, in_flight: int, count: int
+) -> None:
+    import ray
+
+    found: dict[str, list[tuple[float, float]]] = {"by_bus": [], "by_ray": []}
+    for _ in range(TURNS):
+        for way, measured in found.items():
+            method = getattr(pair, way)
+            ray.get(method.remote(B, size, in_flight, WARM_UP))
+            times, whole_s = ray.get(method.remote(B, size, in_flight, count))
+            measured.append((times[len(times) // 2], whole_s))
+    benchmark.pedantic(lambda: ray.get(pair.by_bus.remote(B, size, in_flight, count)), rounds=1)
+    bus, bare = ((min(m for m, _ in each), min(w for _, w in each)) for each in (found["by_bus"], found["by_ray"]))
+    told = f"p50 {bus[0] * 1e6:,.0f} us, Ray {bare[0] * 1e6:,.0f} us, {bus[0] / bare[0]:.2f} x; "
+    rates = f"{count / bus[1]:,.0f} exchanges/s, Ray {count / bare[1]:,.0f}, {bare[1] / bus[1]:.1f} x"
+    benchmark.extra_info |= {"p50_ratio": bus[0] / bare[0], "rate_ratio": bare[1] / bus[1]}
+    record_ratio(f"{benchmark.name}: {told}{rates}")
+    assert bus[0] < bare[0] or in_flight > 1
+    assert bus[1] < bare[1]
