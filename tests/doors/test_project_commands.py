@@ -88,6 +88,22 @@ def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(je
     assert "it is not tighter than the shipped contract at: limits.task_failures" in told.out
 
 
+def test_a_contract_with_faults_is_not_allowed_and_each_fault_is_told(jeeves: Program, project: Path) -> None:
+    assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
+    contract = project / ".code-intel" / "phase_contract.yml"
+    checked = "    duty: verify\n    checks: [{name: tests, command: pytest -q}]\n"
+    contract.write_text(SHIPPED.replace("    duty: verify\n", checked))
+    told = jeeves.run("allow", "--repo", str(project), "--yes")
+    assert told.status == 2
+    assert "phases.POST_IMPL_VERIFY.checks[0].command: a list of words is needed, such as [pytest, -q]" in told.err
+    assert "allowed" not in told.out
+    contract.write_text(SHIPPED.replace("    duty: verify\n", checked.replace("pytest -q", "[pytest, -q]")))
+    assert "allowed" in jeeves.run("allow", "--repo", str(project), "--yes").out
+    contract.unlink()
+    assert "phase_contract.yml, which was allowed" in jeeves.run("allow", "--repo", str(project), "--yes").out
+    assert "brings no contract" in jeeves.run("allow", "--repo", str(project)).out
+
+
 async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Program, project: Path) -> None:
     agent = Agent(project, jeeves.state_dir)
     await agent.start(flags=["no_intervention"])
