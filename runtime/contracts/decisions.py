@@ -13,7 +13,7 @@ import msgspec
 
 from runtime.contracts import duties
 from runtime.contracts.contract import END, ESCALATION, Condition, Contract, Limits, PhaseRule
-from runtime.contracts.due_checks import after_checks
+from runtime.contracts.due_checks import CHECK_FAILS, after_checks
 from runtime.contracts.duties import Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import first_phase, next_phase
@@ -112,7 +112,11 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
 
 def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
     """Return problems as they are told: so many that an agent can mend them at once, none longer than a paragraph."""
-    told = [text if len(text) <= MAX_PROBLEM_CHARS else f"{text[:MAX_PROBLEM_CHARS]}…" for text in problems]
+    # The end of a failing check's output says which tests failed; it was cut where it was made.
+    told = [
+        text if len(text) <= MAX_PROBLEM_CHARS or text.startswith(CHECK_FAILS) else f"{text[:MAX_PROBLEM_CHARS]}…"
+        for text in problems
+    ]
     more = len(told) - MAX_PROBLEMS
     return (*told[:MAX_PROBLEMS], f"and {more} more problems") if more > 0 else tuple(told)
 
