@@ -20,6 +20,7 @@ from runtime.contracts.phase_order import first_phase, next_phase
 from runtime.contracts.session_state import Escalation, SessionState
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
+OVER = "the session is over: {outcome}; start another one with start_session"
 MAX_SUMMARY_CHARS = 2_000
 MAX_PROBLEMS = 30
 MAX_PROBLEM_CHARS = 800
@@ -91,7 +92,7 @@ def _recounted(state: SessionState, count: object) -> tuple[SessionState, bool]:
 
 def _judged(contract: Contract, state: SessionState, payload: object, observed: Observed, at_ms: int) -> Decision:
     if state.is_over:
-        return Decision(state, "session_over", ("the session is over; start another one with start_session",))
+        return Decision(state, "session_over", (OVER.format(outcome=state.outcome),))
     if state.waits_for_person:
         return Decision(state, "waits_for_person", ("a person has to answer before anything can be submitted",))
     rule = contract.phases[state.phase]

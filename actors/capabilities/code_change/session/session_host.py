@@ -252,7 +252,7 @@ class SessionHost:
         row = await in_own_thread(self._ports.store.get, session_id)
         if row is None:
             raise UnknownNameError(f"no session of a change has the id {session_id}; `jeeves runs list` shows them")
-        if row.owner != driver:
+        if row.owner != driver and not row.state.is_over:
             raise FencedError(f"session {session_id} was taken over by another client; resume it to go on")
         contract = await in_own_thread(pinned, self._ports.store, row.state, self._shipped)
         if contract is None:
