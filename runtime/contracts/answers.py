@@ -14,6 +14,8 @@ from runtime.contracts.payloads import described
 from runtime.contracts.session_state import SessionState, Task
 
 CALL = "submit_phase"
+# The end of a check's output, which is at most 3,000 characters, with what it is the end of.
+MAX_REASON_CHARS = 3_300
 _OVER = (
     "The session is over. Nothing is to be submitted; start_session begins another one. Tell the person how it ended, "
     "and that `jeeves outcome {session} success` (failure, partial) teaches later sessions what became of it."
@@ -67,7 +69,9 @@ def _to_do(contract: Contract, state: SessionState) -> dict[str, Any]:
     rule = contract.phases[state.phase]
     instruction = rule.instruction
     if state.revert_reason and rule.duty == "plan":
-        instruction = f"Sent back because {state.revert_reason}\n\n{instruction}"
+        reason = state.revert_reason
+        reason = reason if len(reason) <= MAX_REASON_CHARS else f"{reason[:MAX_REASON_CHARS]}…"
+        instruction = f"Sent back because {reason}\n\n{instruction}"
     told: dict[str, Any] = {
         "step": rule.step,
         "instruction": instruction,

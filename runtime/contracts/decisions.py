@@ -24,6 +24,8 @@ OVER = "the session is over: {outcome}; start another one with start_session"
 MAX_SUMMARY_CHARS = 2_000
 MAX_PROBLEMS = 30
 MAX_PROBLEM_CHARS = 800
+# Together with what an answer tells besides they stay within its 4,000 tokens.
+MAX_PROBLEMS_CHARS = 3_300
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -118,8 +120,12 @@ def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
         text if len(text) <= MAX_PROBLEM_CHARS or text.startswith(CHECK_FAILS) else f"{text[:MAX_PROBLEM_CHARS]}…"
         for text in problems
     ]
-    more = len(told) - MAX_PROBLEMS
-    return (*told[:MAX_PROBLEMS], f"and {more} more problems") if more > 0 else tuple(told)
+    shown = 0
+    while shown < min(len(told), MAX_PROBLEMS) and sum(map(len, told[: shown + 1])) <= MAX_PROBLEMS_CHARS:
+        shown += 1
+    shown = max(1, shown)
+    more = len(told) - shown
+    return (*told[:shown], f"and {more} more problems") if more > 0 else tuple(told)
 
 
 def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, payload: Mapping[str, Any]) -> Sequence[str]:
@@ -190,9 +196,10 @@ def _ended(state: SessionState, outcome: str, at_ms: int) -> SessionState:
 
 
 def _escalation(state: SessionState, at_ms: int) -> Escalation:
-    failing = ", ".join(state.failed_tasks) or "the work"
+    failing = ", ".join(state.failed_tasks[: duties.MAX_NAMED]) or "the work"
+    last = state.revert_reason[:MAX_PROBLEM_CHARS]
     question = (
-        f"Verification of {failing} keeps failing, last with: {state.revert_reason}. How should it go on? "
+        f"Verification of {failing} keeps failing, last with: {last}. How should it go on? "
         "Answer with advice to try again, or end the session; its branch is kept."
     )
     return Escalation(f"{state.session_id}-q{state.visit}", question, at_ms)
