@@ -15,7 +15,6 @@ from actors.capabilities.code_change.session.service import OWNERS
 from runtime.codebase.git.linked_trees import FIX_PREFIX, FIX_TREES
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
-from runtime.errors import FencedError
 from runtime.settings import Settings
 from serve.cli.change_store import open_change_records
 from tests.capabilities.code_change.played_agent import Agent, git, repository
@@ -151,8 +150,9 @@ async def test_a_person_ends_a_session_that_is_live(jeeves: Program, project: Pa
     session_id, branch = agent.session.state.session_id, agent.last["branch"]
     done = jeeves.run("runs", "cancel", session_id, "--reason", "needless")
     assert (done.status, json.loads(done.out)["branch"]) == (0, branch)
-    with pytest.raises(FencedError):
-        await agent.submit({"summary": "it goes on"})
+    told = await agent.submit({"summary": "it goes on"})
+    assert (told["phase"], told["outcome"], told["error"]["code"]) == ("SESSION_COMPLETE", "cancelled", "session_over")
+    assert "the session is over: cancelled" in told["error"]["problems"][0]
     assert git(project, "branch", "--list", branch) != ""
     shown = json.loads(jeeves.run("runs", "show", session_id).out)
     assert shown["outcome"] == "cancelled"
