@@ -14,7 +14,8 @@ from runtime.contracts.payloads import described
 from runtime.contracts.session_state import SessionState, Task
 
 CALL = "submit_phase"
-MAX_RETOLD_CHARS = 1_500
+# The end of a check's output, which is at most 3,000 characters, with what it is the end of.
+MAX_RETOLD_CHARS = 3_300
 _OVER = (
     "The session is over. Nothing is to be submitted; start_session begins another one. Tell the person how it ended, "
     "and that `jeeves outcome {session} success` (failure, partial) teaches later sessions what became of it."

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 END = "SESSION_COMPLETE"
 ESCALATION = "USER_ESCALATION"
@@ -93,6 +94,14 @@ class CheckCommand(_Frozen):
     name: str = Field(min_length=1, max_length=80)
     command: _Texts = Field(min_length=1)
     timeout_s: float = Field(default=600.0, gt=0, le=7_200)
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _is_no_text(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            words = ", ".join(given.split()[:8]) or "python, -m, pytest"
+            raise PydanticCustomError("list_needed", "a list of words is needed, such as [{words}]", {"words": words})
+        return given
 
 
 class PhaseRule(_Frozen):

@@ -13,16 +13,19 @@ import msgspec
 
 from runtime.contracts import duties
 from runtime.contracts.contract import END, ESCALATION, Condition, Contract, Limits, PhaseRule
-from runtime.contracts.due_checks import after_checks
+from runtime.contracts.due_checks import CHECK_FAILS, after_checks
 from runtime.contracts.duties import Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import first_phase, next_phase
 from runtime.contracts.session_state import Escalation, SessionState
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
+OVER = "the session is over: {outcome}; start another one with start_session"
 MAX_SUMMARY_CHARS = 2_000
 MAX_PROBLEMS = 30
 MAX_PROBLEM_CHARS = 800
+# Together with what an answer tells besides they stay within its 4,000 tokens.
+MAX_PROBLEMS_CHARS = 3_300
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -91,7 +94,7 @@ def _recounted(state: SessionState, count: object) -> tuple[SessionState, bool]:
 
 def _judged(contract: Contract, state: SessionState, payload: object, observed: Observed, at_ms: int) -> Decision:
     if state.is_over:
-        return Decision(state, "session_over", ("the session is over; start another one with start_session",))
+        return Decision(state, "session_over", (OVER.format(outcome=state.outcome),))
     if state.waits_for_person:
         return Decision(state, "waits_for_person", ("a person has to answer before anything can be submitted",))
     rule = contract.phases[state.phase]
@@ -112,9 +115,17 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
 
 def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
     """Return problems as they are told: so many that an agent can mend them at once, none longer than a paragraph."""
-    told = [text if len(text) <= MAX_PROBLEM_CHARS else f"{text[:MAX_PROBLEM_CHARS]}…" for text in problems]
-    more = len(told) - MAX_PROBLEMS
-    return (*told[:MAX_PROBLEMS], f"and {more} more problems") if more > 0 else tuple(told)
+    # The end of a failing check's output says which tests failed; it was cut where it was made.
+    told = [
+        text if len(text) <= MAX_PROBLEM_CHARS or text.startswith(CHECK_FAILS) else f"{text[:MAX_PROBLEM_CHARS]}…"
+        for text in problems
+    ]
+    shown = 0
+    while shown < min(len(told), MAX_PROBLEMS) and sum(map(len, told[: shown + 1])) <= MAX_PROBLEMS_CHARS:
+        shown += 1
+    shown = max(1, shown)
+    more = len(told) - shown
+    return (*told[:shown], f"and {more} more problems") if more > 0 else tuple(told)
 
 
 def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, payload: Mapping[str, Any]) -> Sequence[str]:
@@ -185,9 +196,10 @@ def _ended(state: SessionState, outcome: str, at_ms: int) -> SessionState:
 
 
 def _escalation(state: SessionState, at_ms: int) -> Escalation:
-    failing = ", ".join(state.failed_tasks) or "the work"
+    failing = ", ".join(state.failed_tasks[: duties.MAX_NAMED]) or "the work"
+    last = state.revert_reason[:MAX_PROBLEM_CHARS]
     question = (
-        f"Verification of {failing} keeps failing, last with: {state.revert_reason}. How should it go on? "
+        f"Verification of {failing} keeps failing, last with: {last}. How should it go on? "
         "Answer with advice to try again, or end the session; its branch is kept."
     )
     return Escalation(f"{state.session_id}-q{state.visit}", question, at_ms)

@@ -15,6 +15,7 @@ from runtime.contracts.phase_order import columns, next_phase, skipped
 from runtime.contracts.session_state import SessionState
 from runtime.contracts.task_lists import with_failures
 
+CHECK_FAILS = "check '"
 MENDED = "take the edits back, or commit them on the branch"
 UNSTABLE = (
     "files changed while the checks ran, so that nothing says whether they pass on what is there now; if a check "
@@ -99,7 +100,7 @@ def after_checks(contract: Contract, outcome: Outcome, payload: Mapping[str, Any
     is_gate = rule.duty in {"commit", "merge"}
     if is_gate and failed and any(exit_.when == "verification_failed" for exit_ in rule.exits):
         return outcome if outcome.problems else _sent_back(outcome, failed[0])
-    problems = [f"check '{check.name}' fails, so this cannot have passed: {check.output}" for check in failed]
+    problems = [f"{CHECK_FAILS}{check.name}' fails, so this cannot have passed: {check.output}" for check in failed]
     if observed.uncommitted:
         listed = ", ".join(observed.uncommitted[:MAX_NAMED])
         problems.append(f"files: {listed} differ from what is committed and merged, which the checks judge; {MENDED}")

@@ -27,6 +27,9 @@ SLOTS = (
 )
 FORCED = "quality review was cut short after too many reverts; these issues stay: "
 MAX_NAMED = 20
+MAX_SYMBOL_CHARS = 200
+MAX_SHOWN_CHARS = 60
+MAX_ISSUES_CHARS = 1_000
 
 __all__ = ["DUTIES", "Demand", "Effect", "Observed", "Outcome", "without_failures"]
 
@@ -128,15 +131,21 @@ def _frame(contract: Contract, state: SessionState, payload: Mapping[str, Any], 
     bands: dict[str, str] = {}
     for entry in payload.get("target_symbols") or ():
         symbol = entry["value"]
+        shown = symbol if len(symbol) <= MAX_SHOWN_CHARS else f"{symbol[:MAX_SHOWN_CHARS]}…"
+        if len(symbol) > MAX_SYMBOL_CHARS:
+            dropped.append(f"target_symbols '{shown}': {len(symbol)} characters, a name has at most {MAX_SYMBOL_CHARS}")
+            continue
         bands[symbol] = band_of(contract, observed.similarities.get(symbol))
         if not is_quoted(entry["quote"], state.query):
-            dropped.append(f"target_symbols '{symbol}': its quote is not in the query")
+            dropped.append(f"target_symbols '{shown}': its quote is not in the query")
         elif bands[symbol] == "rejected":
-            dropped.append(f"target_symbols '{symbol}': it is too unlike the query")
+            dropped.append(f"target_symbols '{shown}': it is too unlike the query")
         else:
             symbols.append(symbol)
     frame = Frame(slots, tuple(dict.fromkeys(symbols)), bands, tuple(dropped))
-    notes = tuple(f"dropped from the frame: {name}" for name in dropped)
+    notes = tuple(f"dropped from the frame: {name}" for name in dropped[:MAX_NAMED])
+    if len(dropped) > MAX_NAMED:
+        notes = (*notes, f"dropped from the frame: and {len(dropped) - MAX_NAMED} more")
     return Outcome(state.with_(frame=frame), notes=notes)
 
 
@@ -307,7 +316,7 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
     changed = state.with_(quality_reverts=reverts, revert_reason="quality review found: " + "; ".join(issues))
     if reverts < contract.limits.quality_reverts:
         return Outcome(changed, has_issues=True)
-    warning = FORCED + "; ".join(issues)
+    warning = f"{FORCED}{'; '.join(issues)}"[:MAX_ISSUES_CHARS]
     return Outcome(changed.with_(warnings=(*state.warnings, warning)), notes=(warning,), has_issues=True)
 
 

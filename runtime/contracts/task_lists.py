@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,11 @@ import msgspec
 
 from runtime.contracts.contract import Limits
 from runtime.contracts.session_state import ChecklistItem, SessionState, Task
+
+# What is told again with every list of tasks is short.
+MAX_CHARS: Mapping[str, int] = {"id": 64, "description": 2_000}
+MAX_ITEM_CHARS = 500
+MAX_SHOWN_CHARS = 60
 
 
 def registered(state: SessionState, given: Sequence[Mapping[str, Any]], limits: Limits) -> tuple[Task, ...] | list[str]:
@@ -42,7 +48,7 @@ def reported(
     if task_id != task.id:
         known = state.task(task_id)
         why = "is completed already" if known is not None and known.status == "completed" else "is not the next one"
-        return [f"task_id: '{task_id}' {why}; report on '{task.id}'"]
+        return [f"task_id: '{task_id[:MAX_SHOWN_CHARS]}' {why}; report on '{task.id}'"]
     problems = list(_report_problems(task, given["checklist"], refuted, limits))
     if problems:
         return problems
@@ -80,7 +86,13 @@ def _list_problems(state: SessionState, given: Sequence[Mapping[str, Any]], limi
         return
     ids = [str(entry["id"]) for entry in given]
     for task_id in sorted({task_id for task_id in ids if ids.count(task_id) > 1}):
-        yield f"tasks: '{task_id}' stands {ids.count(task_id)} times"
+        yield f"tasks: '{task_id[:MAX_SHOWN_CHARS]}' stands {ids.count(task_id)} times"
+    seen: dict[str, str] = {}
+    for task_id in dict.fromkeys(ids):
+        other = seen.setdefault(_plain(task_id), task_id)
+        if other != task_id:
+            shown = f"{other[:MAX_SHOWN_CHARS]!r} and {task_id[:MAX_SHOWN_CHARS]!r}"
+            yield f"tasks: {shown} look alike; give tasks ids that differ in more than case and blanks"
     for task in state.tasks:
         if task.id not in ids:
             yield f"tasks: '{task.id}' is missing; always send the complete list, completed tasks included"
@@ -94,6 +106,12 @@ def _list_problems(state: SessionState, given: Sequence[Mapping[str, Any]], limi
         yield from _task_problems(state, place, entry, limits)
 
 
+def _plain(task_id: str) -> str:
+    """Return an id as a reader sees it: without case, marks that are not seen, and blanks at its ends."""
+    shown = "".join(char for char in unicodedata.normalize("NFKC", task_id) if unicodedata.category(char) != "Cf")
+    return " ".join(shown.casefold().split())
+
+
 def _is_completed(state: SessionState, task_id: str) -> bool:
     known = state.task(task_id)
     return known is not None and known.status == "completed"
@@ -101,6 +119,9 @@ def _is_completed(state: SessionState, task_id: str) -> bool:
 
 def _task_problems(state: SessionState, place: int, entry: Mapping[str, Any], limits: Limits) -> Iterator[str]:
     where, task_id = f"tasks[{place}]", str(entry["id"])
+    for field, most in MAX_CHARS.items():
+        if len(str(entry[field])) > most:
+            yield f"{where}.{field}: {len(str(entry[field]))} characters, at most {most} expected"
     fixes = str(entry.get("fixes") or "")
     if entry["status"] == "completed" and not _is_completed(state, task_id):
         yield f"{where}.status: '{task_id}' was never reported and accepted; register it as pending"
@@ -111,6 +132,9 @@ def _task_problems(state: SessionState, place: int, entry: Mapping[str, Any], li
     if fixes and not str(entry.get("revert_reason") or "").strip():
         yield f"{where}.revert_reason: missing; say what went wrong with '{fixes}'"
     checklist = entry["checklist"]
+    for number, item in enumerate(checklist):
+        if len(str(item["item"])) > MAX_ITEM_CHARS:
+            yield f"{where}.checklist[{number}].item: {len(item['item'])} characters, at most {MAX_ITEM_CHARS} expected"
     if len(checklist) > limits.max_checklist_items:
         yield f"{where}.checklist: {len(checklist)} items, at most {limits.max_checklist_items} expected"
     items = [str(item["item"]) for item in checklist]

@@ -131,6 +131,8 @@ def model_faults(document: Document, error: ValidationError) -> list[Fault]:
             problem = "unknown key"
         elif item["type"] == "missing":
             problem = "required, but missing"
+        elif item["type"] in {"tuple_type", "list_type"}:
+            problem = f"a list is needed, not {_short(item['input'])}"
         else:
             problem = f"{problem}, not {_short(item['input'])}"
         found.append(document.fault(_path(item), problem))

@@ -14,12 +14,13 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from runtime.processes.call_scope import current_scope
 from runtime.processes.process_tree import kill_group, kill_tree
 
 ASK_AFTER_S = 0.25
+CHUNK_BYTES = 1 << 16
 _PARENT_DEATH = ("--pdeathsig", "KILL")
 
 IsStuck = Callable[[Callable[[], bool]], bool]
@@ -48,9 +49,11 @@ def run_program(
     max_output_bytes: int,
     environment: Mapping[str, str] | None = None,
     is_stuck: IsStuck | None = None,
+    keeps_end: bool = False,
 ) -> Finished:
-    """Run a program and return its standard output, cut after `max_output_bytes`.
+    """Run a program and return its standard output, cut after `max_output_bytes`, where the program is killed.
 
+    `keeps_end`: the last `max_output_bytes` of its output are returned instead, and it runs to its end.
     `is_stuck` is called once, in another thread, when the program has run for a quarter of a second. Raises OSError if
     the program cannot be started, and CalledOffError if the work was called off.
     """
@@ -85,8 +88,9 @@ def run_program(
         for timer in timers:
             timer.start()
         try:
-            data = process.stdout.read(max_output_bytes) if process.stdout else b""
-            if len(data) < max_output_bytes:
+            assert process.stdout is not None
+            data = _end_of(process.stdout, max_output_bytes) if keeps_end else process.stdout.read(max_output_bytes)
+            if keeps_end or len(data) < max_output_bytes:
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 has_ended = True
         finally:
@@ -100,6 +104,16 @@ def run_program(
             (kill_group if has_ended else kill_tree)(process.pid)
     scope.check()
     return Finished(data, process.returncode, late.is_set())
+
+
+def _end_of(stream: IO[bytes], max_bytes: int) -> bytes:
+    """Read a stream to its end, and return the last bytes of it."""
+    kept = bytearray()
+    while read := stream.read(CHUNK_BYTES):
+        kept += read
+        if len(kept) > 2 * max_bytes:
+            del kept[:-max_bytes]
+    return bytes(kept[-max_bytes:])
 
 
 @functools.cache

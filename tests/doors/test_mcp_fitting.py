@@ -293,3 +293,23 @@ def test_uses_that_were_left_out_are_counted_in_a_line(left_out: int, told: str)
     answer = answer_of("explore_symbol_usage", ToolResult("ok", data), {"symbol": "stop"}, 4_000)
     assert ("left_out" in answer.data, "further" in answer.text) == (False, bool(left_out))
     assert str(answer.data.get("note", "")).startswith(told)
+
+
+@pytest.mark.parametrize("strategy", ["fuzzy_path", "index_by_name"])
+def test_a_file_that_does_not_exist_is_not_read_in_another_one_s_place(strategy: str) -> None:
+    attempts = [Attempt("path", "not_found"), Attempt(strategy, "ok", 1)]
+    answer = answer_of("read_code", read(3, attempts=attempts), {"path": "b.py"}, 4_000)
+    assert answer.text.startswith("there is no file b.py; near it is a.py")
+    assert (answer.data["status"], answer.shown) == ("not_found", ())
+    found = ToolResult("ok", {"file": "a.py", "symbols": rows(1)}, attempts=attempts)
+    assert (
+        "there is no file b.py; this is of a.py" in answer_of("get_file_symbols", found, {"path": "b.py"}, 4_000).text
+    )
+
+
+def test_a_definition_of_another_name_or_file_is_told_to_be_one() -> None:
+    like = read(3, attempts=[Attempt("symbol_index", "not_found"), Attempt("partial_symbol", "ok", 1)])
+    assert "no definition is named f" in answer_of("read_code", like, {"symbol": "f"}, 4_000).text
+    elsewhere = answer_of("read_code", read(3), {"symbol": "f", "path": "b.py"}, 4_000)
+    assert elsewhere.text.startswith("b.py does not define f; this is the one in a.py\n")
+    assert "note" not in answer_of("read_code", read(3), {"symbol": "f", "path": "./a.py"}, 4_000).data

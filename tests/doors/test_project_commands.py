@@ -15,7 +15,6 @@ from actors.capabilities.code_change.session.service import OWNERS
 from runtime.codebase.git.linked_trees import FIX_PREFIX, FIX_TREES
 from runtime.codebase.git.side_branches import open_side_tree
 from runtime.contracts.loading import parse_contract
-from runtime.errors import FencedError
 from runtime.settings import Settings
 from serve.cli.change_store import open_change_records
 from tests.capabilities.code_change.played_agent import Agent, git, repository
@@ -123,6 +122,22 @@ def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(je
     assert "it is not tighter than the shipped contract at: limits.task_failures" in told.out
 
 
+def test_a_contract_with_faults_is_not_allowed_and_each_fault_is_told(jeeves: Program, project: Path) -> None:
+    assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
+    contract = project / ".code-intel" / "phase_contract.yml"
+    checked = "    duty: verify\n    checks: [{name: tests, command: pytest -q}]\n"
+    contract.write_text(SHIPPED.replace("    duty: verify\n", checked))
+    told = jeeves.run("allow", "--repo", str(project), "--yes")
+    assert told.status == 2
+    assert "phases.POST_IMPL_VERIFY.checks[0].command: a list of words is needed, such as [pytest, -q]" in told.err
+    assert "allowed" not in told.out
+    contract.write_text(SHIPPED.replace("    duty: verify\n", checked.replace("pytest -q", "[pytest, -q]")))
+    assert "allowed" in jeeves.run("allow", "--repo", str(project), "--yes").out
+    contract.unlink()
+    assert "phase_contract.yml, which was allowed" in jeeves.run("allow", "--repo", str(project), "--yes").out
+    assert "brings no contract" in jeeves.run("allow", "--repo", str(project)).out
+
+
 async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Program, project: Path) -> None:
     agent = Agent(project, jeeves.state_dir)
     await agent.start(flags=["no_intervention"])
@@ -170,8 +185,9 @@ async def test_a_person_ends_a_session_that_is_live(jeeves: Program, project: Pa
     session_id, branch = agent.session.state.session_id, agent.last["branch"]
     done = jeeves.run("runs", "cancel", session_id, "--reason", "needless")
     assert (done.status, json.loads(done.out)["branch"]) == (0, branch)
-    with pytest.raises(FencedError):
-        await agent.submit({"summary": "it goes on"})
+    told = await agent.submit({"summary": "it goes on"})
+    assert (told["phase"], told["outcome"], told["error"]["code"]) == ("SESSION_COMPLETE", "cancelled", "session_over")
+    assert "the session is over: cancelled" in told["error"]["problems"][0]
     assert git(project, "branch", "--list", branch) != ""
     shown = json.loads(jeeves.run("runs", "show", session_id).out)
     assert shown["outcome"] == "cancelled"

@@ -33,6 +33,16 @@ def test_what_ships_is_valid(jeeves: Program) -> None:
     assert outcome.out.count("valid\n") == len(files)
 
 
+def test_a_contract_is_told_from_a_pipeline(jeeves: Program, tmp_path: Path) -> None:
+    shipped = shipped_config_dir() / "contracts" / "code_change.yaml"
+    assert "contract 'code_change', 18 phases, 0 checks, valid" in jeeves.run("validate", shipped).answers().out
+    checked = "    duty: verify\n    checks: [{name: x, command: 'false'}]\n"
+    (tmp_path / "phase_contract.yml").write_text(shipped.read_text().replace("    duty: verify\n", checked))
+    told = jeeves.run("validate", "phase_contract.yml", cwd=tmp_path)
+    assert (told.status, "agents" in told.err) == (2, False)
+    assert "command: a list of words is needed, such as [false]" in told.err
+
+
 def test_a_model_file_is_told_with_the_bundles_of_a_replica_and_how_many_there_may_be(jeeves: Program) -> None:
     names = ("vllm_tiny", "vllm_h100_tp2", "vllm_h100_replicas", "openai")
     files = [shipped_config_dir() / "models" / f"{name}.yaml" for name in names]

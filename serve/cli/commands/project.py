@@ -52,15 +52,22 @@ def allow(
     )
     from actors.capabilities.violation_fix.checks.project_rules import RULES_FILE
     from runtime.codebase.files.consent import Consent
+    from runtime.contracts.loading import load_contract
 
     consent = Consent(load_command_settings(config).state_dir)
     root = Path(checked_repository(repo))
     binding = [*consent.found(root, (*BINDING_FILES, RULES_FILE)), *found_context(root, consent)]
     agreements = found_agreements(root, consent)
     found = [*binding, *agreements]
-    if not found:
+    gone = [file for file in BINDING_FILES if file in consent.allowed(root) and not (root / file).exists()]
+    for file in gone:
+        say_line(f"gone     {file}, which was allowed")
+    if not found and not gone:
         say_line("this repository brings no contract, no rules, no checks and no agreements along")
         return
+    if any(each.file == CONTRACT_FILE for each in binding):
+        # What has faults binds nobody, and would be taken for a guard.
+        load_contract(root / CONTRACT_FILE)
     for each in binding:
         say_line(f"{'allowed ' if each.is_allowed else 'new     '} {each.file}  sha256 {each.sha256[:16]}")
         if each.file == CONTRACT_FILE and not each.is_allowed:
@@ -68,7 +75,7 @@ def allow(
     if agreements:
         new = sum(not each.is_allowed for each in agreements)
         say_line(f"{new} new of {len(agreements)} agreements in .code-intel/agreements: what earlier requests meant")
-    if all(each.is_allowed for each in found):
+    if all(each.is_allowed for each in found) and not gone:
         say_line("everything is allowed already")
         return
     if not yes and not typer.confirm("Have you read them, and shall they take effect?"):

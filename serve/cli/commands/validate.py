@@ -1,7 +1,7 @@
 """Runs `jeeves validate`: reports all faults in configuration, with file, line and key.
 
-Checks pipelines, settings, model files and prompts, given as files or by name. A pipeline is valid if all that it names
-is there as well: capability, agents, tools, prompts, model roles.
+Checks pipelines, settings, model files, contracts and prompts, given as files or by name. A pipeline is
+valid if all that it names is there as well: capability, agents, tools, prompts, model roles.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from runtime.contracts.loading import load_contract
 from runtime.errors import DocumentFaults, JeevesError
 from runtime.llm.model_file import load_models
 from runtime.llm.prompts import read_prompt
@@ -59,7 +60,7 @@ def validate(
         list[str],
         typer.Argument(
             metavar="FILE|NAME...",
-            help="Pipelines, settings, model files (YAML), prompts (Markdown): files, or names such as code_analysis.",
+            help="Pipelines, settings, model files, contracts (YAML), prompts (Markdown): files, or names of these.",
         ),
     ],
     graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
@@ -135,6 +136,13 @@ def _model_file(_settings: Settings, file: Path, _graph: bool) -> Valid:
     return Valid("models", told, lines)
 
 
+def _contract(_settings: Settings, file: Path, _graph: bool) -> Valid:
+    contract = load_contract(file)
+    checks = [f"{key}: {check.name}" for key in contract.order for check in contract.phases[key].checks]
+    told = f"contract '{contract.name}', {counted(len(contract.phases), 'phase')}, {counted(len(checks), 'check')}"
+    return Valid("contract", told, tuple(checks))
+
+
 def _pipeline(settings: Settings, file: Path, graph: bool) -> Valid:
     """Check a pipeline; for a graph, its own structure alone, so that one can be drawn before its agents exist."""
     if graph:
@@ -181,6 +189,7 @@ def _has_agents(data: dict[str, Any]) -> bool:
 
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Settings, Path, bool], Valid]], ...] = (
     (lambda data: isinstance(data, dict) and "deployments" in data, _model_file),
+    (lambda data: isinstance(data, dict) and ("phases" in data or "gate_levels" in data), _contract),
     (lambda data: isinstance(data, dict) and ("name" in data or _has_agents(data)), _pipeline),
     (lambda data: True, _settings),
 )

@@ -18,7 +18,7 @@ from actors.capabilities.code_change.session.consent import contract_of
 from actors.capabilities.code_change.store.agreement_files import AgreementFile, read_agreements
 from runtime.codebase.files.consent import Consent
 from runtime.contracts.loading import load_contract
-from runtime.errors import MachineError
+from runtime.errors import InputError, MachineError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp.changes.impact import Results
@@ -113,7 +113,12 @@ class SymbolMap:
         if not files:
             return None
         if self._bound is None:
-            contract, _ = contract_of(self._root, load_contract(CHANGE_CONTRACT), self._consent)
+            contract = load_contract(CHANGE_CONTRACT)
+            try:
+                contract, _ = contract_of(self._root, contract, self._consent)
+            except InputError:
+                # A search is answered also where no session begins.
+                log.info("map.shipped_bound")
             self._bound = contract.relevance.agreement
         likeness = {**self._likeness(query, files), **exact(query, files)}
         return agreed(query, files, likeness, self._consent.allowed(self._root), self._bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,10 @@ MAX_JOINED_ERROR_CHARS = 300
 
 # Statuses of a call that could not be served; one that found nothing is an answer.
 _ERRORS = frozenset({"error", "denied", "timeout", "unsupported"})
+
+# Strategies by which a tool finds a file or a definition other than the one that was asked for.
+_STAND_INS = frozenset({"fuzzy_path", "index_by_name"})
+_LIKE_NAMES = frozenset({"partial_symbol", "imports"})
 
 _ELLIPSIS = "…"
 _CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
@@ -60,7 +65,10 @@ def answer_of(tool: str, result: ToolResult, arguments: Mapping[str, Any], max_t
         told = f"{result.error or 'nothing was found'}{_advice(tool)}"
         return ToolAnswer(told[:MAX_ERROR_CHARS], {"status": result.status, "note": told[:MAX_ERROR_CHARS]})
     if tool == "read_code":
-        return _lines_read(result, max_tokens)
+        if other := _other_file(result, arguments):
+            told = f"there is no file {arguments['path']}; near it is {other}{_advice(tool)}"
+            return ToolAnswer(told[:MAX_ERROR_CHARS], {"status": "not_found", "note": told[:MAX_ERROR_CHARS]})
+        return _lines_read(result, max_tokens, _other_symbol(result, arguments))
     note = _note(tool, result, arguments)
     data = compact(result.data) | ({"note": note} if note else {})
     hint = f"{_CUT}{_narrower(tool)}"
@@ -90,8 +98,25 @@ def shown_lines(data: Any, file: str | None = None) -> Iterator[ShownLines]:
             yield from shown_lines(value, file)
 
 
-def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
-    data = compact(result.data)
+def _other_file(result: ToolResult, arguments: Mapping[str, Any]) -> str:
+    """Return the file that stands in for one that does not exist; empty where it is the one that was asked for."""
+    stood_in = any(attempt.strategy in _STAND_INS and attempt.status == "ok" for attempt in result.attempts)
+    return str(result.data.get("file") or "") if arguments.get("path") and stood_in else ""
+
+
+def _other_symbol(result: ToolResult, arguments: Mapping[str, Any]) -> str:
+    """Return that a definition is not the one that was asked for by name and file; empty where it is."""
+    asked, path = arguments.get("symbol"), arguments.get("path")
+    if not asked:
+        return ""
+    if any(attempt.strategy in _LIKE_NAMES and attempt.status == "ok" for attempt in result.attempts):
+        return f"no definition is named {asked}; this is {result.data.get('symbol')}"
+    is_elsewhere = path and posixpath.normpath(path) != result.data.get("file")
+    return f"{path} does not define {asked}; this is the one in {result.data.get('file')}" if is_elsewhere else ""
+
+
+def _lines_read(result: ToolResult, max_tokens: int, note: str) -> ToolAnswer:
+    data = compact(result.data) | ({"note": note} if note else {})
     lines = str(result.data.get("text", "")).split("\n")
     first, total = int(result.data["start_line"]), int(result.data["total_lines"])
     kept = len(lines)
@@ -103,6 +128,7 @@ def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
             shown["cut"] += f"and max_tokens; {last - first + 1} lines took {max_tokens} tokens here"
         named = f" {shown['symbol']}" if shown.get("symbol") else ""
         text = f"{shown['file']}:{first}-{last} of {total} lines{named}\n{numbered(shown['text'], first)}"
+        text = f"{note}\n{text}" if note else text
         text += f"\n{shown['cut']}" if "cut" in shown else ""
         if size_tokens(text) + size_tokens(json.dumps(shown, ensure_ascii=False)) <= max_tokens:
             break
@@ -116,7 +142,9 @@ def _lines_read(result: ToolResult, max_tokens: int) -> ToolAnswer:
 
 def _note(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
     """Return what to know about a result that is not complete; empty for a complete one."""
-    parts = (result.error or "", _widened(tool, result, arguments), _left_out(result))
+    other = _other_file(result, arguments)
+    named = f"there is no file {arguments['path']}; this is of {other}" if other else ""
+    parts = (result.error or "", named, _widened(tool, result, arguments), _left_out(result))
     note = "; ".join(part for part in parts if part)
     if not result.truncated:
         return note

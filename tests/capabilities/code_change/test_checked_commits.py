@@ -122,6 +122,15 @@ async def test_with_checks_nothing_is_merged_into_a_branch_that_moved_until_both
     assert (agent.root / "cache.py").read_text() == "KEPT = {1: 2}\n"
 
 
+async def test_the_failing_tests_at_the_end_of_a_long_output_are_told(tmp_path: Path) -> None:
+    agent = player(tmp_path, contract("seq 3000; echo FAILED tests/test_a.py::test_b; exit 1"))
+    await agent.start()
+    await agent.go_to(15)
+    problem = (await agent.step())["error"]["problems"][0]
+    assert problem.endswith("FAILED tests/test_a.py::test_b\n")
+    assert 2_900 < len(problem) < 3_200
+
+
 FLAGS = [
     (["no_verify"], "verify"),
     (["fast", "no_verify", "no_quality", "no_doc_research"], "verify"),

@@ -8,6 +8,7 @@ import pytest
 
 from actors.capabilities.code_change.session.consent import MAX_UNALLOWED_CHARS, contract_of
 from runtime.codebase.files.consent import Consent, digest_of
+from runtime.errors import InputError
 from tests.capabilities.code_change.host_site import Driver, HostSite
 from tests.capabilities.code_change.played_agent import repository
 from tests.runtime.contracts.session_player import CONTRACT
@@ -71,16 +72,43 @@ def test_the_shipped_contract_itself_is_not_worth_a_word(project: Path, tmp_path
     assert (contract.digest, notes) == (CONTRACT.digest, [])
 
 
-def test_an_allowed_contract_that_was_changed_since_is_judged_by_the_shipped_one(project: Path, tmp_path: Path) -> None:
+def test_nothing_takes_the_place_of_an_allowed_contract_that_was_changed_or_removed_since(
+    project: Path, tmp_path: Path
+) -> None:
     consent = Consent(tmp_path)
     checked = SHIPPED.replace("    duty: verify\n", "    duty: verify\n    checks: [{name: x, command: [x]}]\n")
     bring_contract(project, checked)
     consent.allow(project, {".code-intel/phase_contract.yml": digest_of(checked)})
     assert contract_of(project, CONTRACT, consent)[0].phases["POST_IMPL_VERIFY"].checks
     bring_contract(project, checked.replace("least: 0.5", "least: 0.75"))
-    contract, notes = contract_of(project, CONTRACT, consent)
-    assert contract is CONTRACT
-    assert notes == [
-        ".code-intel/phase_contract.yml is not in force until the person runs `jeeves allow`; it is not tighter at "
-        "phases.POST_IMPL_VERIFY.checks"
-    ]
+    with pytest.raises(InputError, match="was changed or removed since, so no session begins"):
+        contract_of(project, CONTRACT, consent)
+    (project / ".code-intel" / "phase_contract.yml").unlink()
+    with pytest.raises(InputError, match="was changed or removed since, so no session begins"):
+        contract_of(project, CONTRACT, consent)
+
+
+AS_TEXT = SHIPPED.replace("    duty: verify\n", "    duty: verify\n    checks: [{name: x, command: make test}]\n")
+
+
+async def test_no_session_begins_beside_an_allowed_contract_with_faults(project: Path, tmp_path: Path) -> None:
+    site, consent = HostSite(tmp_path / "state"), Consent(tmp_path / "state")
+    bring_contract(project, AS_TEXT)
+    consent.allow(project, {".code-intel/phase_contract.yml": digest_of(AS_TEXT)})
+    told = await Driver(site, project).start(flags=("no_doc_research",))
+    assert told["error"]["code"] == "start_refused"
+    problem = told["error"]["problems"][0]
+    assert "the contract that the person allowed cannot be used" in problem
+    assert "phases.POST_IMPL_VERIFY.checks[0].command: a list of words is needed, such as [make, test]" in problem
+
+
+async def test_a_session_that_was_begun_is_resumed_whatever_became_of_the_contract(
+    project: Path, tmp_path: Path
+) -> None:
+    site, consent = HostSite(tmp_path / "state"), Consent(tmp_path / "state")
+    driver = Driver(site, project)
+    await driver.start(flags=("no_doc_research",))
+    bring_contract(project, AS_TEXT)
+    consent.allow(project, {".code-intel/phase_contract.yml": digest_of(AS_TEXT)})
+    assert (await driver.start(recovery="resume"))["resumed"] is True
+    assert (await driver.finish())["outcome"] == "completed"

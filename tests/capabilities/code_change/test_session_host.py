@@ -235,3 +235,28 @@ async def test_the_branch_of_a_session_that_can_be_resumed_is_not_cleaned_up(tmp
     await driver.go_to(13)
     clean = calls.CleanBranches(driver="another", root=str(root))
     assert (await driver.carrier.call(clean))["deleted"] == []
+
+
+@pytest.mark.parametrize("is_in_memory", [True, False])
+async def test_a_session_that_a_person_cancelled_says_so(tmp_path: Path, is_in_memory: bool) -> None:
+    site = HostSite(tmp_path / "state")
+    driver = Driver(site, repository(tmp_path / "project"))
+    await driver.start()
+    await driver.go_to(12)
+    site.store.end(driver.session_id, "cancelled", "cancelled", {})
+    if not is_in_memory:
+        driver.carrier = HostSite(tmp_path / "state")
+    told = await driver.status()
+    assert (told["phase"], told["outcome"]) == ("SESSION_COMPLETE", "cancelled")
+    told = await driver.submit({"tasks": [], "tools_used": [], "summary": "x"})
+    assert told["error"]["code"] == "session_over"
+    assert "the session is over: cancelled" in told["error"]["problems"][0]
+
+
+async def test_a_session_that_was_cancelled_while_a_tool_ran_is_not_told_to_be_taken_over(tmp_path: Path) -> None:
+    site = HostSite(tmp_path / "state")
+    driver = Driver(site, repository(tmp_path / "project"))
+    await driver.start()
+    site.store.end(driver.session_id, "cancelled", "cancelled", {})
+    with pytest.raises(FencedError, match="is over: cancelled; start_session begins another one"):
+        await driver.see("read_code", "load.py")

@@ -359,3 +359,43 @@ def test_what_failed_is_told_again_in_short_before_the_whole_instruction(length:
     assert told.endswith(f"end\n\n{rest}")
     assert len(told) <= MAX_RETOLD_CHARS + len(rest) + 30
     assert (" … " in told) is (length > MAX_RETOLD_CHARS)
+
+
+def test_what_is_dropped_from_a_frame_is_told_in_short() -> None:
+    player = Player().go_to("QUERY_FRAME")
+    symbols = [{"value": f"{number}{'x' * 4_000}", "quote": "not there"} for number in range(50)]
+    symbols += [{"value": f"x{number}", "quote": "not there"} for number in range(50)]
+    decided = player.submit(target_symbols=symbols)
+    assert len(decided.notes) == 21
+    assert decided.notes[-1] == "dropped from the frame: and 80 more"
+    assert max(map(len, decided.notes)) < 200
+
+
+@pytest.mark.parametrize(("chars", "is_short"), [(199, True), (200, True), (201, False)])
+def test_a_target_symbol_has_the_length_of_a_name(chars: int, is_short: bool) -> None:
+    player = Player().go_to("QUERY_FRAME")
+    decided = player.submit(target_symbols=[{"value": "x" * chars, "quote": "load"}])
+    assert (decided.notes == ()) == is_short
+
+
+@pytest.mark.parametrize(("field", "most"), [("id", 64), ("description", 2_000), ("item", 500)])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_what_is_told_again_of_tasks_has_a_greatest_length(field: str, most: int, more: int) -> None:
+    text = "x" * (most + more)
+    task = {"id": "t1", "description": "d", "status": "pending", "checklist": [{"item": "i", "status": "pending"}]}
+    task |= {"checklist": [{"item": text, "status": "pending"}]} if field == "item" else {field: text}
+    problems = Player().go_to("READY_PLANNING").submit(tasks=[task]).problems
+    assert (f"{most + more} characters, at most {most} expected" in "".join(problems)) == (more > 0)
+
+
+@pytest.mark.parametrize("other", ["A", "a ", " a", "a\u200b", "\uff41"])
+def test_ids_of_tasks_that_look_alike_are_refused(other: str) -> None:
+    rest = {"description": "d", "status": "pending", "checklist": [{"item": "i", "status": "pending"}]}
+    problems = Player().go_to("READY_PLANNING").submit(tasks=[{"id": "a", **rest}, {"id": other, **rest}]).problems
+    assert "look alike" in problems[0]
+
+
+def test_what_failed_is_told_in_short_where_it_leads_back() -> None:
+    player = Player().go_to("POST_IMPL_VERIFY")
+    decided = player.submit(passed=False, details="long " * 4_000)
+    assert len(standing(CONTRACT, decided.state)["instruction"]) < 5_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.processes.named_commands import MAX_TOLD_CHARS, run_named
+from runtime.processes.named_commands import MAX_OUTPUT_BYTES, MAX_TOLD_CHARS, run_named
 
 
 def test_both_streams_and_the_status_are_kept(tmp_path: Path) -> None:
@@ -28,6 +28,25 @@ def test_the_end_of_a_long_output_is_told_without_what_moves_a_terminal(tmp_path
     assert len(end.told) <= MAX_TOLD_CHARS + 60
     assert end.told.endswith("[31mend")
     assert "\x1b" not in end.told
+
+
+def test_a_long_output_is_bounded_without_killing_the_command(tmp_path: Path) -> None:
+    noise = "yes noise | head -c 10200000; echo FAILED tests/test_a.py::test_b; exit 1"
+    end = run_named(["sh", "-c", noise], tmp_path, 60)
+    assert (end.status, len(end.output)) == (1, MAX_OUTPUT_BYTES)
+    assert end.told.endswith("noise\nFAILED tests/test_a.py::test_b\n")
+
+
+def test_the_end_of_an_output_begins_with_a_line(tmp_path: Path) -> None:
+    end = run_named(["sh", "-c", "seq 2000; echo last >&2; exit 1"], tmp_path, 60)
+    lines = end.told.removeprefix("status 1; the end of its output: ").splitlines()
+    assert lines[-1] == "last"
+    assert lines[:-1] == [str(number) for number in range(int(lines[0]), 2001)]
+
+
+def test_of_a_command_that_was_killed_the_end_of_the_output_is_told(tmp_path: Path) -> None:
+    told = run_named(["sh", "-c", "echo test_that_hangs; sleep 60"], tmp_path, 0.5).told
+    assert told == "it took longer than 0.5 s and was killed; the end of its output: test_that_hangs\n"
 
 
 def test_a_program_that_is_missing_has_no_output_of_its_own(tmp_path: Path) -> None:

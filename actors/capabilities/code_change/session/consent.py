@@ -23,6 +23,10 @@ BINDING_FILES = (CONTRACT_FILE, *RULE_FILES)
 MAX_RULES_CHARS = 6_000
 MAX_UNALLOWED_CHARS = 1 << 16
 MAX_LOOSENINGS = 5
+CHANGED_SINCE = (
+    "{file}, which the person allowed, was changed or removed since, so no session begins: the person restores it, or "
+    "runs `jeeves allow` to have what is there now take effect"
+)
 
 
 def found_agreements(root: Path, consent: Consent) -> list[Found]:
@@ -48,17 +52,20 @@ def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contra
     """Return the contract for sessions on a repository, and what has to be said of the choice.
 
     One that nobody allowed is in force if it only tightens the shipped one; else none of it is, and none of its words
-    are said.
+    are said. Raises InputError where the one that was allowed has changed, is gone or has faults: nothing takes its
+    place, since that would do without what the operator demands.
     """
-    if not consent.found(root, [CONTRACT_FILE]):
-        return shipped, []
     text = consent.allowed_text(root, CONTRACT_FILE)
+    if text is None and CONTRACT_FILE in consent.allowed(root):
+        raise InputError(CHANGED_SINCE.format(file=CONTRACT_FILE))
     if text is None:
-        return _unallowed_contract(root, shipped)
+        return _unallowed_contract(root, shipped) if consent.found(root, [CONTRACT_FILE]) else (shipped, [])
     try:
         return parse_contract(text, CONTRACT_FILE), []
     except DocumentFaults as error:
-        return shipped, [f"{CONTRACT_FILE} is not in force: {error.message}"]
+        raise InputError(
+            f"the contract that the person allowed cannot be used, so no session begins: {error.message}"
+        ) from error
 
 
 def _unallowed_contract(root: Path, shipped: Contract) -> tuple[Contract, list[str]]:

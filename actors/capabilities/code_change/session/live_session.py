@@ -83,11 +83,15 @@ class LiveSession:
                 await self._keep(state)
 
     async def _reread(self) -> None:
-        """Take over what a person answered meanwhile, by another process."""
-        if self._state.waits_for_person:
-            row = await in_own_thread(self._ports.store.get, self._state.session_id)
-            if row is not None and row.owner == self._ports.owner:
-                self._state = row.state
+        """Take over what a person decided meanwhile by another process: an answer, or that the session ends."""
+        if self._state.is_over:
+            return
+        row = await in_own_thread(self._ports.store.get, self._state.session_id)
+        if row is None:
+            return
+        is_answered = self._state.waits_for_person and row.owner == self._ports.owner
+        if is_answered or row.state.is_over:
+            self._state = row.state
 
     async def _submitted(self, payload: object, count: object, key: str) -> Answer:
         await self._reread()

@@ -32,11 +32,12 @@ from actors.capabilities.code_change.session.workplaces import laid_aside
 from runtime.bus.queries import QueryHandler, error_to_wire
 from runtime.codebase.files.consent import Consent
 from runtime.contracts.contract import Contract
-from runtime.errors import FencedError, JeevesError, RepositoryError, RunStateError, UnknownNameError
+from runtime.errors import FencedError, InputError, JeevesError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.background_tasks import spawn
 from runtime.primitives.own_threads import in_own_thread
 
 RAISED = "raised"
+RESUMING = frozenset({"resume", "--resume", "-r"})
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +151,13 @@ class SessionHost:
         lock = self._starting.setdefault(call.root, asyncio.Lock())
         async with lock:
             root = Path(call.root)
-            contract, notes = await in_own_thread(contract_of, root, self._shipped, self._consent)
+            try:
+                contract, notes = await in_own_thread(contract_of, root, self._shipped, self._consent)
+            except InputError as error:
+                if call.recovery != "resume" and not RESUMING & {*call.flags}:
+                    return {"error": {"code": "start_refused", "problems": [error.message]}}
+                # A session goes on under the contract that it was begun with.
+                contract, notes = self._shipped, [error.message]
             sessions = ChangeSessions(contract, root, replace(self._ports, owner=call.driver), self._live_of(call))
             told = await sessions.start(call.intent, call.query, call.flags, call.gate_level, call.recovery, call.key)
             if sessions.live is not None:
@@ -245,7 +252,7 @@ class SessionHost:
         row = await in_own_thread(self._ports.store.get, session_id)
         if row is None:
             raise UnknownNameError(f"no session of a change has the id {session_id}; `jeeves runs list` shows them")
-        if row.owner != driver:
+        if row.owner != driver and not row.state.is_over:
             raise FencedError(f"session {session_id} was taken over by another client; resume it to go on")
         contract = await in_own_thread(pinned, self._ports.store, row.state, self._shipped)
         if contract is None:

@@ -95,7 +95,8 @@ class SessionStore:
                 (int(state.is_over), now_ms, body, state.session_id, owner),
             )
             if not kept:
-                raise _fenced(state.session_id)
+                rows = changes.rows(_ROW, (state.session_id,))
+                raise _fenced(state.session_id, _row(rows[0]) if rows else None)
             if kind:
                 last = changes.rows("SELECT max(seq) FROM decisions WHERE session_id = ?", (state.session_id,))[0][0]
                 changes.execute(
@@ -107,7 +108,7 @@ class SessionStore:
         """Raise FencedError if somebody else owns a session now."""
         row = self.get(session_id)
         if row is None or row.owner != owner:
-            raise _fenced(session_id)
+            raise _fenced(session_id, row)
 
     def take_over(self, session_id: str, owner: str) -> SessionRow | None:
         """Make a new owner of a session; None if there is no such session."""
@@ -133,7 +134,7 @@ class SessionStore:
     def get(self, session_id: str) -> SessionRow | None:
         """Return a session; None if there is none of that id."""
         with self._database.read() as queries:
-            rows = queries.rows("SELECT body, owner, touched_ms FROM changes WHERE session_id = ?", (session_id,))
+            rows = queries.rows(_ROW, (session_id,))
         return _row(rows[0]) if rows else None
 
     def open_sessions(self, scope: str) -> list[SessionRow]:
@@ -200,6 +201,7 @@ class SessionStore:
             return changes.execute(f"DELETE FROM changes WHERE {_OLD}", (before_ms,))
 
 
+_ROW = "SELECT body, owner, touched_ms FROM changes WHERE session_id = ?"
 _OLD = "is_over = 1 AND touched_ms < ?"
 
 SCHEMA = Schema(
@@ -219,7 +221,9 @@ SCHEMA = Schema(
 )
 
 
-def _fenced(session_id: str) -> FencedError:
+def _fenced(session_id: str, row: SessionRow | None) -> FencedError:
+    if row is not None and row.state.is_over:
+        return FencedError(f"session {session_id} is over: {row.state.outcome}; start_session begins another one")
     return FencedError(f"session {session_id} was taken over by another client; resume it to go on")
 
 
