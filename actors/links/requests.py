@@ -1,4 +1,4 @@
-"""Calls methods of an actor over a link: the request goes one way as a frame, its result comes back as another.
+"""Calls methods of an actor over a link: request and result are a frame each.
 
 A frame is MessagePack: [number, method, arguments] of a request; [number, True, result] or [number, False, error].
 """

@@ -37,6 +37,7 @@ MAY_RUN_PROGRAMS = {
     "runtime/codebase/search/ripgrep.py": "rg",
     "runtime/processes/named_commands.py": "what an operator named or allowed",
     "actors/capabilities/violation_fix/checks/linter.py": "ruff",
+    "actors/capabilities/violation_fix/checks/layout.py": "ruff",
     "actors/capabilities/violation_fix/verification/test_runs.py": "the tests of a repository whose fix was asked for",
 }
 VARIABLES = {

@@ -36,7 +36,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     try:
         options = {"num_cpus": 0, "max_concurrency": 1_000, "namespace": "jeeves"}
         bus: Any = ray.remote(CommBusActor).options(name="bus", **options).remote({A: (), B: ()})
-        made = [ray.remote(Exchanger).options(name=name, **options).remote(name) for name in (A, B)]
+        made: list[Any] = [ray.remote(Exchanger).options(name=name, **options).remote(name) for name in (A, B)]
         ray.get([actor.ping.remote() for actor in made])
         deadline_s = time.monotonic() + 30
         while ray.get(bus.stats.remote())["links"] != sorted([A, B]):

@@ -297,7 +297,7 @@ def test_uses_that_were_left_out_are_counted_in_a_line(left_out: int, told: str)
 
 @pytest.mark.parametrize("strategy", ["fuzzy_path", "index_by_name"])
 def test_a_file_that_does_not_exist_is_not_read_in_another_one_s_place(strategy: str) -> None:
-    attempts = [Attempt("path", "not_found"), Attempt(strategy, "ok", 1)]
+    attempts = (Attempt("path", "not_found"), Attempt(strategy, "ok", 1))
     answer = answer_of("read_code", read(3, attempts=attempts), {"path": "b.py"}, 4_000)
     assert answer.text.startswith("there is no file b.py; near it is a.py")
     assert (answer.data["status"], answer.shown) == ("not_found", ())

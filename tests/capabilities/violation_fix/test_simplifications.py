@@ -37,7 +37,7 @@ def all_of_kind(source: str, kind: str) -> str:
         try:
             found = SIMPLIFICATIONS[kind](spot)
         except RefusedRefactoring:
-            continue
+            continue  # the next place may allow it
         if found is not None:
             return found
     return source
@@ -364,7 +364,7 @@ def _made(text: SourceText, place) -> list[tuple[str, str]]:  # type: ignore[no-
         try:
             found = SIMPLIFICATIONS[kind](spot)
         except RefusedRefactoring:
-            continue
+            continue  # the next place may allow it
         if found is not None:
             ast.parse(found)
             made.append((kind, found))

@@ -174,7 +174,7 @@ def _without_else(source: str, name: str) -> str | None:
             try:
                 return conditionals.SIMPLIFICATIONS["drop_else"](Conditional(text, node, (), place.function, 0))
             except RefusedRefactoring:
-                continue
+                continue  # another condition may allow it
     return None
 
 
