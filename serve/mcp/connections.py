@@ -1,4 +1,7 @@
-"""Carries the connection of the current call: the session of an HTTP client that keeps one."""
+"""Carries the connection of the current call, and counts the requests of each.
+
+A connection is the session of an HTTP client that keeps one.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,28 @@ _CONNECTION: ContextVar[str] = ContextVar("mcp_connection", default="")
 def current_connection() -> str:
     """Return the connection of the current call; empty on standard input, which has one client."""
     return _CONNECTION.get()
+
+
+class OpenRequests:
+    """Counts the requests under way of each connection: a client that is there keeps one open to be told of news."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def is_away(self, connection: str) -> bool:
+        """Return True if no request of that connection is under way."""
+        return connection not in self._counts
+
+    @contextmanager
+    def counted(self, connection: str) -> Iterator[None]:
+        """Count a request while the block runs."""
+        self._counts[connection] = self._counts.get(connection, 0) + 1
+        try:
+            yield
+        finally:
+            self._counts[connection] -= 1
+            if not self._counts[connection]:
+                del self._counts[connection]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from runtime.settings import Settings
 from serve.mcp.ask.tool import AskHost, ask_tool
 from serve.mcp.changes.workspaces import WorkspaceHost
+from serve.mcp.connections import OpenRequests
 from serve.mcp.prompts import Prompts
 from serve.mcp.search.tools import search_tools
 from serve.mcp.server import ToolServer
@@ -53,15 +54,23 @@ async def serve_on(
     """Serve the tools of those kinds over HTTP until cancelled. Raises PortTakenError."""
     from serve.mcp.transports.http import serve_http
 
-    async with _serving(settings, root, kinds) as server:
-        await serve_http(server.sdk, address, settings.http.allowed_hosts, token, announce)
+    requests = OpenRequests()
+    async with _serving(settings, root, kinds, requests.is_away) as server:
+        await serve_http(server.sdk, address, settings.http.allowed_hosts, token, announce, requests)
+
+
+def _never_away(_connection: str) -> bool:
+    """Return False: the client on standard input is there as long as its server."""
+    return False
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, root: str, kinds: Sequence[Kind]) -> AsyncIterator[ToolServer]:
+async def _serving(
+    settings: Settings, root: str, kinds: Sequence[Kind], is_away: Callable[[str], bool] = _never_away
+) -> AsyncIterator[ToolServer]:
     """Yield the server of a repository's tools; at the end of the block, end all that its calls have started."""
     asking = AskHost(settings, root)
-    search, server, close = _opened(settings, root, kinds, asking)
+    search, server, close = _opened(settings, root, kinds, asking, is_away)
     # The client's first message is answered before the imports for its first call begin.
     asyncio.get_running_loop().call_later(START_AFTER_S, search.start)
     try:
@@ -75,7 +84,7 @@ async def _nothing() -> None:
 
 
 def _opened(
-    settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHost
+    settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHost, is_away: Callable[[str], bool]
 ) -> tuple[WorkspaceHost, ToolServer, Callable[[], Awaitable[None]]]:
     if "contract" not in kinds:
         host = WorkspaceHost(settings, root, lambda: None)
@@ -91,7 +100,7 @@ def _opened(
     from serve.mcp.elicitation import confirm
     from serve.wiring import CHANGE_CONTRACT
 
-    contract = ContractHost(settings, root, confirm)
+    contract = ContractHost(settings, root, confirm, is_away)
     host = WorkspaceHost(settings, root, lambda: contract.folder, lambda: contract.folders)
     host.documents = ProjectDocuments(settings, root, host)
     host.map = SymbolMap(settings, root, host)

@@ -330,6 +330,25 @@ def test_two_clients_of_one_server_do_not_share_a_session(jeeves: Program, proje
         server.close()
 
 
+def test_a_client_that_connects_anew_for_each_call_goes_on_with_its_session(jeeves: Program, project: Path) -> None:
+    server = HttpServerProcess(jeeves, project, "--tools", "all")
+
+    async def called(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        async with SdkClient(server.url, mode="legacy") as once:
+            return dict((await once.call_tool(tool, arguments)).structured_content or {})
+
+    def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        return asyncio.run(called(tool, arguments))
+
+    try:
+        client = Client(call, project)
+        client.start()
+        client.finish()
+        assert is_merged(project)
+    finally:
+        server.close()
+
+
 def queries_of(record: WarmRecord) -> int:
     status = asyncio.run(WarmRuntime(record, record.code_version).status())
     return int(status["bus"]["counts"]["query"])

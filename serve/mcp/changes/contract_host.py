@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from actors.capabilities.code_change.session import calls
@@ -25,7 +25,16 @@ MAX_SESSIONS = 512
 class ContractHost:
     """Knows the sessions that the clients of this server drive; what holds them is opened at the first call."""
 
-    def __init__(self, settings: Settings, root: str, confirm: Confirm = nobody) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        root: str,
+        confirm: Confirm = nobody,
+        is_away: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Open nothing yet. `is_away`: whether a connection has no request under way."""
+        self._is_away = is_away
+        self._followed_by: dict[str, str] = {}
         self._settings = settings
         self._root = Path(root)
         self._confirm = confirm
@@ -78,9 +87,28 @@ class ContractHost:
             self._remember(driver, told)
         return told
 
+    def follow_on(self) -> None:
+        """Let a new connection go on with the session of one that is away, if that is the only one left.
+
+        Some clients connect anew for each call, such as the inspector at the command line. The session stays that of
+        its driver: the connection that is away, should it come back, has none.
+        """
+        here = current_connection()
+        if not here or self._owner is None or self._driver() in self._sessions:
+            return
+        left = [
+            driver
+            for driver, session in self._sessions.items()
+            if not session.is_over and driver in self._followed_by and self._is_away(self._followed_by[driver])
+        ]
+        if len(left) == 1:
+            self._followed_by[left[0]] = here
+
     def forget(self) -> None:
         """Forget the current client's session, which another client has taken over."""
-        self._sessions.pop(self._driver(), None)
+        driver = self._driver()
+        self._sessions.pop(driver, None)
+        self._followed_by.pop(driver, None)
 
     async def left_over(self) -> calls.Answer:
         """Return what is known of a session that the current client does not drive."""
@@ -104,7 +132,13 @@ class ContractHost:
             self._owner.close()
 
     def _driver(self) -> str:
-        return driver_of(self._opened_owner().name, current_connection())
+        here = current_connection()
+        for driver, connection in self._followed_by.items():
+            if connection == here:
+                return driver
+        own = driver_of(self._opened_owner().name, here)
+        # Another connection goes on with what this one began.
+        return driver_of(self._opened_owner().name, f"{here} again") if own in self._followed_by else own
 
     def _opened_owner(self) -> Owner:
         if self._owner is None:
@@ -116,9 +150,13 @@ class ContractHost:
         self._sessions.pop(driver, None)
         while len(self._sessions) >= MAX_SESSIONS:
             # Connections end without a word: of those the oldest go.
-            del self._sessions[next(iter(self._sessions))]
+            oldest = next(iter(self._sessions))
+            del self._sessions[oldest]
+            self._followed_by.pop(oldest, None)
         session = DoorSession(self._calls, driver, self._root, told, self._confirm, self._compared)
         self._sessions[driver] = session
+        if here := current_connection():
+            self._followed_by[driver] = here
 
     async def _compared(self, query: str, names: Sequence[str]) -> Mapping[str, float]:
         return await self.compare(query, names)

@@ -8,7 +8,8 @@ from serve.mcp.changes.contract_tools import SELF_RECORDED, told
 from serve.mcp.toolset import ToolAnswer, ToolCall
 
 # Tools of a change that answer who drives no session, too.
-_WITHOUT_SESSION = frozenset({"start_session", "get_session_status", "analyze_impact", "sync_index"})
+BEGINS = "start_session"
+_WITHOUT_SESSION = frozenset({BEGINS, "get_session_status", "analyze_impact", "sync_index"})
 
 
 class SessionGate:
@@ -19,6 +20,8 @@ class SessionGate:
 
     async def permits(self, call: ToolCall) -> ToolAnswer | None:
         """Return the phase's instruction for a tool that is out of its phase."""
+        if call.tool != BEGINS:
+            self._host.follow_on()
         session = self._host.live
         if session is None:
             return None

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -25,6 +26,7 @@ from serve.http.gate import LOOPBACK_HOSTS, check_caller
 from serve.http.http_limits import DEFAULT_LIMITS
 from serve.http.listening import http_server, listening_socket
 from serve.http.problems import RefusedError
+from serve.mcp.connections import OpenRequests
 from serve.mcp.transports.request_ids import RefusalsWithIds
 
 PATH = "/mcp"
@@ -119,12 +121,29 @@ class CallerGate:
             raise RefusedError(401, "no_token", "send the token of this server as `Authorization: Bearer`", _NO_TOKEN)
 
 
+class RequestCount:
+    """Counts the requests of each connection while they are under way."""
+
+    def __init__(self, app: ASGIApp, requests: OpenRequests) -> None:
+        self._app = app
+        self._requests = requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = [value for name, value in scope["headers"] if name == MCP_SESSION_ID_HEADER.encode()]
+        if not named:
+            await self._app(scope, receive, send)
+            return
+        with self._requests.counted(named[0].decode("latin-1")):
+            await self._app(scope, receive, send)
+
+
 async def serve_http(
     sdk: Server[Any],
     address: HttpAddress,
     hosts: Collection[str],
     token: str | None,
     announce: Callable[[str], None],
+    requests: OpenRequests,
 ) -> None:
     """Serve until cancelled; `announce` gets the URL once requests are answered. Raises PortTakenError."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # what clients send amiss is not logged
@@ -137,7 +156,9 @@ async def serve_http(
     )
     listening = listening_socket(address.host, address.port)
     address = address._replace(port=listening.getsockname()[1])
-    server = http_server(CallerGate(RefusalsWithIds(app), {address.host, *hosts}, token), _LIMITS, DRAIN_S)
+    server = http_server(
+        CallerGate(RequestCount(RefusalsWithIds(app), requests), {address.host, *hosts}, token), _LIMITS, DRAIN_S
+    )
     announce(f"http://{address.authority}{PATH}")
     async with sdk.session_manager.run():
         await server.serve(sockets=[listening])
