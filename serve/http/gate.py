@@ -21,6 +21,8 @@ from serve.http.problems import PROBLEM_JSON, RefusedError
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 RUN_ID_HEADER = b"jeeves-run-id"
+# Where a stream that begins leaves what formats the error that ends it.
+ERROR_PART_STATE = "error_part"
 JSON_TYPE = "application/json"
 MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
@@ -207,6 +209,7 @@ class _Answer:
         self._send = send
         self._is_head = scope["method"] == "HEAD"
         self._has_begun = False
+        self._is_complete = False
         self._shown_problem = shown_problem
         self._problem_start: Message | None = None
 
@@ -222,6 +225,7 @@ class _Answer:
             message = await self._begin_problem(self._problem_start, message)
         if self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
+        self._is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)
 
     async def _begin_problem(self, start: Message, message: Message) -> Message:
@@ -233,11 +237,13 @@ class _Answer:
         return {**message, "body": body}
 
     async def end(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
-        """Answer with a refusal, or end the stream that has begun."""
-        if self._has_begun:
-            await self({"type": "http.response.body", "body": b""})
-        else:
+        """Answer with a refusal, or end the stream that has begun with it as its last event."""
+        if not self._has_begun:
             await refused.response(self._state.get("run_id"))(scope, receive, self)
+        elif not self._is_complete:
+            error_part: Callable[[Exception], str] | None = self._state.get(ERROR_PART_STATE)
+            last = b"" if error_part is None else error_part(refused).encode()
+            await self({"type": "http.response.body", "body": last})
 
     async def options(self, methods: Sequence[str]) -> None:
         """Answer which methods a path has."""
