@@ -91,7 +91,9 @@ def http_app(service: Service) -> ASGIApp:
         return methods_at(api, scope["path"])
 
     admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
-    gate = Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    gate = Gate(
+        api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem, service.closing
+    )
     return OpenAiForm(gate)
 
 

@@ -18,8 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from runtime.errors import JeevesError
 from runtime.supervision.commands import ClientEvent
-from serve.http.gate import ERROR_PART_STATE
 from serve.http.problems import RefusedError, members_of
+from serve.http.sent_answer import ERROR_PART_STATE
 from serve.http.shown_paths import ShownPaths
 
 log = logging.getLogger(__name__)

@@ -185,6 +185,8 @@ class Service:
         self.spec = spec
         self.paths = shown_paths(spec.repositories, (spec.store.folder, *spec.state_folders))
         self._streams = Slots(spec.http.max_streams, "event streams")
+        # Set once the door gives up what is still under way.
+        self.closing = asyncio.Event()
         self._callers = CallerSlots(spec.requests_per_caller)
         self.metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self.metrics.registry)
