@@ -15,6 +15,7 @@ import msgspec
 from actors.log_owner import LEASE_MS, LogOwner
 from runtime.errors import (
     DocumentFaults,
+    InputError,
     NewerVersionError,
     OwnedError,
     RunStateError,
@@ -76,6 +77,11 @@ def unfinished_runs(options: StoreOptions, user_id: str, session_ids: Collection
             runs = log.runs(MOST_RUNS, user_id, finished=False)
             found += [run.run_id for run in runs if run.session_id in session_ids]
     return found
+
+
+def no_such_event(run_id: RunId, seq: int) -> InputError:
+    """Return the error for a number that no event of a run has."""
+    return InputError(f"run {run_id} has no event {seq} yet; send the number of the last event received", run_id=run_id)
 
 
 def stored_run(options: StoreOptions, run_id: RunId, may_see: Callable[[str], bool]) -> StoredRun:

@@ -91,7 +91,9 @@ def http_app(service: Service) -> ASGIApp:
         return methods_at(api, scope["path"])
 
     admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
-    gate = Gate(api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem)
+    gate = Gate(
+        api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem, service.closing
+    )
     return OpenAiForm(gate)
 
 
@@ -213,8 +215,10 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
         after_seq, known = first_wanted(after, last_event_id), checked_run_id(run_id)
         await service.envelope(known, caller)
-        found, is_over = await service.events(known, after_seq)
         request.state.run_id = known
+        found, is_over = await service.events(known, after_seq)
+        if not found:
+            await service.check_event(known, after_seq)
         if EVENT_STREAM in accept:
             give_back = service.stream_of(caller)
             parts = formatted(service.watch(known, after_seq), service.paths)

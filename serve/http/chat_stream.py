@@ -72,8 +72,7 @@ async def followed_run(
     except UnknownNameError as error:
         told = f"no run of this {KEY_HEADER} is kept, so that there is no event {last_event_id} to resume after"
         raise UnknownNameError(f"{told}; leave out Last-Event-ID to ask anew", name=key, known=[]) from error
-    if last_event_id > 0 and not (await service.runs.events(run_id, last_event_id - 1))[0]:
-        raise InputError(f"run {run_id} has no event {last_event_id} yet; send the id of the last event received")
+    await service.check_event(run_id, last_event_id)
     return FollowedRun(service, ask, run_id, last_event_id)
 
 

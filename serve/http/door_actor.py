@@ -34,7 +34,7 @@ class HttpDoor:
         limits = msgspec.structs.replace(given.http, max_connections=most)
         service = Service(attach_system(given.system), msgspec.structs.replace(given, http=limits))
         self._socket = listening_socket(host, port)
-        self._server = http_server(http_app(service), limits)
+        self._server = http_server(http_app(service), limits, on_drained=service.closing.set)
 
     async def listen(self) -> None:
         """Answer requests until `stop`."""
@@ -45,5 +45,5 @@ class HttpDoor:
         await self._server.listening.wait()
 
     async def stop(self) -> None:
-        """Take no more connections, and give those that are open a moment to end."""
+        """Take no more connections; what is not answered a moment later is refused with 503."""
         self._server.should_exit = True

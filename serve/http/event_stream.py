@@ -1,6 +1,7 @@
 """Streams server-sent events, with comments that keep an idle connection alive.
 
-An error after the first byte is an `error` event with the members of a problem document, and the last one.
+An error after the first byte is an `error` event with the members of a problem document, and the last one; so is a
+refusal by the gate, which ends the stream from outside.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from runtime.errors import JeevesError
 from runtime.supervision.commands import ClientEvent
 from serve.http.problems import RefusedError, members_of
+from serve.http.sent_answer import ERROR_PART_STATE
 from serve.http.shown_paths import ShownPaths
 
 log = logging.getLogger(__name__)
@@ -94,9 +96,11 @@ class EventStream(StreamingResponse):
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         self._parts = stream(parts, alive_s, error_part)
         self._give_back = give_back
+        self._error_part = error_part
         super().__init__(self._parts, media_type=EVENT_STREAM, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})[ERROR_PART_STATE] = self._error_part
         try:
             async with aclosing(self._parts):
                 await super().__call__(scope, receive, send)

@@ -17,10 +17,11 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve.http.http_limits import HttpLimits
-from serve.http.problems import PROBLEM_JSON, RefusedError
+from serve.http.problems import RefusedError
+from serve.http.sent_answer import SentAnswer, without
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-RUN_ID_HEADER = b"jeeves-run-id"
+SHUTTING_DOWN = "shutting_down"
 JSON_TYPE = "application/json"
 MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
@@ -29,6 +30,9 @@ _UNRECORDABLE = re.compile("[\0\ud800-\udfff]")
 
 # After these the rest of the body may still be on its way.
 _CLOSE = {"connection": "close"}
+_SHUTTING_DOWN = {**_CLOSE, "retry-after": "5"}
+# How long a request that shutting down ends may take to be given up.
+GIVEN_UP_WITHIN_S = 1.0
 
 MethodsOf = Callable[[Scope], Sequence[str]]
 
@@ -49,7 +53,8 @@ class Admission(Protocol):
 class Gate:
     """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path.
 
-    `shown_problem`: what callers are shown of the body of a problem document.
+    `shown_problem`: what callers are shown of the body of a problem document; `closing`: once it is set, what is under
+    way is refused with 503.
     """
 
     def __init__(
@@ -60,8 +65,10 @@ class Gate:
         methods_of: MethodsOf,
         admission: Admission,
         shown_problem: Callable[[bytes], bytes],
+        closing: asyncio.Event,
     ) -> None:
         self._app = app
+        self._closing = closing
         self._admission = admission
         self._shown_problem = shown_problem
         self._limits = limits
@@ -72,7 +79,26 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(scope, send, self._shown_problem)
+        answer = SentAnswer(scope, send, self._shown_problem)
+        handling = asyncio.ensure_future(self._handled(scope, receive, answer))
+        closing = asyncio.ensure_future(self._closing.wait())
+        is_closing = False
+        try:
+            await asyncio.wait({handling, closing}, return_when=asyncio.FIRST_COMPLETED)
+            is_closing = closing.done()
+        finally:
+            closing.cancel()
+            if not handling.done():
+                handling.cancel()
+                # An index that is being made for a run is not waited for.
+                await asyncio.wait({handling}, timeout=GIVEN_UP_WITHIN_S if is_closing else None)
+        if handling.done() and not handling.cancelled():
+            handling.result()
+        elif is_closing:
+            await answer.end(_shutting_down(answer.run_id), scope, receive)
+
+    async def _handled(self, scope: Scope, receive: Receive, answer: SentAnswer) -> None:
+        """Admit a request, and have the application answer it."""
         try:
             check_caller(scope, self._hosts)
             if scope["method"] == "OPTIONS" and (methods := self._methods_of(scope)):
@@ -87,7 +113,7 @@ class Gate:
         except _ClientGone:
             return
         if scope["method"] == "HEAD" and "GET" in self._methods_of(scope):
-            scope = {**scope, "method": "GET", "headers": _without(scope["headers"], b"accept")}
+            scope = {**scope, "method": "GET", "headers": without(scope["headers"], b"accept")}
         ended = None if admitted is None else asyncio.ensure_future(self._admission.until_ended(admitted))
         try:
             await self._answered(scope, body, receive, answer, ended)
@@ -96,7 +122,12 @@ class Gate:
                 ended.cancel()
 
     async def _answered(
-        self, scope: Scope, body: bytes, receive: Receive, answer: _Answer, ended: asyncio.Future[RefusedError] | None
+        self,
+        scope: Scope,
+        body: bytes,
+        receive: Receive,
+        answer: SentAnswer,
+        ended: asyncio.Future[RefusedError] | None,
     ) -> None:
         """Call the application with a whole request, and cancel it when the client is gone or its admission ends."""
         gone = asyncio.ensure_future(_until_gone(receive))
@@ -199,51 +230,16 @@ class _ClientGone(Exception):
     """Ends a request whose client has closed the connection before all of it was here."""
 
 
-class _Answer:
-    """Sends an answer: with the run that it is about, and without a body if the request was a HEAD."""
-
-    def __init__(self, scope: Scope, send: Send, shown_problem: Callable[[bytes], bytes]) -> None:
-        self._state: dict[str, Any] = scope.setdefault("state", {})
-        self._send = send
-        self._is_head = scope["method"] == "HEAD"
-        self._has_begun = False
-        self._shown_problem = shown_problem
-        self._problem_start: Message | None = None
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._has_begun = True
-            if (run_id := self._state.get("run_id")) is not None:
-                message = {**message, "headers": [*message["headers"], (RUN_ID_HEADER, str(run_id).encode())]}
-            if (b"content-type", PROBLEM_JSON.encode()) in message["headers"]:
-                self._problem_start = message
-                return
-        elif self._problem_start is not None:
-            message = await self._begin_problem(self._problem_start, message)
-        if self._is_head and message["type"] == "http.response.body":
-            message = {**message, "body": b""}
-        await self._send(message)
-
-    async def _begin_problem(self, start: Message, message: Message) -> Message:
-        """Send the head of a problem document, whose body comes in one piece, and return that as it is shown."""
-        self._problem_start = None
-        body = self._shown_problem(message["body"])
-        length = (b"content-length", str(len(body)).encode())
-        await self._send({**start, "headers": [*_without(start["headers"], length[0]), length]})
-        return {**message, "body": body}
-
-    async def end(self, refused: RefusedError, scope: Scope, receive: Receive) -> None:
-        """Answer with a refusal, or end the stream that has begun."""
-        if self._has_begun:
-            await self({"type": "http.response.body", "body": b""})
-        else:
-            await refused.response(self._state.get("run_id"))(scope, receive, self)
-
-    async def options(self, methods: Sequence[str]) -> None:
-        """Answer which methods a path has."""
-        headers = [(b"allow", ", ".join(methods).encode())]
-        await self({"type": "http.response.start", "status": 204, "headers": headers})
-        await self({"type": "http.response.body", "body": b""})
+def _shutting_down(run_id: str | None) -> RefusedError:
+    """Return the refusal of a request that is under way when the service stops."""
+    if run_id is None:
+        detail = "the service is shutting down; send the request again, with the same Idempotency-Key if it has one"
+    else:
+        detail = (
+            f"the service is shutting down; run {run_id} goes on when it is up again: ask again with the same"
+            f" Idempotency-Key, or GET /api/v1/runs/{run_id}"
+        )
+    return RefusedError(503, SHUTTING_DOWN, detail, _SHUTTING_DOWN)
 
 
 def check_caller(scope: Scope, hosts: Collection[str]) -> None:
@@ -349,10 +345,6 @@ def _host_name(authority: str) -> str:
 
 def _values(scope: Scope, name: bytes) -> list[bytes]:
     return [value for each, value in scope["headers"] if each == name]
-
-
-def _without(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[tuple[bytes, bytes]]:
-    return [(each, value) for each, value in headers if each != name]
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -27,7 +27,7 @@ from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
 from serve.http.door_actor import HttpDoor
 from serve.http.gate import LOOPBACK_HOSTS
-from serve.http.listening import DRAIN_S
+from serve.http.listening import DRAIN_S, SETTLE_S
 from serve.http.service import KEEPER, ServiceSpec
 from serve.pipeline_files import capability_spec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
@@ -150,9 +150,9 @@ async def _opened(door: Any, announce: Callable[[], None]) -> None:
 
 
 async def _close_door(door: Any, listening: asyncio.Future[None]) -> None:
-    """Let answers that are nearly there go out."""
+    """Let answers that are nearly there go out, and the others be refused."""
     try:
-        async with asyncio.timeout(DRAIN_S + 1):
+        async with asyncio.timeout(DRAIN_S + SETTLE_S + 1):
             await call_actor(door.stop.remote)
             await listening
     except (ClusterError, TimeoutError) as error:

@@ -35,7 +35,7 @@ from serve.http.readiness import Readiness
 from serve.http.run_documents import no_such_run
 from serve.http.session_views import kept_session_id, open_session
 from serve.http.shown_paths import shown_paths
-from serve.run_logs import stored_run
+from serve.run_logs import no_such_event, stored_run
 
 KEEPER = "service"
 
@@ -185,6 +185,8 @@ class Service:
         self.spec = spec
         self.paths = shown_paths(spec.repositories, (spec.store.folder, *spec.state_folders))
         self._streams = Slots(spec.http.max_streams, "event streams")
+        # Set once the door gives up what is still under way.
+        self.closing = asyncio.Event()
         self._callers = CallerSlots(spec.requests_per_caller)
         self.metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self.metrics.registry)
@@ -277,6 +279,11 @@ class Service:
             run = await asyncio.to_thread(stored_run, self.spec.store, run_id, _everyone)
             shown = [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
             return shown, fold(run.rules, run.events).envelope.lifecycle == "terminated"
+
+    async def check_event(self, run_id: RunId, seq: int) -> None:
+        """Raise InputError if a run has no event with that number; 0 is before the first one."""
+        if seq > 0 and not (await self.events(run_id, seq - 1))[0]:
+            raise no_such_event(run_id, seq)
 
     async def watch(self, run_id: RunId, after_seq: int) -> AsyncGenerator[ClientEvent, None]:
         """Yield the events of a run to its end; of a run of another system, those that are recorded."""

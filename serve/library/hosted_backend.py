@@ -81,6 +81,7 @@ class HostedBackend:
         return Started(run_id, host.watch(run_id))
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+        await self._stored.check_event(run_id, after_seq)
         host = await self._driver(run_id)
         if host is None:
             for event in await self._stored.events(run_id, after_seq):

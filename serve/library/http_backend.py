@@ -1,7 +1,8 @@
 """Drives runs at an HTTP service, by its URL.
 
 Starting a run carries an idempotency key, so that it is tried again when a connection breaks, and starts no second
-run. An event stream that breaks is resumed behind the last event that was seen.
+run. An event stream that breaks, or that ends because the service shuts down, is resumed behind the last event that
+was seen.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -25,7 +27,7 @@ from runtime.run.envelope import InterruptResponse
 from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.library.backend import Asked, Started
-from serve.library.http_errors import error_of_problem, error_of_response, unreachable
+from serve.library.http_errors import code_of_problem, error_of_problem, error_of_response, unreachable
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ START_TIMEOUT_S = 600.0
 RETRY_AFTER_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 _RUN_ID = re.compile(r"[0-9A-Za-z._:-]*[0-9A-Za-z_:-][0-9A-Za-z._:-]*")
 GATEWAY_ERRORS = frozenset({502, 503, 504})
+SHUTTING_DOWN = "shutting_down"
 
 
 class HttpBackend:
@@ -185,14 +188,17 @@ class HttpBackend:
                 if wait_s is None or not repeats:
                     raise unreachable(self.url, error) from error
             else:
-                if not (repeats and wait_s is not None and _is_of_gateway(response)):
+                if not (repeats and wait_s is not None and (_is_of_gateway(response) or _is_shutting_down(response))):
                     raise error_of_response(response)
             await asyncio.sleep(wait_s or 0)
         raise AssertionError("the last try returns or raises")
 
 
 async def _items_in(response: httpx2.Response) -> AsyncGenerator[ClientEvent | dict[str, Any], None]:
-    """Yield the events of a run in a stream, and the answer document. Raises the error that ends a stream."""
+    """Yield the events of a run in a stream, and the answer document. Raises the error that ends a stream.
+
+    A service that shuts down ends it like a broken connection.
+    """
     async for sent in httpx2.EventSource(response):
         try:
             if sent.event not in ("answer", "error"):
@@ -201,6 +207,8 @@ async def _items_in(response: httpx2.Response) -> AsyncGenerator[ClientEvent | d
             told = msgspec.json.decode(sent.data, type=dict[str, Any])
         except msgspec.DecodeError as error:
             raise WireError(f"the service sent an event that cannot be read: {str(error)[:200]}") from error
+        if sent.event == "error" and told.get("code") == SHUTTING_DOWN:
+            return
         if sent.event == "error":
             raise error_of_problem(told)
         yield told
@@ -226,6 +234,11 @@ def _mapping(found: Any) -> dict[str, Any]:
 def _is_of_gateway(response: httpx2.Response) -> bool:
     """Return whether a proxy answered because it did not reach the service, whose own errors are problem documents."""
     return response.status_code in GATEWAY_ERRORS and "problem+json" not in response.headers.get("content-type", "")
+
+
+def _is_shutting_down(response: httpx2.Response) -> bool:
+    """Return whether the service will not answer this request before it is up again."""
+    return response.status_code == HTTPStatus.SERVICE_UNAVAILABLE and code_of_problem(response) == SHUTTING_DOWN
 
 
 def _is_loopback(host: str) -> bool:

@@ -20,12 +20,8 @@ _TAKEN = frozenset({*dir(JeevesError), "message", "values", "self"})
 
 def error_of_response(response: httpx2.Response) -> JeevesError:
     """Return the error of a response whose body is read."""
-    try:
-        found = json.loads(response.content)
-    except ValueError:
-        found = None
     retry_after = response.headers.get("retry-after", "")
-    problem: dict[str, Any] = {"detail": response.reason_phrase, **(found if isinstance(found, dict) else {})}
+    problem: dict[str, Any] = {"detail": response.reason_phrase, **_members(response)}
     values = {"retry_after_s": int(retry_after)} if retry_after.isdigit() else {}
     return error_of_problem({**problem, "status": response.status_code}, values)
 
@@ -49,9 +45,22 @@ def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | Non
     return kind(str(problem.get("detail", "")), **kept)
 
 
+def code_of_problem(response: httpx2.Response) -> str:
+    """Return the code of a problem document whose body is read; empty for another body."""
+    return str(_members(response).get("code", ""))
+
+
 def unreachable(url: str, error: Exception) -> ClusterError:
     """Return the error for a service that does not answer."""
     return ClusterError(f"the service at {url} does not answer: {str(error)[:200] or type(error).__name__}")
+
+
+def _members(response: httpx2.Response) -> dict[str, Any]:
+    try:
+        found = json.loads(response.content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _kind_of_status(status: int) -> type[JeevesError]:

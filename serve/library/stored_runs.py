@@ -12,7 +12,7 @@ from runtime.store.options import store_options
 from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
-from serve.run_logs import StoredRun, newest_runs, stored_run
+from serve.run_logs import StoredRun, newest_runs, no_such_event, stored_run
 
 
 class StoredRuns:
@@ -31,6 +31,11 @@ class StoredRuns:
         """Return the recorded events of a run after `after_seq`."""
         run = await self._run(run_id)
         return [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
+
+    async def check_event(self, run_id: RunId, seq: int) -> None:
+        """Raise InputError if a run has no event with that number; 0 is before the first one."""
+        if seq > 0 and not await self.events(run_id, seq - 1):
+            raise no_such_event(run_id, seq)
 
     async def _run(self, run_id: RunId) -> StoredRun:
         def may_see(owner_id: str) -> bool:

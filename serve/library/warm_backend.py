@@ -37,6 +37,7 @@ class WarmBackend:
         return Started(run_id, self.events(run_id))
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+        await self._stored.check_event(run_id, after_seq)
         waiting: asyncio.Queue[ClientEvent | None] = asyncio.Queue()
         watching = asyncio.ensure_future(self._warm.watch(run_id, after_seq, waiting.put_nowait))
         watching.add_done_callback(lambda _: waiting.put_nowait(None))

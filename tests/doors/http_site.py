@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from runtime.supervision.replay import client_events_of
 from runtime.testing import PipelineBuilder
 from serve.http.app import http_app
 from serve.http.http_limits import HttpLimits
-from serve.http.listening import http_server, listening_socket
+from serve.http.listening import DRAIN_S, http_server, listening_socket
 from serve.http.service import KEEPER, Service, ServiceSpec
 from tests.runtime.hosting.hosted import Hosted
 
@@ -76,6 +77,8 @@ class Site:
         self.service = Service(self, msgspec.structs.replace(spec, **told))
         self.app = http_app(self.service)
         self.port = 0
+        self.stop: Callable[[], None] = lambda: None
+        self.under_way: Callable[[], bool] = lambda: False
 
     async def _look(self, _context: StageContext, view: StageView) -> StageResult:
         if "hold" in view.raw_input:
@@ -240,13 +243,16 @@ async def open_site(
     pipeline: PipelineConfig = PIPELINE,
     told: Mapping[str, Any] | None = None,
     around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    drain_s: int = DRAIN_S,
     **limits: Any,
 ) -> AsyncIterator[Site]:
     """A site that listens, with these limits. `told`: fields of its ServiceSpec; `around`: what is put before it."""
     site = Site(folder, HttpLimits(**limits), pipeline, told or {})
     listening = listening_socket("127.0.0.1", 0)
     site.port = listening.getsockname()[1]
-    server = http_server(around(site.app), site.limits)
+    server = http_server(around(site.app), site.limits, drain_s, site.service.closing.set)
+    site.under_way = lambda: bool(server.server_state.tasks)
+    site.stop = partial(setattr, server, "should_exit", True)
     serving = asyncio.create_task(server.serve([listening]))
     await server.listening.wait()
     try:

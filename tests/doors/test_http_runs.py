@@ -165,3 +165,15 @@ async def test_a_path_with_a_slash_too_many_is_not_found_and_leads_nowhere(site:
     reply = await site.call("GET", f"{RUNS}/")
     assert reply.status == 404
     assert reply.json["status"] == 404
+
+
+@pytest.mark.parametrize("accept", ["", "text/event-stream"])
+async def test_events_follow_those_that_a_run_has_and_no_others(site: Site, accept: str) -> None:
+    run_id = (await site.ask("why", wait=True)).run_id
+    events = f"{RUNS}/{run_id}/events"
+    last = len((await site.call("GET", events)).json["events"])
+    assert (await site.call("GET", f"{events}?after={last}")).json == {"events": [], "is_over": False}
+    for beyond in (last + 1, 999_999):
+        for query, headers in ((f"?after={beyond}", {}), ("", {"Last_Event_ID": str(beyond)})):
+            reply = await site.call("GET", events + query, Accept=accept, **headers)
+            reply.is_problem(422, "bad_input", f"no event {beyond} yet", run_id=run_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -190,6 +191,10 @@ async def test_a_revocation_ends_a_stream_and_an_answer_that_is_awaited(
     assert asyncio.get_running_loop().time() - began_s < 5
     assert streamed.status == 200
     assert b"run.finished" not in streamed.body
+    last = streamed.body[streamed.body.rindex(b"event: error\ndata: ") :]
+    told = json.loads(last[last.index(b"{") : last.rindex(b"}") + 1])
+    assert (told["status"], told["code"], told["run_id"]) == (401, "invalid_token", run_id)
+    assert last.count(b"\nevent: ") == 0
     assert (await guarded.asked(ann, "GET", events)).status == 401
     assert (await guarded.asked(other, "GET", RUNS)).status == 200
     assert [run.run_id for run in guarded.site.log.unfinished()] == [run_id]

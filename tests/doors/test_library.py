@@ -73,6 +73,22 @@ async def test_a_run_can_be_followed_again_from_any_event(door: LibrarySite) -> 
         assert [item async for item in door.jeeves.follow(run_id, after=after)] == items[after:]
 
 
+async def test_a_run_is_followed_behind_events_that_it_has_and_no_others(door: LibrarySite) -> None:
+    items = [item async for item in door.jeeves.stream("Where?")]
+    run_id, last = items[0].run_id, len(items) - 1
+    assert [item async for item in door.jeeves.follow(run_id, after=last)] == items[-1:]
+    for beyond in (last + 1, 9_999):
+        with pytest.raises(InputError, match=f"no event {beyond} yet"):
+            [item async for item in door.jeeves.follow(run_id, after=beyond)]
+
+
+async def test_a_run_that_waits_is_not_followed_behind_an_event_that_it_does_not_have(door: LibrarySite) -> None:
+    waiting = await door.jeeves.ask("why", wait=True)
+    async with asyncio.timeout(30):
+        with pytest.raises(InputError, match="no event 9999 yet"):
+            [item async for item in door.jeeves.follow(waiting.run_id, after=9_999)]
+
+
 async def test_a_caller_that_leaves_a_stream_leaves_the_run_alone(door: LibrarySite) -> None:
     stream = door.jeeves.stream("hold this")
     first = await anext(stream)

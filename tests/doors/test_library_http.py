@@ -207,6 +207,21 @@ async def test_what_a_gateway_answers_is_tried_again(site: Site) -> None:
         assert len(service.requests) == 3
 
 
+async def test_a_service_that_shuts_down_is_asked_again_and_its_streams_are_resumed() -> None:
+    stopping = problem(503, "shutting_down")
+    ended = f"{sent_event(1, 'run.accepted')}event: error\ndata: {json.dumps({'code': 'shutting_down'})}\n\n"
+    going_on = response(200, b'{"events": [], "is_over": false}')
+    rest = response(200, sent_event(2, "run.finished").encode(), EVENTS)
+    final = {"run_id": "r-1", "question": "?", "repo": "/r", "answer": "a", "terminal_reason": "completed"}
+    answer = response(200, json.dumps({"citations": [], **final}).encode())
+    told = response(200, ended.encode(), EVENTS)
+    async with canned(stopping, told, stopping, going_on, rest, answer) as (jeeves, service):
+        *events, last = [item async for item in jeeves.follow("r-1")]
+    assert [event.seq for event in events if not isinstance(event, Answer)] == [1, 2]
+    assert isinstance(last, Answer)
+    assert len(service.requests) == 6
+
+
 async def test_the_token_is_sent_and_never_shown() -> None:
     async with canned(problem(401, "unauthorized"), token="s3cret") as (jeeves, service):
         with pytest.raises(NotPermittedError) as raised:

@@ -1,8 +1,8 @@
 """Answers below /v1 in the form of OpenAI's API: errors are {error: {message, type, param, code}}.
 
-Clients of that API retry what the service has already begun: after a bug and after a timeout they are told not to. They
-cannot leave out their API key either. One that is no access token of this service is taken for none; where tokens are
-required, that is refused.
+Clients of that API retry what the service has already begun: after a bug and after a timeout they are told not to, and
+after any error about a run unless their Idempotency-Key finds it again. They cannot leave out their API key either. One
+that is no access token of this service is taken for none; where tokens are required, that is refused.
 """
 
 from __future__ import annotations
@@ -63,14 +63,15 @@ class OpenAiForm:
             await self._app(scope, receive, send)
             return
         headers = [(name, value) for name, value in scope["headers"] if name != b"authorization" or _is_token(value)]
-        await self._app({**scope, "headers": headers}, receive, _Translated(send))
+        await self._app({**scope, "headers": headers}, receive, _Translated(send, _has_key(scope)))
 
 
 class _Translated:
     """Sends answers, those that are problem documents in OpenAI's form."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, has_key: bool) -> None:
         self._send = send
+        self._has_key = has_key
         self._problem: Message | None = None
 
     async def __call__(self, message: Message) -> None:
@@ -85,12 +86,15 @@ class _Translated:
     async def _begin(self, start: Message, message: Message) -> Message:
         """Send the head of a translated problem, and return its body; problems come in one piece."""
         body = message.get("body", b"")
+        begins_another_run = False
         if body:
-            body = json.dumps(error_of(json.loads(body))).encode()
+            members = json.loads(body)
+            begins_another_run = "run_id" in members and not self._has_key
+            body = json.dumps(error_of(members)).encode()
         status = _STATUS.get(start["status"], start["status"])
         replaced = {b"content-type": b"application/json", b"content-length": str(len(body)).encode()}
         headers = [(name, replaced.get(name, value)) for name, value in start["headers"]]
-        if status in _NOT_RETRIED:
+        if status in _NOT_RETRIED or begins_another_run:
             headers.append((b"x-should-retry", b"false"))
         await self._send({**start, "status": status, "headers": headers})
         return {**message, "body": body}
@@ -98,6 +102,10 @@ class _Translated:
 
 def _is_problem(start: Message) -> bool:
     return any(name == b"content-type" and value.startswith(PROBLEM_JSON.encode()) for name, value in start["headers"])
+
+
+def _has_key(scope: Scope) -> bool:
+    return any(name == b"idempotency-key" for name, _ in scope["headers"])
 
 
 def _is_token(value: bytes) -> bool:
