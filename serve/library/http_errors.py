@@ -51,7 +51,13 @@ def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | Non
 
 def unreachable(url: str, error: Exception) -> ClusterError:
     """Return the error for a service that does not answer."""
-    return ClusterError(f"the service at {url} does not answer: {str(error)[:200] or type(error).__name__}")
+    return ClusterError(f"the service at {url} does not answer: {reason_of(error)}")
+
+
+def reason_of(error: Exception) -> str:
+    """Return what happened to a connection; errors of the protocol are named alone: their texts may hold headers."""
+    text = "" if isinstance(error, httpx2.ProtocolError) else str(error)[:200]
+    return text or type(error).__name__
 
 
 def _kind_of_status(status: int) -> type[JeevesError]:
