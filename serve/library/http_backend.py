@@ -123,7 +123,9 @@ class HttpBackend:
             if is_over or await self._is_over(run_id, last):
                 return
             if tries == len(self._retry_after_s):
-                raise ClusterError(f"the event stream of run {run_id} ends behind event {last}, the run does not")
+                raise ClusterError(
+                    f"the event stream of run {run_id} ends behind event {last}, the run does not", run_id=run_id
+                )
             await asyncio.sleep(self._retry_after_s[tries])
             tries += 1
 
@@ -187,10 +189,10 @@ class HttpBackend:
                 ) from None
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 if wait_s is None:
-                    raise unreachable(self.url, error) from error
+                    raise unreachable(self.url, error, _about(path, options.get("headers"))) from error
             except httpx2.TransportError as error:
                 if wait_s is None or not repeats:
-                    raise unreachable(self.url, error) from error
+                    raise unreachable(self.url, error, _about(path, options.get("headers"))) from error
             else:
                 if not (repeats and wait_s is not None and _is_of_gateway(response)):
                     raise error_of_response(response)
@@ -222,6 +224,14 @@ def _path(run_id: RunId) -> str:
     if _RUN_ID.fullmatch(run_id) is None:
         raise UnknownNameError(f"no run is named {run_id[:100]!r}", name=run_id[:100], known=[])
     return f"{RUNS}/{run_id}"
+
+
+def _about(path: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the run_id that a request is about, or the key of the question that it asks."""
+    if path.startswith(f"{RUNS}/"):
+        return {"run_id": path.removeprefix(f"{RUNS}/").partition("/")[0]}
+    key = (headers or {}).get("Idempotency-Key")
+    return {} if key is None else {"key": key}
 
 
 def _checked_token(token: str) -> str:

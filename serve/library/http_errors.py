@@ -12,8 +12,11 @@ from runtime.bus.queries import class_of_code
 from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError
 
 UNAUTHORIZED = 401
+SCOPE_LACKING = "scope_lacking"
 SERVER_ERRORS = 500
 
+# How what was asked is found when the service answers again.
+_FOUND_BY = {"run_id": "what was accepted goes on as run", "key": "the question was sent with the key"}
 # Attributes that every error has of its own.
 _TAKEN = frozenset({*dir(JeevesError), "message", "values", "self"})
 
@@ -33,8 +36,8 @@ def error_of_response(response: httpx2.Response) -> JeevesError:
 def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | None = None) -> JeevesError:
     """Return the error of a problem document: the class of its code, with its values.
 
-    A code that is no error of the tree gives NotPermittedError for 401, else InputError for the caller's faults and
-    MachineError for the service's, with `status` and `service_code`.
+    A code that is no error of the tree gives NotPermittedError for 401 and a scope that lacks, else InputError for the
+    caller's faults and MachineError for the service's, with `status` and `service_code`.
     """
     told = problem.get("values")
     found = {**(values or {}), **(told if isinstance(told, dict) else {})}
@@ -43,15 +46,16 @@ def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | Non
     code, status = str(problem.get("code", "")), problem.get("status")
     kind = class_of_code(code)
     if kind is JeevesError:
-        kind = _kind_of_status(status if isinstance(status, int) else SERVER_ERRORS)
+        kind = _kind_of(code, status if isinstance(status, int) else SERVER_ERRORS)
         found = {**found, "status": status, "service_code": code}
     kept = {name: value for name, value in found.items() if name.isidentifier() and name not in _TAKEN}
     return kind(str(problem.get("detail", "")), **kept)
 
 
-def unreachable(url: str, error: Exception) -> ClusterError:
-    """Return the error for a service that does not answer."""
-    return ClusterError(f"the service at {url} does not answer: {reason_of(error)}")
+def unreachable(url: str, error: Exception, about: Mapping[str, str]) -> ClusterError:
+    """Return the error for a service that does not answer; `about`: the run_id or the key of what was asked."""
+    told = "".join(f"; {_FOUND_BY[name]} {value}" for name, value in about.items())
+    return ClusterError(f"the service at {url} does not answer: {reason_of(error)}{told}", **about)
 
 
 def reason_of(error: Exception) -> str:
@@ -60,7 +64,7 @@ def reason_of(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _kind_of_status(status: int) -> type[JeevesError]:
-    if status == UNAUTHORIZED:
+def _kind_of(code: str, status: int) -> type[JeevesError]:
+    if status == UNAUTHORIZED or code == SCOPE_LACKING:
         return NotPermittedError
     return MachineError if status >= SERVER_ERRORS else InputError

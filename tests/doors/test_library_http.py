@@ -124,6 +124,25 @@ async def test_a_service_that_is_away_is_an_error_of_the_cluster(site: Site) -> 
             await jeeves.runs()
 
 
+async def test_a_service_that_stays_away_is_told_with_the_run_and_the_key(site: Site) -> None:
+    async with cut_library(site, [0] * 100) as jeeves:
+        with pytest.raises(ClusterError, match="key k-1") as asked:
+            await jeeves.ask("Where?", key="k-1")
+        with pytest.raises(ClusterError, match="run r-1") as awaited:
+            await jeeves.wait_for("r-1")
+    assert (asked.value.values["key"], awaited.value.values["run_id"]) == ("k-1", "r-1")
+
+
+async def test_a_token_without_the_scope_is_not_permitted() -> None:
+    async with canned(problem(403, "scope_lacking")) as (jeeves, _):
+        with pytest.raises(NotPermittedError):
+            await jeeves.runs()
+    async with canned(problem(403, "foreign_origin")) as (jeeves, _):
+        with pytest.raises(InputError) as raised:
+            await jeeves.runs()
+        assert type(raised.value) is InputError
+
+
 async def test_a_cancellation_that_may_have_been_carried_out_is_not_sent_twice(site: Site) -> None:
     async with library_at(site.port) as whole:
         asking = asyncio.create_task(whole.ask("hold this"))
