@@ -91,6 +91,12 @@ class Database(Protocol):
         Others cannot write meanwhile. A server does that by itself: 0. Raises StateStorageError.
         """
 
+    def is_current(self) -> bool:
+        """Return False if another file was put in the place of the open one. Raises StateStorageError if none is there.
+
+        A server has no such place: True.
+        """
+
     def close(self) -> None:
         """Close the database; every later call raises StateStorageError."""
 

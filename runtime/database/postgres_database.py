@@ -196,6 +196,10 @@ class PostgresDatabase:
         """Return 0: the server's own vacuum does that (see `Database.compact`)."""
         return 0
 
+    def is_current(self) -> bool:
+        """Return True: see `Database.is_current`."""
+        return True
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:

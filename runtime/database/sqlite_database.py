@@ -80,9 +80,10 @@ class SqliteDatabase:
         try:
             self._prepare_in_turn(busy_timeout_s)
             self._mark()
+            self._file = _file_at(path)
         except BaseException as error:
             self._db.close()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, sqlite3.Error | OSError):
                 raise self._failed("be opened", error) from error
             raise
 
@@ -184,6 +185,22 @@ class SqliteDatabase:
         wal = self.path.with_name(self.path.name + "-wal")
         return self.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
 
+    def is_current(self) -> bool:
+        """Compare the open file with the one at its path: see `Database.is_current`."""
+        if self._is_private or self._file is None:
+            return True
+        try:
+            return _file_at(self.path) == self._file
+        except FileNotFoundError as error:
+            raise StateStorageError(
+                f"{self.location} was deleted while it was open: put a copy back, or end this process and start anew",
+                location=self.location,
+                path=str(self.path),
+                problem="lost",
+            ) from error
+        except OSError as error:
+            raise self._failed("be found", error) from error
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
@@ -257,6 +274,14 @@ def _has_content(path: Path) -> bool:
         return path.stat().st_size > 0
     except FileNotFoundError:
         return False
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from all others as long as it is open; None in memory."""
+    if path == IN_MEMORY:
+        return None
+    told = path.stat()
+    return told.st_dev, told.st_ino
 
 
 def _check_kind(path: Path) -> None:

@@ -96,6 +96,14 @@ class AccessTokens:
                 return known
             return TokenTable(revision, {record.token_id: record for record in _records(queries)})
 
+    def is_current(self) -> bool:
+        """Return False if another file took the place of the tokens. Raises StateStorageError if none is there."""
+        return self._database.is_current()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
     def unused(self, before_ms: int) -> int:
         """Return how many tokens were revoked or expired before `before_ms`."""
         query = f"SELECT count(*) FROM access_tokens WHERE {_UNUSED}"

@@ -40,7 +40,7 @@ class TokenAdmission:
 def routes_of(api: FastAPI) -> dict[tuple[str, str], str]:
     """Return the names of the routes by path, as it is written, and method."""
     return {
-        (str(getattr(route, "path", "")), method): str(getattr(route, "name", ""))
+        (str(getattr(route, "path_format", "")), method): str(getattr(route, "name", ""))
         for route in api.routes
         for method in getattr(route, "methods", None) or ()
     }

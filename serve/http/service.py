@@ -74,6 +74,11 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     state_folders: tuple[str, ...] = ()
 
 
+# Clients take a part of a path that is `.` or `..` away, percent-encoded too: no request could name such a session.
+_NO_PART_OF_A_PATH = (".", "..")
+SESSION_ID_PATTERN = r"^([ -~]*[ -,/-~-][ -~]*|\.{3,})$"
+
+
 class ChatMessage(BaseModel):
     """Carries a question."""
 
@@ -82,7 +87,8 @@ class ChatMessage(BaseModel):
     message: str = Field(min_length=1, description="The question.")
     repo: str | None = Field(default=None, description="The name of a repository; default: the first one.")
     session_id: str | None = Field(
-        default=None, json_schema_extra={"minLength": 1, "maxLength": MAX_SESSION_ID_CHARS, "pattern": "^[ -~]+$"}
+        default=None,
+        json_schema_extra={"minLength": 1, "maxLength": MAX_SESSION_ID_CHARS, "pattern": SESSION_ID_PATTERN},
     )
     pipeline: str | None = None
     mode: str | None = Field(default=None, description="A mode of the pipeline's capability.")
@@ -95,6 +101,13 @@ class ChatMessage(BaseModel):
     run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
 
 
+def _check_session_id(session_id: str) -> None:
+    """Raise InputError for what is no session id, or none that a path can name."""
+    check_session_id(session_id)
+    if session_id in _NO_PART_OF_A_PATH:
+        raise InputError(f"a session id is not {session_id!r}, which no URL can name", session_id=session_id)
+
+
 def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
@@ -105,7 +118,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
             f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed"
         )
     if message.session_id is not None:
-        check_session_id(message.session_id)
+        _check_session_id(message.session_id)
     repo = _repository_of(message, spec)
     pipeline = message.pipeline or spec.default_pipeline
     mode = _mode_of(message, spec, pipeline)

@@ -21,6 +21,9 @@ MAX_TURNS = 100
 
 Asking = Annotated[Caller, Depends(caller_of)]
 
+# An id may hold a slash. No line feed matches here: a path with one is left to the route before.
+NAMED_WITH_SLASH = SESSIONS + "/{session_id:path}"
+
 
 def add_sessions(api: FastAPI, service: Service) -> None:
     """Add the routes."""
@@ -40,6 +43,7 @@ def add_sessions(api: FastAPI, service: Service) -> None:
         return answer
 
     @api.get(SESSIONS + "/{session_id}", responses=answers_of("session"))
+    @api.get(NAMED_WITH_SLASH, include_in_schema=False)
     async def session(
         session_id: str, caller: Asking, limit: Annotated[int, Query(ge=1, le=MAX_TURNS), PLAIN] = 20
     ) -> dict[str, Any]:
@@ -48,6 +52,7 @@ def add_sessions(api: FastAPI, service: Service) -> None:
         return shown
 
     @api.delete(SESSIONS + "/{session_id}", responses=answers_of("delete"))
+    @api.delete(NAMED_WITH_SLASH, include_in_schema=False)
     async def delete_session(session_id: str, caller: Asking) -> dict[str, Any]:
         """Delete the turns and the state of a session, and the remembered answers that came of it."""
         return await views.delete(caller, session_id)

@@ -63,10 +63,22 @@ class TokenCopy:
     def _is_fresh(self) -> bool:
         return self._monotonic_s() - self._held.read_s < MAX_AGE_S
 
+    def close(self) -> None:
+        """Close the part of the store, if it was opened."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
     def _read(self) -> TokenTable:
+        known = None if self._held.table is _NOTHING else self._held.table
+        if self._store is not None and not self._store.is_current():
+            # A copy was put back: revisions of another file say nothing about this one.
+            log.warning("http.tokens_replaced")
+            self.close()
+            known = None
         if self._store is None:
-            self._store = self._opened()
-        return self._store.table(None if self._held.table is _NOTHING else self._held.table)
+            self._store, known = self._opened(), None
+        return self._store.table(known)
 
 
 class TokenCheck:

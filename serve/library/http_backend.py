@@ -27,7 +27,7 @@ from runtime.run.envelope import InterruptResponse
 from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.library.backend import Asked, Started
-from serve.library.http_errors import code_of_problem, error_of_problem, error_of_response, unreachable
+from serve.library.http_errors import code_of_problem, error_of_problem, error_of_response, reason_of, unreachable
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ STREAM_TIMEOUT_S = 45.0
 # Before its first event a question may wait for the index of its repository.
 START_TIMEOUT_S = 600.0
 RETRY_AFTER_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+_TOKEN = re.compile(r"[!-~]+")
 _RUN_ID = re.compile(r"[0-9A-Za-z._:-]*[0-9A-Za-z_:-][0-9A-Za-z._:-]*")
 GATEWAY_ERRORS = frozenset({502, 503, 504})
 SHUTTING_DOWN = "shutting_down"
@@ -52,7 +53,7 @@ class HttpBackend:
     """Drives the runs of a caller at a service. `retry_after_s`: the waits between tries of what may be tried again."""
 
     def __init__(self, url: str, token: str | None = None, retry_after_s: tuple[float, ...] = RETRY_AFTER_S) -> None:
-        """Create a backend; nothing is connected yet. Raises InputError for a URL that is none."""
+        """Create a backend; nothing is connected yet. Raises InputError for a URL or a token that is none."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
             raise InputError(f"{url[:200]!r} is no URL of a service; give one such as http://localhost:8700")
@@ -62,7 +63,7 @@ class HttpBackend:
         self._final: dict[RunId, dict[str, Any]] = {}
         self._client = httpx2.AsyncClient(
             base_url=self.url,
-            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+            headers={} if token is None else {"Authorization": f"Bearer {_checked_token(token)}"},
             timeout=httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             # A proxy of the environment is not asked for this machine itself.
             trust_env=not _is_loopback(parts.hostname),
@@ -125,7 +126,9 @@ class HttpBackend:
             if is_over or await self._is_over(run_id, last):
                 return
             if tries == len(self._retry_after_s):
-                raise ClusterError(f"the event stream of run {run_id} ends behind event {last}, the run does not")
+                raise ClusterError(
+                    f"the event stream of run {run_id} ends behind event {last}, the run does not", run_id=run_id
+                )
             await asyncio.sleep(self._retry_after_s[tries])
             tries += 1
 
@@ -146,7 +149,7 @@ class HttpBackend:
                     self._final[run_id] = item
                 yield item
         except httpx2.TransportError as error:
-            log.info("library.stream_broken", extra={"run_id": run_id, "after": last, "reason": str(error)[:200]})
+            log.info("library.stream_broken", extra={"run_id": run_id, "after": last, "reason": reason_of(error)})
         finally:
             await response.aclose()
 
@@ -181,12 +184,18 @@ class HttpBackend:
                     return response
                 await response.aread()
                 await response.aclose()
+            except (httpx2.LocalProtocolError, UnicodeError):
+                # Its text has the header that it refuses, and the next try would end alike.
+                raise InputError(
+                    f"the request cannot be sent to {self.url}: headers such as the idempotency key have printable "
+                    "ASCII alone, other texts whole characters"
+                ) from None
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 if wait_s is None:
-                    raise unreachable(self.url, error) from error
+                    raise unreachable(self.url, error, _about(path, options.get("headers"))) from error
             except httpx2.TransportError as error:
                 if wait_s is None or not repeats:
-                    raise unreachable(self.url, error) from error
+                    raise unreachable(self.url, error, _about(path, options.get("headers"))) from error
             else:
                 if not (repeats and wait_s is not None and (_is_of_gateway(response) or _is_shutting_down(response))):
                     raise error_of_response(response)
@@ -223,6 +232,23 @@ def _path(run_id: RunId) -> str:
     if _RUN_ID.fullmatch(run_id) is None:
         raise UnknownNameError(f"no run is named {run_id[:100]!r}", name=run_id[:100], known=[])
     return f"{RUNS}/{run_id}"
+
+
+def _about(path: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the run_id that a request is about, or the key of the question that it asks."""
+    if path.startswith(f"{RUNS}/"):
+        return {"run_id": path.removeprefix(f"{RUNS}/").partition("/")[0]}
+    key = (headers or {}).get("Idempotency-Key")
+    return {} if key is None else {"key": key}
+
+
+def _checked_token(token: str) -> str:
+    """Return a token without the blanks and line ends around it. Raises InputError, which does not show it."""
+    stripped = token.strip()
+    if _TOKEN.fullmatch(stripped) is None:
+        what = "is empty" if not stripped else "has blanks or characters other than printable ASCII in it"
+        raise InputError(f"the access token {what}; give one line that `jeeves token create` printed, or None")
+    return stripped
 
 
 def _mapping(found: Any) -> dict[str, Any]:

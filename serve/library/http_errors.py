@@ -12,8 +12,11 @@ from runtime.bus.queries import class_of_code
 from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError
 
 UNAUTHORIZED = 401
+SCOPE_LACKING = "scope_lacking"
 SERVER_ERRORS = 500
 
+# How what was asked is found when the service answers again.
+_FOUND_BY = {"run_id": "what was accepted goes on as run", "key": "the question was sent with the key"}
 # Attributes that every error has of its own.
 _TAKEN = frozenset({*dir(JeevesError), "message", "values", "self"})
 
@@ -29,8 +32,8 @@ def error_of_response(response: httpx2.Response) -> JeevesError:
 def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | None = None) -> JeevesError:
     """Return the error of a problem document: the class of its code, with its values.
 
-    A code that is no error of the tree gives NotPermittedError for 401, else InputError for the caller's faults and
-    MachineError for the service's, with `status` and `service_code`.
+    A code that is no error of the tree gives NotPermittedError for 401 and a scope that lacks, else InputError for the
+    caller's faults and MachineError for the service's, with `status` and `service_code`.
     """
     told = problem.get("values")
     found = {**(values or {}), **(told if isinstance(told, dict) else {})}
@@ -39,7 +42,7 @@ def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | Non
     code, status = str(problem.get("code", "")), problem.get("status")
     kind = class_of_code(code)
     if kind is JeevesError:
-        kind = _kind_of_status(status if isinstance(status, int) else SERVER_ERRORS)
+        kind = _kind_of(code, status if isinstance(status, int) else SERVER_ERRORS)
         found = {**found, "status": status, "service_code": code}
     kept = {name: value for name, value in found.items() if name.isidentifier() and name not in _TAKEN}
     return kind(str(problem.get("detail", "")), **kept)
@@ -50,9 +53,16 @@ def code_of_problem(response: httpx2.Response) -> str:
     return str(_members(response).get("code", ""))
 
 
-def unreachable(url: str, error: Exception) -> ClusterError:
-    """Return the error for a service that does not answer."""
-    return ClusterError(f"the service at {url} does not answer: {str(error)[:200] or type(error).__name__}")
+def unreachable(url: str, error: Exception, about: Mapping[str, str]) -> ClusterError:
+    """Return the error for a service that does not answer; `about`: the run_id or the key of what was asked."""
+    told = "".join(f"; {_FOUND_BY[name]} {value}" for name, value in about.items())
+    return ClusterError(f"the service at {url} does not answer: {reason_of(error)}{told}", **about)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what happened to a connection; errors of the protocol are named alone: their texts may hold headers."""
+    text = "" if isinstance(error, httpx2.ProtocolError) else str(error)[:200]
+    return text or type(error).__name__
 
 
 def _members(response: httpx2.Response) -> dict[str, Any]:
@@ -63,7 +73,7 @@ def _members(response: httpx2.Response) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _kind_of_status(status: int) -> type[JeevesError]:
-    if status == UNAUTHORIZED:
+def _kind_of(code: str, status: int) -> type[JeevesError]:
+    if status == UNAUTHORIZED or code == SCOPE_LACKING:
         return NotPermittedError
     return MachineError if status >= SERVER_ERRORS else InputError

@@ -87,8 +87,8 @@ class Jeeves:
     def at(cls, url: str, *, token: str | None = None) -> Jeeves:
         """Return a door to the HTTP service at a URL; `token`: the bearer token. Its runs go on when the door closes.
 
-        Give a token to an https URL alone, unless the service is on this machine. Raises InputError for a URL that is
-        none.
+        Give a token to an https URL alone, unless the service is on this machine. Raises InputError for a URL or
+        a token that is none; blanks and line ends around the token are left out.
         """
         from serve.library.http_backend import HttpBackend
 

@@ -352,6 +352,29 @@ async def test_refusals_of_the_gate_have_the_form_too(site: Site) -> None:
         assert reply.headers["content-length"] == str(len(reply.body))
 
 
+@pytest.mark.parametrize(
+    "near",
+    [
+        'Bearer "{}"',
+        "Bearer '{}'",
+        "Bearer Bearer {}",
+        "{}",
+        "Basic {}",
+        "Bearer\t{}",
+        "Bearer key={}",
+    ],
+)
+async def test_a_key_that_resembles_an_access_token_is_refused_and_not_taken_for_none(
+    tmp_path: Path, near: str
+) -> None:
+    token = f"jeeves_{'0a' * 8}_{'1b' * 32}"
+    async with open_site(tmp_path) as site:
+        for written in (token, token.upper(), token.title(), token.removeprefix("jeeves_")):
+            reply = await site.call("GET", "/v1/models", Authorization=near.format(written))
+            assert (reply.status, reply.json["error"]["code"]) == (401, "invalid_token"), (near, written)
+            assert written not in reply.body.decode()
+
+
 async def test_a_key_that_is_no_access_token_is_taken_for_none_where_none_is_needed(tmp_path: Path) -> None:
     async with open_site(tmp_path / "open") as site:
         for key in ("Bearer sk-1234", "Bearer none", "Basic eDp5", "Bearer "):

@@ -6,11 +6,13 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.memory.sessions import Turn
+from serve.http.service import ChatMessage
 from serve.http.session_views import kept_session_id
 from serve.principals import of_http_client
 from tests.doors.http_site import MESSAGES, REPO, RUNS, Reply, Site, open_site, until
@@ -172,3 +174,26 @@ async def test_an_odd_name_is_not_found(site: Site, name: str) -> None:
 @pytest.mark.parametrize("odd", ["a%00b", "", "x" * 129, "%0a"])
 async def test_a_place_whose_name_is_none_is_refused(site: Site, odd: str) -> None:
     (await site.call("GET", f"{SESSIONS}?before=1~{odd}")).is_problem(422, "bad_input", "before")
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "/", "//", "a/", "token:ann/tour", "a%2Fb", "a?b#c", "...", "./.."])
+async def test_what_can_be_asked_in_can_be_shown_and_deleted(site: Site, name: str) -> None:
+    await asked(site, name, "Where?")
+    path = f"{SESSIONS}/{quote(name, safe='')}"
+    shown = await site.call("GET", path)
+    assert (shown.status, shown.json.get("session_id")) == (200, name)
+    assert (await site.call("DELETE", path)).status == 200
+    assert await names(site) == []
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+async def test_a_name_that_clients_take_out_of_a_path_is_refused(site: Site, name: str) -> None:
+    reply = await site.ask("Where?", session_id=name)
+    reply.is_problem(422, "bad_input", "session id")
+    assert await names(site) == []
+
+
+def test_the_description_has_the_session_ids_that_are_taken() -> None:
+    pattern = re.compile(ChatMessage.model_json_schema()["properties"]["session_id"]["pattern"])
+    taken = ["a", "a/b", "...", ".a", "a.", "..a", " "]
+    assert [name for name in (*taken, ".", "..", "", "\n") if pattern.search(name)] == taken

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 
+from runtime.errors import StateStorageError
 from runtime.primitives.clock import SystemClock
-from runtime.run.bearer_tokens import SCOPES, Scope
+from runtime.run.bearer_tokens import SCOPES, Scope, TokenRecord
 from runtime.store.access_tokens import TOKENS, AccessTokens
 from runtime.store.opening import open_store
+from runtime.store.options import StoreOptions
 from serve.http.admission import routes_of
 from serve.http.scopes import OPEN_ROUTES, SCOPES_OF_ROUTE, scopes_of_route
 from serve.http.token_check import MAX_AGE_S, TokenCopy
@@ -211,13 +213,14 @@ async def test_a_new_token_is_known_and_a_revoked_one_refused_within_a_second(gu
 
 
 async def test_the_store_is_read_ten_times_a_second_at_most_however_many_ask(tmp_path: Path) -> None:
-    from runtime.store.options import StoreOptions
-
     stores = open_store(StoreOptions(str(tmp_path), durability="normal"), SystemClock())
     tokens = stores.part(TOKENS)
     reads, now_s = [0], [100.0]
 
     class Counted:
+        def is_current(self) -> bool:
+            return True
+
         def table(self, known: Any = None) -> Any:
             reads[0] += 1
             return tokens.table(known)
@@ -245,3 +248,73 @@ async def test_while_the_tokens_cannot_be_read_nobody_is_admitted_and_no_path_is
         assert reply.headers["retry-after"] == "5"
         assert str(tmp_path) not in reply.body.decode()
         assert "http.tokens_unreadable" in caplog.text
+
+
+class Restored:
+    """The tokens of a store as a running service has them, after a copy of their file was made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.options = StoreOptions(str(folder), durability="normal")
+        self.file, self.kept = folder / "tokens.sqlite", folder / "kept"
+        self.now_s = 100.0
+        self.ann = self.write(lambda tokens: tokens.create("ann", ("ask",)))
+        self.copy = TokenCopy(lambda: open_store(self.options, SystemClock()).part(TOKENS), lambda: self.now_s)
+        self.kept.write_bytes(self.file.read_bytes())
+
+    def write(self, act: Callable[[AccessTokens], Any]) -> Any:
+        """Change the tokens as the command line does: the file is opened and closed."""
+        stores = open_store(self.options, SystemClock())
+        try:
+            return act(stores.part(TOKENS))
+        finally:
+            stores.close()
+
+    def remove(self) -> None:
+        for file in self.file.parent.glob("tokens.sqlite*"):
+            file.unlink()
+
+    async def tokens(self) -> dict[str, TokenRecord]:
+        """Return the tokens as the service sees them a second later."""
+        self.now_s += 1
+        return await self.copy.fresh()
+
+
+async def test_tokens_that_were_put_back_from_a_copy_are_those_that_count(tmp_path: Path) -> None:
+    service = Restored(tmp_path)
+    assert set(await service.tokens()) == {service.ann.token_id}
+    service.remove()
+    service.file.write_bytes(service.kept.read_bytes())
+    assert set(await service.tokens()) == {service.ann.token_id}
+    service.write(lambda tokens: tokens.revoke("ann"))
+    made = service.write(lambda tokens: tokens.create("bob", ("ask",)))
+    seen = await service.tokens()
+    assert seen[service.ann.token_id].revoked_ms is not None
+    assert made.token_id in seen
+    service.copy.close()
+
+
+async def test_a_copy_with_as_many_changes_counts_as_another(tmp_path: Path) -> None:
+    service = Restored(tmp_path)
+    service.write(lambda tokens: tokens.revoke("ann"))
+    assert (await service.tokens())[service.ann.token_id].revoked_ms is not None
+    service.remove()
+    service.file.write_bytes(service.kept.read_bytes())
+    bob = service.write(lambda tokens: tokens.create("bob", ("ask",)))
+    seen = await service.tokens()
+    assert set(seen) == {service.ann.token_id, bob.token_id}
+    assert seen[service.ann.token_id].revoked_ms is None
+    service.copy.close()
+
+
+async def test_tokens_whose_file_was_deleted_admit_nobody_and_are_not_made_anew(tmp_path: Path) -> None:
+    service = Restored(tmp_path)
+    await service.tokens()
+    service.remove()
+    for _ in range(2):
+        with pytest.raises(StateStorageError, match="deleted") as raised:
+            await service.tokens()
+        assert raised.value.values["problem"] == "lost"
+    assert not service.file.exists()
+    service.file.write_bytes(service.kept.read_bytes())
+    assert set(await service.tokens()) == {service.ann.token_id}
+    service.copy.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError, WireError
 from serve.client import Answer, Jeeves
+from serve.library.backend import Asked
 from serve.library.http_backend import HttpBackend
 from tests.doors.http_site import Site, open_site, until
 from tests.doors.library_sites import RETRY_AFTER_S, jeeves_of
@@ -122,6 +124,25 @@ async def test_a_service_that_is_away_is_an_error_of_the_cluster(site: Site) -> 
             await jeeves.runs()
 
 
+async def test_a_service_that_stays_away_is_told_with_the_run_and_the_key(site: Site) -> None:
+    async with cut_library(site, [0] * 100) as jeeves:
+        with pytest.raises(ClusterError, match="key k-1") as asked:
+            await jeeves.ask("Where?", key="k-1")
+        with pytest.raises(ClusterError, match="run r-1") as awaited:
+            await jeeves.wait_for("r-1")
+    assert (asked.value.values["key"], awaited.value.values["run_id"]) == ("k-1", "r-1")
+
+
+async def test_a_token_without_the_scope_is_not_permitted() -> None:
+    async with canned(problem(403, "scope_lacking")) as (jeeves, _):
+        with pytest.raises(NotPermittedError):
+            await jeeves.runs()
+    async with canned(problem(403, "foreign_origin")) as (jeeves, _):
+        with pytest.raises(InputError) as raised:
+            await jeeves.runs()
+        assert type(raised.value) is InputError
+
+
 async def test_a_cancellation_that_may_have_been_carried_out_is_not_sent_twice(site: Site) -> None:
     async with library_at(site.port) as whole:
         asking = asyncio.create_task(whole.ask("hold this"))
@@ -228,6 +249,39 @@ async def test_the_token_is_sent_and_never_shown() -> None:
             await jeeves.runs()
         assert b"Authorization: Bearer s3cret\r\n" in service.requests[0]
         assert "s3cret" not in f"{raised.value}{raised.value.values}{jeeves!r}"
+
+
+@pytest.mark.parametrize("around", ["{}\n", "{}\r\n", " {} ", "\t{}\n\n"])
+async def test_a_token_is_sent_without_the_blanks_around_it(around: str) -> None:
+    async with canned(response(200, b"[]"), token=around.format("jeeves_s3cret")) as (jeeves, service):
+        assert await jeeves.runs() == []
+        assert b"Authorization: Bearer jeeves_s3cret\r\n" in service.requests[0]
+
+
+@pytest.mark.parametrize(
+    "token", ["", " \n", "s3cret s3cret", "s3cret\ns3cret", "s3crét", "s3cret\0s3cret", "s3cret\x7f"]
+)
+def test_a_token_that_is_none_is_refused_at_the_door_and_not_shown(token: str) -> None:
+    with pytest.raises(InputError, match="access token") as raised:
+        Jeeves.at("http://127.0.0.1:1", token=token)
+    told = "".join(traceback.format_exception_only(raised.value)) + repr(raised.value.values)
+    assert "s3cr" not in told
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize("key", ["k3y\n", "k3y\x00", "k3\u00fcy"])
+async def test_a_request_that_cannot_be_sent_is_tried_once_and_its_headers_are_not_shown(key: str) -> None:
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    backend = HttpBackend(url, "jeeves_s3cret", retry_after_s=(3_600.0,))
+    with pytest.raises(InputError, match="header") as raised:
+        await asyncio.wait_for(backend.start(Asked("Where?"), key), 5)
+    await backend.close()
+    server.close()
+    await server.wait_closed()
+    told = "".join(traceback.format_exception(raised.value))
+    assert "s3cret" not in told
+    assert "k3" not in str(raised.value)
 
 
 async def test_a_redirection_takes_the_token_nowhere() -> None:
