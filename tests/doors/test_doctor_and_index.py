@@ -41,7 +41,7 @@ def test_each_part_of_the_store_is_looked_at_and_none_is_made(jeeves: Program, t
     told = {name: check["detail"] for name, check in checks.items() if name.startswith("store ")}
     assert (outcome.status, checks["store cache"]["verdict"]) == (1, "failed")
     assert "not a database" in told.pop("store cache")
-    assert told.pop("store sessions") == "schema 2 of 2"
+    assert told.pop("store sessions") == "schema 3 of 3"
     assert told.pop("store runs") == "0 databases"
     assert set(told.values()) == {"not made yet"}
     parts = ("code_changes", "journal", "queues", "relations", "tokens", "tool_metrics", "usage")

@@ -24,7 +24,7 @@ from serve.http.admission import route_at
 from tests.doors.http_site import MESSAGES, Site, open_site, routed, until
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.timeout(1_200),
     pytest.mark.skipif(find_spec("schemathesis") is None, reason="schemathesis is not installed: pip install '.[dev]'"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -326,7 +327,8 @@ def test_a_writer_that_is_killed_leaves_a_store_that_is_right_or_empty(stored: F
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"ready\n"
-        with pytest.raises(subprocess.TimeoutExpired):
+        # A quick machine may have let it end by then.
+        with contextlib.suppress(subprocess.TimeoutExpired):
             writer.wait(delay_s)
         writer.send_signal(signal.SIGKILL)
     stored.keep()

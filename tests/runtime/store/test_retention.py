@@ -45,6 +45,7 @@ COUNTED = (
     "dead_letters",
     "abandoned_tasks",
     "code_changes",
+    "tokens",
 )
 AGES = [(CUTOFF_MS - 1, True), (CUTOFF_MS, False), (CUTOFF_MS + 1, False)]
 
