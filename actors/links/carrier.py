@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from actors.links.link import Link
-from runtime.errors import LinkLostError
+from runtime.errors import LinkLostError, WireError
 
 Outcome = TypeVar("Outcome")
 
@@ -49,8 +49,10 @@ class Carrier(Generic[Outcome]):
             if link is not None and link.is_open:
                 try:
                     return self._decode(await link.call(frames), len(frames))
-                except LinkLostError:
-                    pass  # the batch is repeated below: the peer may be there still, and drops copies
+                except (LinkLostError, WireError):
+                    # The batch is repeated below: the peer may be there still, and drops copies. Ray also carries what
+                    # is too large for a link.
+                    pass
         call = asyncio.ensure_future(self._called(frames))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from itertools import cycle
+from itertools import count
 from typing import cast
 
 from runtime.bus.link_messages import (
@@ -34,7 +34,7 @@ from runtime.errors import LinkLostError, WireError
 HELLO_TIMEOUT_S = 5.0
 HIGH_WATER_BYTES = 4 * 1024 * 1024
 WELCOME = 0
-MAX_CALL_ID = 2**32
+MAX_CALL_ID = 2**32 - 1
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Link(asyncio.Protocol):
         self._reader = LinkReader(MAX_MESSAGE_BYTES if admit is None else MAX_HELLO_BYTES)
         self._transport: asyncio.Transport | None = None
         self._calls: dict[int, asyncio.Future[bytes]] = {}
-        self._numbers = cycle(range(1, MAX_CALL_ID))
+        self._numbers = count()
         self._writable = asyncio.Event()
         self._writable.set()
         self._hello_timer: asyncio.TimerHandle | None = None
@@ -78,7 +78,7 @@ class Link(asyncio.Protocol):
         await self._writable.wait()
         if self._transport is None or self.closed.is_set():
             raise LinkLostError("the link to the peer is closed")
-        call_id = next(self._numbers)
+        call_id = next(self._numbers) % MAX_CALL_ID + 1
         parts = encode_batch(call_id, frames)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._calls[call_id] = answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import tracemalloc
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
@@ -14,7 +15,7 @@ import pytest
 from actors.links.carrier import Carrier
 from actors.links.doors import Door, Listener, connected
 from actors.links.link import HELLO_TIMEOUT_S, Link, OnFrames
-from runtime.bus.link_messages import Hello, encode_batch, encode_hello
+from runtime.bus.link_messages import MAX_MESSAGE_BYTES, Hello, encode_batch, encode_hello
 from runtime.bus.memory_bus import settle
 from runtime.errors import LinkLostError
 
@@ -257,6 +258,32 @@ async def test_batches_of_a_link_that_breaks_are_repeated_as_calls_in_their_orde
         answer.set_result(None)
     assert await asyncio.gather(*carried) == [["by ray"]] * 3
     assert not carrier.has_link
+
+
+async def test_the_numbers_of_calls_take_no_memory_however_many_there_are(bus: BusEnd) -> None:
+    link = await connected(await door_of(bus), "a", "p1", nothing)
+    await link.call([b"x"])
+    tracemalloc.start()
+    try:
+        before = tracemalloc.take_snapshot()
+        for _ in range(2_000):
+            await link.call([])
+        grown = tracemalloc.take_snapshot().compare_to(before, "filename")
+    finally:
+        tracemalloc.stop()
+    of_links = [line for line in grown if "/actors/links/" in line.traceback[0].filename]
+    assert sum(line.size_diff for line in of_links) < 20_000
+
+
+async def test_a_batch_too_large_for_a_link_goes_by_ray(bus: BusEnd) -> None:
+    calls = Calls()
+    carrier: Carrier[str] = Carrier(calls, decoded)
+    carrier.use(await connected(await door_of(bus), "a", "p1", nothing))
+    large = bytes(MAX_MESSAGE_BYTES)
+    carried = asyncio.ensure_future(carrier.carry([large]))
+    await calls.until_made(1)
+    calls.answers[0].set_result(None)
+    assert (await carried, carrier.has_link) == (["by ray"], True)
 
 
 async def test_a_new_link_replaces_the_former_one(bus: BusEnd) -> None:
