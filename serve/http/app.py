@@ -24,8 +24,9 @@ from starlette.types import ASGIApp, Scope
 
 from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
-from serve.http.admission import TokenAdmission, routes_of
-from serve.http.callers import Caller, Callers, caller_of
+from serve.http.access.admission import TokenAdmission, routes_of
+from serve.http.access.callers import Caller, Callers, caller_of
+from serve.http.access.token_check import token_check
 from serve.http.chat_completions.completion_routes import add_chat_completions
 from serve.http.chat_completions.openai_errors import OpenAiForm
 from serve.http.chat_stream import chat_stream
@@ -48,7 +49,6 @@ from serve.http.run_documents import (
 )
 from serve.http.service import ChatMessage, Service
 from serve.http.session_routes import add_sessions
-from serve.http.token_check import token_check
 from serve.http.usage_routes import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run

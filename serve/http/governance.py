@@ -16,7 +16,7 @@ from runtime.errors import JeevesError, UnknownNameError
 from runtime.llm.call_metrics import together
 from runtime.memory.tool_metrics import ToolHealth, ToolMetric
 from runtime.primitives.clock import SystemClock
-from serve.http.callers import Caller, caller_of
+from serve.http.access.callers import Caller, caller_of
 from serve.http.openapi import answers_of
 from serve.http.readiness import CHECK_TIMEOUT_S
 from serve.http.service import Service

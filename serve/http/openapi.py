@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from runtime.memory.sessions import MAX_SESSION_ID_CHARS
+from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
 from serve.http.problems import PROBLEM_JSON
-from serve.http.scopes import OPEN_ROUTES, scopes_of_route
 
 BEARER = "access_token"
 _TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `http.tokens_required` is set."

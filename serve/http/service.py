@@ -23,9 +23,9 @@ from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.answer_document import Ask, asked_in, document_of
 from serve.capability_sections import Mode, earliest, lowered
+from serve.http.access.caller_slots import CallerSlots
+from serve.http.access.callers import Caller
 from serve.http.answering_runs import AnsweringRuns, Prepare, RunSystem, Slots, nothing
-from serve.http.caller_slots import CallerSlots
-from serve.http.callers import Caller
 from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
 from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
 from serve.http.idempotency import fingerprint

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import Depends, FastAPI, Query, Response
 from fastapi.responses import JSONResponse
 
-from serve.http.callers import Caller, caller_of
+from serve.http.access.callers import Caller, caller_of
 from serve.http.openapi import answers_of
 from serve.http.run_documents import PLAIN
 from serve.http.service import Service

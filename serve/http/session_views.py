@@ -13,8 +13,8 @@ from runtime.memory.owned_sessions import OwnedSession, SessionContents, ShownSe
 from runtime.memory.sessions import is_session_id
 from runtime.primitives.hashing import content_hash
 from runtime.store.options import StoreOptions
+from serve.http.access.callers import Caller
 from serve.http.answering_runs import RunSystem
-from serve.http.callers import Caller
 from serve.run_logs import unfinished_runs
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, Query
 
 from runtime.memory.sessions import check_session_id
 from runtime.primitives.clock import SystemClock
-from serve.http.callers import Caller, caller_of
+from serve.http.access.callers import Caller, caller_of
 from serve.http.openapi import answers_of
 from serve.http.run_documents import PLAIN
 from serve.http.service import Service

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import RateLimitedError
-from serve.http.caller_slots import CallerSlots
+from serve.http.access.caller_slots import CallerSlots
 
 ANN, BOB = "address:192.0.2.1", "address:192.0.2.2"
 

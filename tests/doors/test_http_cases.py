@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from runtime.primitives.clock import SystemClock
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
-from serve.http.admission import route_at
+from serve.http.access.admission import route_at
 from tests.doors.http_site import MESSAGES, Site, open_site, routed, until
 
 pytestmark = [

@@ -15,7 +15,7 @@ from runtime.run.envelope import Envelope, Request
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_run_log, open_store
 from runtime.supervision.events import Event, RunRequested
-from serve.http.callers import Caller
+from serve.http.access.callers import Caller
 from serve.http.idempotency import run_id_of_key
 from serve.http.service import Service
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site

@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 
 from runtime.settings import Endpoint
-from serve.http.admission import routes_of
-from serve.http.callers import counted_endpoint
-from serve.http.scopes import OPEN_ROUTES, scopes_of_route
+from serve.http.access.admission import routes_of
+from serve.http.access.callers import counted_endpoint
+from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
 from tests.doors.http_site import open_site, routed
 
 ROOT = Path(__file__).parent.parent.parent

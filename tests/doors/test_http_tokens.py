@@ -18,9 +18,9 @@ from runtime.run.bearer_tokens import SCOPES, Scope, TokenRecord
 from runtime.store.access_tokens import TOKENS, AccessTokens
 from runtime.store.opening import open_store
 from runtime.store.options import StoreOptions
-from serve.http.admission import routes_of
-from serve.http.scopes import OPEN_ROUTES, SCOPES_OF_ROUTE, scopes_of_route
-from serve.http.token_check import MAX_AGE_S, TokenCopy
+from serve.http.access.admission import routes_of
+from serve.http.access.scopes import OPEN_ROUTES, SCOPES_OF_ROUTE, scopes_of_route
+from serve.http.access.token_check import MAX_AGE_S, TokenCopy
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, routed, until
 
 REQUIRED = {"tokens_required": True}

@@ -13,7 +13,7 @@ from fastapi import Depends, FastAPI, Header, Request
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from serve.answer_document import Ask
-from serve.http.callers import Caller, caller_of
+from serve.http.access.callers import Caller, caller_of
 from serve.http.chat_completions.completion import Chunks, Naming, completion_of, has_answer
 from serve.http.chat_completions.completion_request import CompletionRequest
 from serve.http.chat_completions.conversation import conversation_of

@@ -9,8 +9,8 @@ from fastapi import Request
 
 from runtime.run.bearer_tokens import Scope, TokenRecord
 from runtime.run.principal import Principal, may_control
-from serve.http.admission import TOKEN_STATE
-from serve.http.scopes import WITHOUT_TOKEN, check_scope
+from serve.http.access.admission import TOKEN_STATE
+from serve.http.access.scopes import WITHOUT_TOKEN, check_scope
 from serve.principals import Networks, of_http_client
 
 # Routes that are counted as another endpoint of the settings.

@@ -11,8 +11,8 @@ A caller without a token, where none is required, has the first two. A route tha
 from __future__ import annotations
 
 from runtime.run.bearer_tokens import Scope, TokenRecord
+from serve.http.access.token_check import REALM
 from serve.http.problems import RefusedError
-from serve.http.token_check import REALM
 
 WITHOUT_TOKEN: tuple[Scope, ...] = ("ask", "watch")
 

@@ -6,9 +6,9 @@ from fastapi import FastAPI
 from starlette.types import Scope
 
 from runtime.run.bearer_tokens import TokenRecord
+from serve.http.access.scopes import OPEN_ROUTES, check_scope
+from serve.http.access.token_check import TokenCheck, ended_token
 from serve.http.problems import RefusedError
-from serve.http.scopes import OPEN_ROUTES, check_scope
-from serve.http.token_check import TokenCheck, ended_token
 
 TOKEN_STATE = "access_token"
 
