@@ -7,6 +7,7 @@ DEFAULT := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PEERS := $(VENV)/.installed-bench
 PROFILE := $(VENV)/.installed-profile
+DOCS := $(VENV)/.installed-docs
 Q ?= How does routing pick the next stage?
 REPO ?= .
 ROUNDS ?= 20
@@ -15,7 +16,7 @@ FAULTS ?=
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --durations=10
 
-.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture train rank-eval
+.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs browser docs format clean profile picture train rank-eval
 
 ask: $(DEFAULT)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -24,7 +25,7 @@ ask: $(DEFAULT)
 test: $(DEV) programs
 	$(PYTEST)
 
-test-all: $(DEV) $(PEERS) programs
+test-all: $(DEV) $(PEERS) $(DOCS) programs browser
 	HYPOTHESIS_PROFILE=ci $(PYTEST) --durations=40 -m "not slow"
 
 test-slow: $(DEV) programs
@@ -68,6 +69,14 @@ faults: $(DEV) programs
 programs:
 	@.ci/programs
 
+# A browser opens the documentation site in a test.
+browser:
+	@.ci/browser
+
+# The documentation as a site that works offline: build/docs/html/index.html.
+docs: $(DOCS)
+	@$(BIN)/python -m tests.documentation build/docs
+
 format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -88,6 +97,11 @@ $(DEV): $(DEFAULT)
 	@echo "installing what tests and checks need (once)"
 	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $(DEV)
+
+$(DOCS): $(DEV)
+	@echo "installing what the documentation site is built with (once)"
+	@$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $(DOCS)
 
 $(PEERS): $(DEFAULT)
 	@echo "installing what the benchmarks are held against (once)"

@@ -41,8 +41,7 @@ async def call_actor(call: Callable[[], Awaitable[Any]]) -> Any:
                 raise cause from error
             raise
         except (ActorUnavailableError, ActorDiedError) as error:
-            is_for_good = isinstance(error, ActorDiedError) and not isinstance(error, ActorUnavailableError)
-            if is_for_good or asyncio.get_running_loop().time() >= gives_up_s:
+            if isinstance(error, ActorDiedError) or asyncio.get_running_loop().time() >= gives_up_s:
                 raise actor_lost_error(error) from error
         except RayActorError as error:
             raise actor_lost_error(error) from error
@@ -50,11 +49,17 @@ async def call_actor(call: Callable[[], Awaitable[Any]]) -> Any:
 
 
 def actor_lost_error(error: RayActorError) -> JeevesError:
-    """Return why an actor is gone. Ray keeps only the text of its constructor's error, whose last line names it."""
+    """Return why an actor is gone. Ray keeps only the text of its constructor's error, whose last line names it.
+
+    `may_come_back` of a ClusterError is true unless the actor died for good.
+    """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     name, _, message = lines[-1].partition(": ")
     kind = getattr(errors, name.rpartition(".")[2], None)
     if isinstance(kind, type) and issubclass(kind, JeevesError):
         return kind(message)
     reason = _ESCAPES.sub("", lines[-1] if len(lines) > 1 and message else lines[0])
-    return ClusterError(f"an actor of the system is gone: {reason}; look into the state folder's logs")
+    may_come_back = not isinstance(error, ActorDiedError)
+    advice = "ask again; if it stays so, look" if may_come_back else "look"
+    told = f"an actor of the system is gone: {reason}; {advice} into the state folder's logs"
+    return ClusterError(told, may_come_back=may_come_back)

@@ -19,7 +19,7 @@ from actors.ray_transport import PROCESS_ID
 from actors.run_owners import RunOwners
 from runtime.agents.capability import load_capability
 from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
-from runtime.agents.reporter import RECORDED, Progress, Reporter
+from runtime.agents.reporter import RECORDED, Progress, Reporter, recorded_reports
 from runtime.agents.stage_runner import Agent
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
@@ -190,5 +190,5 @@ class AgentActor(Participant):
             future.set_result(command.grant)
 
     async def _recorded(self, frame: Frame) -> None:
-        if frame.header.correlation_id is not None:
-            self._reporter.recorded(frame.header.correlation_id)
+        for report_id in recorded_reports(frame):
+            self._reporter.recorded(report_id)

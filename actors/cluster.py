@@ -36,6 +36,7 @@ from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
 from actors.actor_logs import pass_on_log_options
+from actors.actor_traces import pass_on_trace_options
 from actors.addresses import DEFAULT_NAMESPACE
 from actors.origin import check_origin, code_tree
 from runtime.errors import ClusterError
@@ -243,6 +244,7 @@ class _OwnCodeFirst(JobConfig):
         installed = tree in {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
         super().__init__(ray_namespace=namespace, _py_driver_sys_path=[] if installed else [str(tree)])
         pass_on_log_options(self)
+        pass_on_trace_options(self)
 
     def _runtime_env_has_working_dir(self) -> bool:
         # Asked in two places only, to decide whether to add those two folders.

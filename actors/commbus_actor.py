@@ -1,6 +1,6 @@
 """Hosts the bus as an actor: routes frames between endpoints, and detects lost endpoints.
 
-It never decodes a body and waits for nothing: delivering a frame and watching an endpoint are tasks of their own.
+It never decodes a body and waits for nothing: `FrameRouter` delivers frames, and watching an endpoint is a task.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.actor_logs import configure_actor_logs
-from actors.links.carrier import Carrier
-from actors.links.doors import Listener
+from actors.frame_router import RETRY_S, FrameRouter
+from actors.links.doors import LinksBy, Listener
 from actors.links.link import Link, OnFrames
 from actors.origin import check_origin
-from actors.ray_transport import PROCESS_ID, namespace, this_node
+from actors.ray_transport import PROCESS_ID, namespace, this_host, this_node
 from actors.watch import Watch
-from runtime.bus.batching import Batcher
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN, build_chain
-from runtime.bus.dispatcher import Delivery, Dispatcher
+from runtime.bus.dispatcher import Dispatcher
 from runtime.bus.frames import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
-from runtime.bus.link_messages import Hello, encode_outcomes
+from runtime.bus.link_messages import Hello
 from runtime.bus.routing_table import RoutingTable
 from runtime.effects.journal import JOURNAL_QUERIES
-from runtime.errors import DuplicateHandlerError, WireError
+from runtime.errors import DuplicateHandlerError
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.primitives.background_tasks import spawn
 from runtime.primitives.clock import Clock, SystemClock
@@ -36,8 +35,6 @@ from runtime.primitives.ids import Address, new_message_id
 log = logging.getLogger(__name__)
 
 ENDPOINT_LOST = "endpoint.lost"
-FRAMES_UNDER_WAY = 10_000
-RETRY_S = 0.1
 
 
 class CommBusActor:
@@ -45,8 +42,8 @@ class CommBusActor:
 
     `expected`: address → the query types that it will handle, for endpoints whose processes are still starting; each is
     a named actor. `middleware`: plain data for `bus.builtin_middleware.build_chain`. `watched`: addresses that are
-    replaced when their process hangs; these are the supervisors, which watch all other actors. `links`: False to carry
-    every frame by Ray calls, where sockets are not allowed.
+    replaced when their process hangs; these are the supervisors, which watch all other actors. `links`: which are used;
+    False to carry every frame by Ray calls, where sockets are not allowed.
     """
 
     def __init__(
@@ -57,7 +54,7 @@ class CommBusActor:
         watched: Iterable[Address] = (),
         hangs_after_s: float = HANGS_AFTER_S,
         heartbeat_s: float = HEARTBEAT_S,
-        links: bool = True,
+        links: LinksBy = True,
     ) -> None:
         check_origin()
         configure_actor_logs(type(self).__name__)
@@ -70,18 +67,26 @@ class CommBusActor:
         self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock, JOURNAL_QUERIES), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
-        self._listener = Listener(this_node(), self._admit) if links else None
-        self._carriers: dict[Address, Carrier[None]] = {}
-        self._frames_to: dict[Address, Batcher[None]] = {}
+        self._listener = Listener(this_node(), self._admit, host=this_host(), by=links) if links else None
+        self._router = FrameRouter(self._table, self._dispatcher)
         self._process: dict[Address, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
             _request_rebind(expected)
 
     async def connect(
-        self, address: Address, handle: Any, process_id: str, handles: tuple[str, ...], subscribes: tuple[str, ...]
+        self,
+        address: Address,
+        handle: Any,
+        process_id: str,
+        handles: tuple[str, ...],
+        subscribes: tuple[str, ...],
+        node: str | None = None,
     ) -> None:
-        """Connect an endpoint, publish the loss of its former process, deliver parked frames, and watch it."""
+        """Connect an endpoint, publish the loss of its former process, deliver parked frames, and watch it.
+
+        `node`: the machine of its process, as Ray identifies it; this one if it is not given.
+        """
         if not self._is_guarding:
             self._is_guarding = True
             spawn(self._tasks, self._guard.run(*self._guarding))
@@ -92,21 +97,14 @@ class CommBusActor:
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
-        self._carry_to(address, handle)
+        self._router.carry_to(address, handle.on_frames.remote)
         self._process[address] = process_id
         if is_successor:
             parked = self._table.still_wanted(parked, ENDPOINT_LOST)
-            self._hand_over_all(self._dispatcher.on_replaced(address, parked))
+            self._router.deliver_all(self._dispatcher.on_replaced(address, parked))
             self._publish_lost(address, for_good=False, successor=process_id)
-        spawn(self._tasks, self._watch(address, handle, process_id))
-        self._hand_over_all((address, data) for data in parked)
-
-    def _carry_to(self, address: Address, handle: Any) -> None:
-        former = self._carriers.get(address)
-        if former is not None:
-            former.use(None)
-        self._carriers[address] = carrier = Carrier(handle.on_frames.remote, lambda _, count: [None] * count)
-        self._frames_to[address] = Batcher(carrier.carry)
+        spawn(self._tasks, self._watch(address, handle, process_id, node))
+        self._router.deliver_all((address, data) for data in parked)
 
     def _admit(self, link: Link, hello: Hello) -> OnFrames | None:
         """Carry an endpoint's frames by a link from now on, if its process is the one that is connected."""
@@ -114,25 +112,12 @@ class CommBusActor:
         if self._process.get(address) != hello.process_id:
             log.info("link.of_another_process", extra={"address": hello.address[:200]})
             return None
-        self._carriers[address].use(link)
-        return lambda frames: encode_outcomes([self._deliver(data) for data in frames])
+        self._router.use_link(address, link)
+        return self._router.route_batch
 
     async def deliver_all(self, frames: list[bytes]) -> list[SendOutcome]:
         """Route frames in their order; return for each whether it was taken."""
-        return [self._deliver(data) for data in frames]
-
-    def _deliver(self, data: bytes) -> SendOutcome:
-        if len(self._tasks) >= FRAMES_UNDER_WAY:
-            return "full"
-        try:
-            taken = self._dispatcher.dispatch(data)
-        except WireError as error:  # the other frames of its batch are still to be routed
-            log.error("bus.unreadable", extra={"reason": error.message})
-            return "refused"
-        if taken.why is not None:
-            log.warning("bus.not_taken", extra={"outcome": taken.outcome, "why": taken.why})
-        self._hand_over_all(taken.deliver)
-        return taken.outcome
+        return [self._router.route(data) for data in frames]
 
     async def process_id(self) -> str:
         """Return the id of the bus's process, which distinguishes it from its successor."""
@@ -140,38 +125,16 @@ class CommBusActor:
 
     async def stats(self) -> dict[str, Any]:
         """Return counters and tables, the latest dead letters, the middleware's statistics, and who has a link."""
-        linked = sorted(address for address, carrier in self._carriers.items() if carrier.has_link)
-        return {**self._dispatcher.stats(), "links": linked}
+        return {**self._dispatcher.stats(), "links": self._router.linked}
 
-    def _hand_over_all(self, deliveries: Iterable[Delivery]) -> None:
-        for address, data in deliveries:
-            spawn(self._tasks, self._hand_over(address, data))
-
-    async def _hand_over(self, address: Address, data: bytes) -> None:
-        while True:
-            incarnation = self._table.incarnation(address)
-            try:
-                await self._frames_to[address].send(data)
-            except RayActorError:
-                # The frame may or may not have arrived. Delivering it again is safe: endpoints' work is keyed, and a
-                # duplicate result changes nothing. Frames that kill their receivers are given up in the end.
-                again, failures = self._dispatcher.requeue(address, data, incarnation)
-                self._hand_over_all(failures)
-                if not again:
-                    return
-                await asyncio.sleep(RETRY_S)
-            else:
-                self._table.settled(address, data)
-                return
-
-    async def _watch(self, address: Address, handle: Any, process_id: str) -> None:
+    async def _watch(self, address: Address, handle: Any, process_id: str, node: str | None) -> None:
         """Hold a call that never returns: its failure reports the death of the process to the bus.
 
         It also fails when Ray knows of a new process later than the process connects here. So an unreachable endpoint
         is only away; it is lost when another process connects in its place, or when Ray gives it up.
         """
         incarnation = self._table.incarnation(address)
-        door = None if self._listener is None else await self._listener.door_for(address)
+        door = None if self._listener is None else await self._listener.door_for(address, node)
         while True:
             try:
                 await handle.stay_alive.remote(door)
@@ -185,12 +148,12 @@ class CommBusActor:
             if await _process_behind(handle) not in {process_id, None}:
                 return
             parked = self._table.rejoin(address, incarnation) or []
-            self._hand_over_all((address, data) for data in parked)
+            self._router.deliver_all((address, data) for data in parked)
 
     def _lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
         """Record that an endpoint cannot be reached, and fail its queries; return False when it was replaced."""
         news, failures = self._dispatcher.mark_lost(address, incarnation, for_good)
-        self._hand_over_all(failures)
+        self._router.deliver_all(failures)
         return news
 
     def _publish_lost(self, address: Address, for_good: bool, successor: str | None = None) -> None:
@@ -198,7 +161,7 @@ class CommBusActor:
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
         body = pack_body({"address": address, "for_good": for_good, "life": successor})
         header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
-        self._deliver(encode_frame(Frame(header, body)))
+        self._router.route(encode_frame(Frame(header, body)))
 
 
 def _request_rebind(addresses: Iterable[Address]) -> None:

@@ -10,6 +10,7 @@ from actors.log_owner import LogOwner
 from runtime.bus.endpoint import Endpoint
 from runtime.hosting.command_dispatch import Directory
 from runtime.hosting.limits.limits_service import Limits
+from runtime.hosting.run_meter import RunMeter
 from runtime.hosting.run_table import RunTable
 from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost
@@ -21,7 +22,7 @@ from runtime.primitives.ids import Address, StageKey, StageName
 class DrivenLog:
     """Drives the runs of the log that `owner` has acquired. `begin` recovers them; nothing happens before.
 
-    `calls_models`: False when the agents reason without models.
+    `calls_models`: False when the agents reason without models. `meter` counts what is recorded.
     """
 
     def __init__(
@@ -32,11 +33,12 @@ class DrivenLog:
         endpoint: Endpoint,
         clock: Clock,
         calls_models: bool = True,
+        meter: RunMeter | None = None,
     ) -> None:
         self.owner = owner
         # Doors take requests from the rates, at the limits service.
         quotas, epoch = limits.of_runs(), owner.epoch
-        self.table = RunTable(pipelines, owner.log, clock, quotas, epoch=epoch, calls_models=calls_models)
+        self.table = RunTable(pipelines, owner.log, clock, quotas, epoch=epoch, calls_models=calls_models, meter=meter)
         self.host = SupervisorHost(self.table, AGENTS, owner.renew)
         self.watchers = RunWatchers(self.table, clock)
         self.shell = HostShell(self.host, endpoint, clock, owner.epoch, self.watchers.changed)

@@ -20,6 +20,7 @@ from runtime.errors import OwnedError, StateStorageError, UnknownNameError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS, close_abandoned
 from runtime.hosting.limits.limits_service import Limits
 from runtime.hosting.pinned_pipelines import PinnedPipelines
+from runtime.hosting.run_meter import RunMeter
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, RunId
@@ -72,11 +73,12 @@ class DrivenLogs:
         endpoint: Endpoint,
         clock: Clock,
         calls_models: bool,
+        meter: RunMeter,
     ) -> None:
         self.own = own
         self._adopter = adopter
         self._pipelines = pipelines
-        self._parts = (pipelines, limits, endpoint, clock, calls_models)
+        self._parts = (pipelines, limits, endpoint, clock, calls_models, meter)
         self._clock = clock
         self._adopted: dict[str, DrivenLog] = {}
         self._log_of: dict[RunId, DrivenLog] = {}

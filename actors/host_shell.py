@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE
-from runtime.agents.reporter import RECORDED
+from runtime.agents.reporter import RECORDED, encode_recorded
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import SendOutcome
 from runtime.errors import StateStorageError
@@ -35,10 +35,13 @@ from runtime.hosting.host_outputs import (
 from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.hosting.timers import Timers
 from runtime.primitives.clock import Clock
-from runtime.primitives.ids import RunId
+from runtime.primitives.ids import Address, RunId
 from runtime.supervision.commands import CancelStage
 
 RESEND_EVERY_S = 0.25
+
+# Acknowledgements that nobody waits for share a frame. Agents resend a report after a second.
+LAST_REPORTS_GATHERED_FOR_S = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,7 @@ class HostShell:
         self._epoch = epoch
         self._timers = Timers(clock, self._timer_fired)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._last_reports: dict[Address, list[ReportRecorded]] = {}
         self.recovered = asyncio.Event()
         self._acts: dict[type, Callable[[Any], object]] = {
             WriteDue: lambda _: asyncio.get_running_loop().call_soon(self._write),
@@ -82,10 +86,15 @@ class HostShell:
             raise
 
     def act(self, outputs: list[Output]) -> None:
-        """Carry out outputs; frames of one run and origin keep their order, others are sent concurrently."""
+        """Carry out outputs; frames of one run and origin keep their order, others are sent concurrently.
+
+        Acknowledgements of last reports are sent later, in no order with other frames.
+        """
         frames: dict[tuple[RunId, int], list[Frame]] = {}
         for output in outputs:
-            if isinstance(output, SendStage | SendOnce | ReportRecorded):
+            if isinstance(output, ReportRecorded) and output.is_last:
+                self._acknowledge_soon(output)
+            elif isinstance(output, SendStage | SendOnce | ReportRecorded):
                 frames.setdefault((output.run_id, id(output.origin)), []).append(output)
             else:
                 self._acts[type(output)](output)
@@ -130,6 +139,19 @@ class HostShell:
             else:
                 about = frame.report_id
                 await self._endpoint.command(frame.address, RECORDED, b"", frame.run_id, about, self._epoch)
+
+    def _acknowledge_soon(self, recorded: ReportRecorded) -> None:
+        if not self._last_reports:
+            self.spawn(self._acknowledge_all(), contextvars.Context())
+        self._last_reports.setdefault(recorded.address, []).append(recorded)
+
+    async def _acknowledge_all(self) -> None:
+        """Acknowledge the last reports of attempts, in one frame for each agent."""
+        await self._clock.sleep(LAST_REPORTS_GATHERED_FOR_S)
+        gathered, self._last_reports = self._last_reports, {}
+        for address, (first, *others) in gathered.items():
+            body = encode_recorded([recorded.report_id for recorded in others])
+            await self._endpoint.command(address, RECORDED, body, first.run_id, first.report_id, self._epoch)
 
     async def _send_stage(self, send: SendStage) -> SendOutcome:
         body = msgspec.msgpack.encode(send.command)

@@ -7,9 +7,11 @@ import logging
 from typing import Any
 
 from actors.actor_logs import configure_actor_logs
+from actors.actor_traces import export_actor_traces
 from actors.links.doors import Door
 from actors.origin import check_origin
 from actors.ray_transport import PROCESS_ID, RayTransport
+from actors.trace_export import flush_traces
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import decode_frame
 from runtime.errors import WireError
@@ -25,6 +27,7 @@ class Participant:
     def __init__(self) -> None:
         check_origin()
         configure_actor_logs(type(self).__name__)
+        export_actor_traces(type(self).__name__)
         self.transport = RayTransport()
 
     async def on_frames(self, frames: list[bytes]) -> list[None]:
@@ -59,6 +62,10 @@ class Participant:
     async def ask(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Ask a query on the bus on behalf of a door, which has no address there."""
         return dict(await self.endpoint.query(type_, body, timeout_s))
+
+    async def flush_traces(self) -> None:
+        """Send the spans that are queued, before this process ends."""
+        await asyncio.to_thread(flush_traces)
 
     async def process_id(self) -> str:
         """Return the id of this actor's process, which distinguishes it from its successor."""

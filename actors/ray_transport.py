@@ -19,7 +19,6 @@ from actors.addresses import BUS_NAME, DEFAULT_NAMESPACE
 from actors.links.carrier import Carrier
 from actors.links.doors import Door, connected
 from actors.links.link import OnFrames
-from runtime.bus.batching import Batcher
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.bus.link_messages import decode_outcomes
 from runtime.errors import LinkLostError
@@ -48,6 +47,13 @@ def this_node() -> str:
     return str(ray.get_runtime_context().get_node_id()) if ray.is_initialized() else ""
 
 
+def this_host() -> str:
+    """Return the address by which other machines of the cluster reach this one."""
+    if not ray.is_initialized():
+        return "127.0.0.1"
+    return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+
+
 class RayTransport:
     """Connects the actor that it lives in with the bus actor."""
 
@@ -56,12 +62,11 @@ class RayTransport:
         # must not be handles that may be stale by then.
         self._bus: Any = ray.get_actor(BUS_NAME, namespace=namespace())
         self._carrier: Carrier[SendOutcome] = Carrier(self._call, lambda answer, _: decode_outcomes(answer))
-        self._frames: Batcher[SendOutcome] = Batcher(self._carrier.carry)
         self._following: asyncio.Task[None] | None = None
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
         """Register our address and actor handle with the bus; retry while the bus is being restarted."""
-        self._connect((address, ray.get_runtime_context().current_actor, PROCESS_ID, handles, subscribes))
+        self._connect((address, ray.get_runtime_context().current_actor, PROCESS_ID, handles, subscribes, this_node()))
 
     def follow(self, door: Door, address: Address, on_frames: OnFrames) -> None:
         """Keep a link to the bus behind a door, until another door is given: a bus has one as long as it lives."""
@@ -72,7 +77,7 @@ class RayTransport:
     async def send(self, frame: Frame) -> SendOutcome:
         """Hand a frame to the bus; a bus that is gone is `unreachable`."""
         try:
-            return await self._frames.send(encode_frame(frame))
+            return await self._carrier.send(encode_frame(frame))
         except RayActorError:
             return "unreachable"
 
@@ -95,7 +100,7 @@ class RayTransport:
         return outcomes
 
     async def _keep_link(self, door: Door, address: Address, on_frames: OnFrames) -> None:
-        if door.node != this_node():
+        if not door.is_for(this_node()):
             return
         pause_s = FIRST_REDIAL_S
         while True:

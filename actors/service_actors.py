@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from actors.addresses import INDEX, STORE
-from actors.links.doors import Door
+from actors.links.doors import Door, LinksBy
+from actors.links.request_door import RequestDoor
 from actors.participant import Participant
 from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.agents.hosted_service import HostedService
@@ -42,14 +43,19 @@ def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]
 class IndexActor(Participant):
     """Writes code indexes, as their only writer, and answers refresh queries."""
 
-    def __init__(self, folder: str, options: dict[str, Any]) -> None:
+    def __init__(self, folder: str, options: dict[str, Any], links: LinksBy = False) -> None:
         super().__init__()
         indexing = msgspec.convert(options, IndexOptions)
         embedding = embedding_process(Path(folder), embeds=indexing.embeds, store=indexing.vector_store)
         self._service = IndexService(Path(folder), indexing, embedding)
         self._service.prepare()
+        self._door = RequestDoor({"refresh": self.refresh}, links)
         self.endpoint = Endpoint(INDEX, self.transport, SystemClock(), queries=self._service.queries())
         self.endpoint.bind()
+
+    async def door(self, node: str | None = None) -> tuple[str, Door] | None:
+        """Return a new address and where to connect under it, for a caller on that machine; None without links."""
+        return await self._door.door_for(node)
 
     async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Index a repository before a run needs it; front ends call this while the other actors start."""
@@ -86,7 +92,11 @@ class StoreActor(Participant):
     """
 
     def __init__(
-        self, options: dict[str, Any], parts: Sequence[str] = (), limits: dict[str, Any] | None = None
+        self,
+        options: dict[str, Any],
+        parts: Sequence[str] = (),
+        limits: dict[str, Any] | None = None,
+        links: LinksBy = False,
     ) -> None:
         """Open the parts and bind the endpoint. `parts`: those contributed to the kernel's own, as "module:NAME"."""
         super().__init__()
@@ -101,6 +111,7 @@ class StoreActor(Participant):
         usage_log = retry_while_unavailable(lambda: stores.part(USAGE), follows)
         self._limits = LimitsService(msgspec.convert(limits or {}, Limits), clock, usage_log)
         self._keeping: asyncio.Task[None] | None = None
+        self._door = RequestDoor({"take": self.take}, links)
         queries = store_queries(all_parts(parts), opened) | self._places.queries() | self._limits.queries()
         self.endpoint = Endpoint(STORE, self.transport, clock, queries=queries)
         self.endpoint.bind()
@@ -110,9 +121,16 @@ class StoreActor(Participant):
         self._keeping = self._keeping or asyncio.create_task(self._limits.keep())
         await super().stay_alive(door)
 
-    async def take(self, user_id: str, endpoint: str) -> None:
-        """Count a request of a principal. Raises RateLimitedError."""
-        self._limits.take(user_id, endpoint)
+    async def door(self, node: str | None = None) -> tuple[str, Door] | None:
+        """Return a new address and where to connect under it, for a caller on that machine; None without links."""
+        return await self._door.door_for(node)
+
+    async def take(self, user_id: str, endpoint: str) -> list[dict[str, Any]]:
+        """Count a request of a principal, and return how far it is from its rate limits: each a `RateState`, plain.
+
+        Raises RateLimitedError.
+        """
+        return [msgspec.to_builtins(state) for state in self._limits.take(user_id, endpoint)]
 
     async def keep_usage(self) -> None:
         """Write what was counted to the store, at an orderly shutdown."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextvars
 import logging
-import secrets
 from typing import Any
 
 import msgspec
@@ -17,21 +16,22 @@ import msgspec
 from actors.commbus_actor import ENDPOINT_LOST
 from actors.driven_log import DrivenLog
 from actors.driven_logs import Adopter, DrivenLogs
-from actors.links.doors import Door, Listener
-from actors.links.requests import RequestServer
+from actors.links.doors import Door, LinksBy
+from actors.links.request_door import RequestDoor
 from actors.log_owner import LogOwner
 from actors.participant import Participant
-from actors.ray_transport import this_node
 from actors.restarts import retry_while_unavailable, was_restarted
 from actors.watch import Watch
 from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
 from runtime.agents.reporter import REPORT, decode_report
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, unpack_body
-from runtime.errors import BusError
+from runtime.errors import BusError, JeevesError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.hosting.limits.limits_service import Limits, SpentBy, UsedUp
+from runtime.hosting.run_meter import REPORT_EVERY_S, RunMeter
+from runtime.memory.run_metrics import ADD_RUN_COUNTS
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId
@@ -44,6 +44,7 @@ CALLED_BY_LINK = (
     *("submit", "drives", "wait_events", "envelope", "cancel", "pause", "answer", "fork", "about", "running"),
 )
 SPENDING_TIMEOUT_S = 5.0
+METRICS_TIMEOUT_S = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class Ownership(msgspec.Struct, frozen=True):
     `log_names`: the first log without another owner is acquired. `system_id` identifies a former owner as the same
     supervisor before its process died. `adopts`: continue the runs that other owners left unfinished, in that log and
     in all others of the store; `shard` of `shards` says which logs are left to the other supervisors of the system.
-    `calls_models`: False when the agents of the system reason without models. `links`: doors may call by a socket.
+    `calls_models`: False when the agents of the system reason without models. `links`: by which of them doors may call.
     """
 
     system_id: str
@@ -70,7 +71,7 @@ class Ownership(msgspec.Struct, frozen=True):
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
     calls_models: bool = True
-    links: bool = True
+    links: LinksBy = True
     about: dict[str, Any] = {}
 
 
@@ -106,7 +107,8 @@ class SupervisorActor(Participant):
             ),
             follows,
         )
-        parts = (configs, said, self.endpoint, self._clock, told.calls_models)
+        self._meter = RunMeter()
+        parts = (configs, said, self.endpoint, self._clock, told.calls_models, self._meter)
         after_ms = round(told.abandoned_after_s * 1000)
         adopter = Adopter(address, told.system_id, told.store, told.shard, told.shards, after_ms)
         self._logs = DrivenLogs(DrivenLog(owner, *parts), adopter, *parts)
@@ -116,8 +118,7 @@ class SupervisorActor(Participant):
             self._logs.close_abandoned(owner)
         self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)
         self._has_begun = False
-        self._requests = RequestServer({name: getattr(self, name) for name in CALLED_BY_LINK})
-        self._listener = Listener(this_node(), lambda link, _: self._requests.serve(link)) if told.links else None
+        self._door = RequestDoor({name: getattr(self, name) for name in CALLED_BY_LINK}, told.links)
         self.endpoint.bind()
 
     async def stay_alive(self, door: Door | None = None) -> None:
@@ -125,13 +126,9 @@ class SupervisorActor(Participant):
         self._begin()
         await super().stay_alive(door)
 
-    async def door(self) -> tuple[str, Door] | None:
-        """Return a new address and where to connect under it, for one who calls; None where no links are used."""
-        if self._listener is None:
-            return None
-        address = f"door-{secrets.token_hex(8)}"
-        door = await self._listener.door_for(address)
-        return None if door is None else (address, door)
+    async def door(self, node: str | None = None) -> tuple[str, Door] | None:
+        """Return a new address and where to connect under it, for a caller on that machine; None without links."""
+        return await self._door.door_for(node)
 
     async def submit(self, request: bytes, run_id: RunId, is_new: bool = True) -> RunId:
         """Accept a request; its record is on disk when this returns. The same id again changes nothing.
@@ -209,8 +206,22 @@ class SupervisorActor(Participant):
         await self._ready()
         return sum(driven.table.running for driven in self._logs)
 
+    async def report_metrics(self, is_last: bool = False) -> None:
+        """Report to the store what the events of runs add to the metrics; what it does not take is reported again."""
+        tables = [] if is_last else [driven.table for driven in self._logs]
+        report = self._meter.report(sum(table.running for table in tables), sum(table.queued for table in tables))
+        if report is None:
+            return
+        try:
+            await self.endpoint.query(ADD_RUN_COUNTS, {"report": report}, METRICS_TIMEOUT_S)
+        except JeevesError as error:
+            log.info("supervisor.metrics_not_reported", extra={"reason": error.message})
+            return
+        self._meter.sent(report)
+
     async def release(self) -> None:
-        """Release the logs at an orderly shutdown, so that other owners may take them at once."""
+        """Report the last metrics and release the logs, so that other owners may take them at once."""
+        await self.report_metrics(is_last=True)
         self._logs.release_all()
 
     async def _demand(self, run_id: RunId, payload: Payload) -> None:
@@ -234,6 +245,7 @@ class SupervisorActor(Participant):
             driven.begin(takes_up=adopts or was_restarted())
         own.shell.spawn(self._beat())
         own.shell.spawn(self._report_spending())
+        own.shell.spawn(self._keep_reporting_metrics())
         own.shell.spawn(self._watch.run(self._clock, self._told.heartbeat_s))
         if adopts:
             own.shell.spawn(self._logs.keep_adopting())
@@ -261,6 +273,11 @@ class SupervisorActor(Participant):
             for driven in self._logs:
                 driven.table.quotas.used_up_elsewhere(used_up)
                 driven.shell.act(driven.host.on_quotas())
+
+    async def _keep_reporting_metrics(self) -> None:
+        while True:
+            await self._clock.sleep(REPORT_EVERY_S)
+            await self.report_metrics()
 
     async def _reported(self, frame: Frame) -> None:
         self._begin()

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import msgspec
-import ray
 from ray.exceptions import RayError
 
 from actors.actor_calls import call_actor, wait_until_answering
@@ -20,10 +19,13 @@ from actors.addresses import (
     shard_of,
 )
 from actors.links.linked_actor import LinkedActor
+from actors.trace_export import trace_options
 from runtime.agents.live_text import Marks, with_event
 from runtime.codebase.index.service import Progress
 from runtime.errors import InputError, InterruptError, JeevesError, OwnedError
+from runtime.hosting.limits.rate_limits import RateState
 from runtime.llm.call_metrics import ModelStats
+from runtime.memory.run_metrics import RUN_TOTALS, RunTotals
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId, new_run_id
@@ -35,6 +37,7 @@ log = logging.getLogger(__name__)
 
 LONG_POLL_S = 10.0
 STATS_TIMEOUT_S = 2.0
+FLUSH_TIMEOUT_S = 3.0
 PLACES_KEPT = 10_000
 
 _STATS_DECODER = msgspec.msgpack.Decoder(ModelStats)
@@ -56,8 +59,8 @@ class System:
         self._agents = agents or []
         self._bus = bus
         self._supervisors = [LinkedActor(supervisor) for supervisor in supervisors]
-        self._index = index
-        self._store = store
+        self._index = LinkedActor(index)
+        self._store = LinkedActor(store)
         self._others = others
         self._clock = SystemClock()
         self._places: dict[RunId, LinkedActor] = {}
@@ -138,34 +141,28 @@ class System:
         """Return how many runs are not over."""
         return sum([await call_actor(partial(supervisor.call, "running")) for supervisor in self._supervisors])
 
-    async def take(self, user_id: str, endpoint: str) -> None:
-        """Count a request of a principal. Raises RateLimitedError if it asks too often, or has used up a quota."""
-        await call_actor(lambda: self._store.take.remote(user_id, endpoint))
+    async def take(self, user_id: str, endpoint: str) -> list[RateState]:
+        """Count a request of a principal, and return how far it is from its rate limits.
+
+        Raises RateLimitedError if it asks too often, or has used up a quota.
+        """
+        # Not idempotent: a request whose link breaks meanwhile may count twice, which harms nobody.
+        states = await call_actor(partial(self._store.call, "take", user_id, endpoint))
+        return msgspec.convert(states, list[RateState])
 
     async def model_places(self) -> dict[str, tuple[int, int, int]]:
         """Return for each deployment in use the places that are held, all of its places, and the calls that wait."""
-        places: dict[str, tuple[int, int, int]] = await call_actor(self._store.places.remote)
+        places: dict[str, tuple[int, int, int]] = await call_actor(self._store.handle.places.remote)
         return places
 
     async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Bring a repository's index up to date ahead of a run; cancellation ends the work on it."""
-        called: list[Any] = []
-
-        def call() -> Awaitable[Any]:
-            called.append(self._index.refresh.remote(root, timeout_s))
-            return cast(Awaitable[Any], called[-1])
-
-        try:
-            refreshed: dict[str, Any] = await call_actor(call)
-        except asyncio.CancelledError:
-            for reference in called[-1:]:
-                ray.cancel(reference)
-            raise
+        refreshed: dict[str, Any] = await call_actor(partial(self._index.call_cancellably, "refresh", root, timeout_s))
         return refreshed
 
     async def index_progress(self, root: str) -> Progress:
         """Return the progress of the current refresh of a repository; zeros when there is none."""
-        progress: Progress = await call_actor(lambda: self._index.progress.remote(root))
+        progress: Progress = await call_actor(lambda: self._index.handle.progress.remote(root))
         return progress
 
     async def bus_stats(self) -> dict[str, Any]:
@@ -182,27 +179,49 @@ class System:
     async def tool_health(self) -> list[ToolHealth]:
         """Return the health of each tool that was called lately; empty if the store does not answer."""
         try:
-            answer = await call_actor(lambda: self._index.ask.remote(TOOL_HEALTH, {}, STATS_TIMEOUT_S))
+            answer = await call_actor(lambda: self._index.handle.ask.remote(TOOL_HEALTH, {}, STATS_TIMEOUT_S))
         except JeevesError as error:
             log.info("tool_health.no_answer", extra={"reason": error.message})
             return []
         return msgspec.convert(answer["tools"], list[ToolHealth])
 
+    async def run_totals(self) -> RunTotals | None:
+        """Return what the events of all runs of the store add up to; None if the store does not answer."""
+        try:
+            asked = (call_actor(supervisor.handle.report_metrics.remote) for supervisor in self._supervisors)
+            await asyncio.gather(*asked)
+            answer = await call_actor(lambda: self._index.handle.ask.remote(RUN_TOTALS, {}, STATS_TIMEOUT_S))
+        except JeevesError as error:
+            log.info("run_totals.no_answer", extra={"reason": error.message})
+            return None
+        return msgspec.convert(answer["totals"], RunTotals)
+
     async def query(self, type_: str, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Ask a query on the bus on behalf of a door. Raises NoHandlerError and what its handler raises."""
-        answer: dict[str, Any] = await call_actor(lambda: self._index.ask.remote(type_, body, timeout_s))
+        answer: dict[str, Any] = await call_actor(lambda: self._index.handle.ask.remote(type_, body, timeout_s))
         return answer
 
     async def ready(self) -> None:
         """Return when every actor has started. Raises ClusterError that names what failed."""
-        for actor in [*(supervisor.handle for supervisor in self._supervisors), self._index, *self._others]:
+        for actor in [*(supervisor.handle for supervisor in self._supervisors), self._index.handle, *self._others]:
             await wait_until_answering(actor)
 
     async def release(self) -> None:
         """Release the run logs and keep what was counted, as the last step, so that a successor may start at once."""
         for supervisor in self._supervisors:
             await call_actor(supervisor.handle.release.remote)
-        await call_actor(self._store.keep_usage.remote)
+        await call_actor(self._store.handle.keep_usage.remote)
+        if trace_options().endpoint is not None:
+            await self._flush_traces()
+
+    async def _flush_traces(self) -> None:
+        """Let supervisors and agents send their last spans; one that does not answer keeps nothing waiting."""
+        traced = [*(supervisor.handle for supervisor in self._supervisors), *self._agents]
+        flushed = asyncio.gather(*(actor.flush_traces.remote() for actor in traced), return_exceptions=True)
+        try:
+            await asyncio.wait_for(flushed, FLUSH_TIMEOUT_S)
+        except TimeoutError:
+            log.info("traces.not_flushed")
 
     async def _call(self, run_id: RunId, method: str, *arguments: Any) -> Any:
         """Call a method of the supervisor that drives the run; look for it again if another one has adopted the run."""

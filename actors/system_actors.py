@@ -29,6 +29,7 @@ from actors.addresses import (
 )
 from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
+from actors.links.doors import LinksBy
 from actors.ray_transport import namespace
 from actors.resource_claims import check_claims, claim_of, claimed_of
 from actors.service_actors import IndexActor, ServiceActor, StoreActor, hosted, service_queries
@@ -58,8 +59,8 @@ class SystemSpec(msgspec.Struct, frozen=True):
     `abandoned_after_s`: when a run without an owner, which is no durable work, is closed instead. `store`: the fields
     of `runtime.store.options.StoreOptions`; without them, SQLite files below `state_dir`. `store_parts`: those that are
     contributed to the store, as "module:NAME". `services`: those that capabilities contribute to the bus, as
-    "module:NAME" with their settings. `links`: carry frames by sockets where processes share a machine. `is_detached`:
-    its actors outlive this process, until `end_system`. `about` is returned by `System.about`.
+    "module:NAME" with their settings. `links`: by which of them frames are carried. `is_detached`: its actors outlive
+    this process, until `end_system`. `about` is returned by `System.about`.
     """
 
     pipelines: list[dict[str, Any]]
@@ -70,7 +71,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     index_options: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     middleware: tuple[dict[str, Any], ...] = DEFAULT_CHAIN
-    links: bool = True
+    links: LinksBy = True
     keeper: str | None = None
     shards: int = 1
     abandoned_after_s: float = ABANDONED_AFTER_MS / 1000
@@ -104,10 +105,10 @@ def start_system(spec: SystemSpec) -> System:
     beats = (spec.hangs_after_s, spec.heartbeat_s)
     create = partial(_create, lifetime="detached" if spec.is_detached else None)
     bus = create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats, spec.links)
-    index = create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
+    index = create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options, spec.links)
     watched = (BUS_NAME, INDEX, STORE, *contributed, *(address for address, _, _ in agents))
     supervisors = [create(SupervisorActor, *told) for told in _supervisors(spec, shards, watched)]
-    store = create(StoreActor, STORE, _store_of(spec), spec.store_parts, spec.limits)
+    store = create(StoreActor, STORE, _store_of(spec), spec.store_parts, spec.limits, spec.links)
     others = []
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)

@@ -17,6 +17,7 @@ from decimal import Decimal
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -263,9 +264,13 @@ class BreakerSettings(_Section):
 
 
 class BusSettings(_Section):
-    """Selects the middleware of the bus, in order, and whether processes of one machine exchange frames by sockets."""
+    """Selects the middleware of the bus, in order, and by which links processes exchange frames.
 
-    links: bool = True
+    `links`: True for Unix sockets on one machine and TCP with TLS between machines, `tcp` for TCP everywhere, False for
+    Ray calls alone.
+    """
+
+    links: bool | Literal["tcp"] = True
 
     middleware: Annotated[tuple[MiddlewareName, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)] = (
         "deduplication",
@@ -361,6 +366,25 @@ class LoggingSettings(_Section):
     format: Literal["text", "json"] = "text"
 
 
+def _collector_url(value: str) -> str:
+    url = urlsplit(value)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        told = "Should be the URL of a collector for OTLP over HTTP, such as http://localhost:4318/v1/traces"
+        raise PydanticCustomError("no_url", told)
+    return value
+
+
+class TraceSettings(_Section):
+    """Sends traces to a collector for OTLP over HTTP: its URL, the share of runs, and the name of this service there.
+
+    `OTEL_EXPORTER_OTLP_HEADERS` in the environment of the processes adds headers.
+    """
+
+    endpoint: Annotated[str, AfterValidator(_collector_url)] | None = None
+    sample_ratio: float = Field(default=1, ge=0, le=1, allow_inf_nan=False)
+    service_name: str = Field(default="jeeves", min_length=1, max_length=100)
+
+
 class _Origin:
     """Keeps where values came from, for faults that only a capability's own model finds; all are equal."""
 
@@ -404,6 +428,7 @@ class Settings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     code_change: CodeChangeSettings = CodeChangeSettings()
     logging: LoggingSettings = LoggingSettings()
+    traces: TraceSettings = TraceSettings()
     capability_settings: dict[Identifier, CapabilitySection] = {}
 
     _origin: _Origin = PrivateAttr(default_factory=_Origin)

@@ -14,12 +14,16 @@ from serve.library.results import (
     Answer,
     Citation,
     Commit,
+    DeletedSession,
     Event,
     Failure,
     Finding,
     Interrupt,
     Part,
     RunSummary,
+    Session,
+    SessionTurns,
+    Turn,
     Usage,
 )
 from serve.library.sync import JeevesSync
@@ -29,6 +33,7 @@ __all__ = [
     "BatchResult",
     "Citation",
     "Commit",
+    "DeletedSession",
     "Event",
     "Failure",
     "Finding",
@@ -38,5 +43,8 @@ __all__ = [
     "JeevesSync",
     "Part",
     "RunSummary",
+    "Session",
+    "SessionTurns",
+    "Turn",
     "Usage",
 ]

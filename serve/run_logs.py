@@ -41,6 +41,7 @@ from serve.wiring import local_log_owner
 LEASE_S = LEASE_MS / 1000
 LOOK_AGAIN_S = 0.1
 MOST_RUNS = 2**31
+LOOKED_AT_ONCE = 500
 
 
 class ListedRun(RunSummary, frozen=True):
@@ -67,6 +68,20 @@ class StoredRun(NamedTuple):
 def newest_runs(options: StoreOptions, limit: int, user_id: str, before: RunPlace | None = None) -> list[RunSummary]:
     """Return the newest runs of a user in all logs, at most `limit`; with `before`, those that follow it."""
     return [run for _, run in _newest(options, limit, user_id, before)]
+
+
+def visible_runs(
+    options: StoreOptions, limit: int, may_see: Callable[[str], bool], before: RunPlace | None = None
+) -> list[RunSummary]:
+    """Return the newest runs of all users of whom `may_see` is true; with `before`, those that follow it."""
+    found: list[RunSummary] = []
+    while True:
+        page = _newest(options, LOOKED_AT_ONCE, None, before)
+        found += [run for _, run in page if may_see(run.user_id)]
+        if len(found) >= limit or len(page) < LOOKED_AT_ONCE:
+            return found[:limit]
+        last = page[-1][1]
+        before = RunPlace(last.started_at_ms, last.run_id)
 
 
 def unfinished_runs(options: StoreOptions, user_id: str, session_ids: Collection[str]) -> list[RunId]:

@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
+from runtime.memory.owned_sessions import SessionOwner, owners_in
+from runtime.memory.sessions import SESSIONS
 from runtime.primitives.money import told_money
-from runtime.store.opening import run_log_names
+from runtime.store.opening import has_database, open_database, run_log_names
 from runtime.store.options import StoreOptions
 from runtime.store.run_records import RunUsage, UsedRun
 from runtime.store.unowned_logs import reading
@@ -51,6 +53,21 @@ def used_runs(
         with reading(options, name) as log:
             found += log.used(since_ms, user_id, session_id)
     return found
+
+
+def session_owners(options: StoreOptions, runs: Iterable[UsedRun]) -> dict[str, SessionOwner]:
+    """Return the owners of the sessions of runs by session id, as far as they are registered.
+
+    Raises StateStorageError. Nothing is created or changed.
+    """
+    ids = sorted({run.session_id for run in runs if run.session_id})
+    if not ids or not has_database(options, SESSIONS.database):
+        return {}
+    database = open_database(options, SESSIONS.database, SESSIONS.label, readonly=True)
+    try:
+        return owners_in(database, ids)
+    finally:
+        database.close()
 
 
 def summed(runs: Iterable[UsedRun]) -> UsageSum:

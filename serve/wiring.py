@@ -11,6 +11,7 @@ import msgspec
 
 from actors.lease_thread import LeaseThread
 from actors.log_owner import LogOwner, never_wait
+from actors.trace_export import TraceOptions, export_traces
 from runtime.agents.capability import load_capability, services_of
 from runtime.agents.stage_runner import MODEL_REASONER, Agent
 from runtime.bus.queries import LocalQueries
@@ -23,6 +24,7 @@ from runtime.hosting.limits.limits_service import Limits
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models
+from runtime.memory.run_metrics import RUN_METRICS
 from runtime.pipeline.config import PipelineConfig, as_wire
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
@@ -141,6 +143,7 @@ def local_runner(
 
     The log is owned until the runner is closed: no other system adopts its runs while this process lives.
     """
+    export_traces(trace_options(settings), "in-process")
     clock = SystemClock()
     pipeline = with_model_times(pipeline, _models_used(settings))
     queries = LocalQueries()
@@ -164,6 +167,7 @@ def local_runner(
         epoch=owner.epoch,
         on_closed=released,
         calls_models=settings.reasoner == MODEL_REASONER,
+        keep_metrics=stores.part(RUN_METRICS).add,
     )
 
 
@@ -176,6 +180,11 @@ def local_log_owner(settings: Settings, *names: str) -> LogOwner:
     given = names or ("local", *(f"local-{slot}" for slot in range(2, LOCAL_LOGS)))
     options = store_options(settings)
     return LogOwner(IN_PROCESS, process_id, options, given, SystemClock(), never_wait, prefers_clean=not names)
+
+
+def trace_options(settings: Settings) -> TraceOptions:
+    """Return where spans are sent, and of how many runs."""
+    return TraceOptions(**settings.traces.model_dump())
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -11,6 +11,7 @@ import logging
 import secrets
 from typing import Any
 
+import ray
 from ray.exceptions import RayError
 
 from actors.links.doors import Door, connected
@@ -35,13 +36,26 @@ class LinkedActor:
 
     async def call(self, method: str, *arguments: Any) -> Any:
         """Return what a method returns. Raises its errors: as they are by a link, wrapped by Ray otherwise."""
+        return await self._called(method, arguments, cancels=False)
+
+    async def call_cancellably(self, method: str, *arguments: Any) -> Any:
+        """Return what a method returns, as `call` does; cancellation ends it in the actor as well."""
+        return await self._called(method, arguments, cancels=True)
+
+    async def _called(self, method: str, arguments: tuple[Any, ...], *, cancels: bool) -> Any:
         client = self._open_client()
         if client is not None:
             try:
-                return await client.ask(method, arguments)
+                return await client.ask(method, arguments, cancels=cancels)
             except LinkLostError as error:
                 log.info("link.lost", extra={"method": method, "reason": error.message})
-        return await getattr(self.handle, method).remote(*arguments)
+        reference = getattr(self.handle, method).remote(*arguments)
+        try:
+            return await reference
+        except asyncio.CancelledError:
+            if cancels:
+                ray.cancel(reference)
+            raise
 
     def _open_client(self) -> RequestClient | None:
         """Return the client if its link is open; begin to open one otherwise."""
@@ -58,8 +72,8 @@ class LinkedActor:
 
     async def _open(self) -> None:
         try:
-            told: tuple[str, Door] | None = await self.handle.door.remote()
-            if told is None or told[1].node != this_node():
+            told: tuple[str, Door] | None = await self.handle.door.remote(this_node())
+            if told is None or not told[1].is_for(this_node()):
                 self._not_before_s = float("inf")  # it stays so as long as that process lives; a new loop asks again
                 return
             client = RequestClient()

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
 
+from runtime.bus.frames import Frame
 from runtime.bus.outbox import CAPACITY
 from runtime.bus.reliable_sender import OutgoingCommand, ReliableSender
 from runtime.primitives.clock import Clock
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 REPORT = "stage.report"
 RECORDED = "stage.recorded"
 GATHERED_FOR_S = 0.02
+
+_IDS_DECODER = msgspec.msgpack.Decoder(list[MessageId])
 
 Progress = ToolCalled | StageEmitted | LatencyPassed
 StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | Progress
@@ -65,6 +68,17 @@ def decode_report(data: bytes) -> Report:
     return _DECODER.decode(data)
 
 
+def encode_recorded(others: Sequence[MessageId]) -> bytes:
+    """Return the body of an acknowledgement: the reports that it is about beside the one in its header."""
+    return msgspec.msgpack.encode(others) if others else b""
+
+
+def recorded_reports(frame: Frame) -> list[MessageId]:
+    """Return the reports that an acknowledgement is about."""
+    first = frame.header.correlation_id
+    return [*([] if first is None else [first]), *(_IDS_DECODER.decode(frame.body) if frame.body else [])]
+
+
 class Reporter:
     """Sends the reports of one incarnation of an agent. `supervisor_of`: run → the address that records it."""
 
@@ -84,6 +98,8 @@ class Reporter:
         self._supervisor_of = supervisor_of
         self._max_in_flight = max_in_flight
         self._gathered: dict[StageKey, list[StagePayload]] = {}
+        self._sent_soon: dict[StageKey, None] = {}
+        self._is_gathering = False
         self._in_flight: dict[MessageId, StageKey] = {}
         self._waiting: set[StageKey] = set()
         self._held_back: dict[StageKey, None] = {}
@@ -95,7 +111,10 @@ class Reporter:
         key = payload.key
         self._gathered.setdefault(key, []).append(payload)
         if isinstance(payload, StageStarted | Progress):
-            self._spawn(self._send_soon(key))
+            self._sent_soon[key] = None
+            if not self._is_gathering:
+                self._is_gathering = True
+                self._spawn(self._send_gathered())
         else:
             self._send(key)
 
@@ -115,9 +134,16 @@ class Reporter:
             del self._held_back[first]
             self._send(first)
 
-    async def _send_soon(self, key: StageKey) -> None:
-        await self._clock.sleep(GATHERED_FOR_S)
-        self._send(key)
+    async def _send_gathered(self) -> None:
+        """Send what has gathered for twenty milliseconds, or up to twice as long where some waited already."""
+        try:
+            while self._sent_soon:
+                keys, self._sent_soon = self._sent_soon, {}
+                await self._clock.sleep(GATHERED_FOR_S)
+                for key in keys:
+                    self._send(key)
+        finally:
+            self._is_gathering = False
 
     def _send(self, key: StageKey) -> None:
         """Send the gathered payloads, unless a report of that stage is in flight: then they wait for their turn.

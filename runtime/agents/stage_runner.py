@@ -49,6 +49,7 @@ from runtime.pipeline.config import AgentConfig, ToolAccess
 from runtime.pipeline.output_schema import OutputSchema
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import StageKey
+from runtime.primitives.spans import traced_stage
 from runtime.primitives.structured_logs import log_scope
 from runtime.processes.stop_watchdog import StopWatchdog
 from runtime.run.bounds import Grant
@@ -172,7 +173,7 @@ class Agent:
 
         Raises only asyncio.CancelledError, and errors of `report`.
         """
-        with log_scope(command.key.run_id, self.config.name):
+        with log_scope(command.key.run_id, self.config.name), traced_stage(command.key):
             async with LatencyWatch(command.key, self._profile.latency_budget_ms, self._clock, report):
                 ended = await self._ended(command, cancelled, report, more, show)
             await self._store_tool_calls()

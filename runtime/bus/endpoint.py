@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-import msgspec
-
 from runtime.bus.builtin_middleware import Deduplication
 from runtime.bus.frames import BUS, Frame, Header, Kind, SendOutcome, pack_body
 from runtime.bus.middleware import Chain, Middleware
@@ -88,9 +86,7 @@ class Endpoint:
         `about` is the message that it repeats or acknowledges, `epoch` that of the owner on whose behalf it is sent;
         they become the frame's correlation id and incarnation.
         """
-        frame = self._frame("command", type_, body, target, run_id)
-        header = msgspec.structs.replace(frame.header, correlation_id=about, incarnation=epoch)
-        return await self._sender.send(Frame(header, body))
+        return await self._sender.send(self._frame("command", type_, body, target, run_id, about=about, epoch=epoch))
 
     async def send(self, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
         """Send a command to the handler of its type; without one it is `refused` and becomes a dead letter."""
@@ -218,6 +214,8 @@ class Endpoint:
         target: Address | None,
         run_id: RunId | None,
         timeout_s: float | None = None,
+        about: MessageId | None = None,
+        epoch: int = 0,
     ) -> Frame:
         message_id = new_message_id()
         trace = current_trace()
@@ -227,9 +225,11 @@ class Endpoint:
             type=type_,
             source=self.address,
             target=target,
+            correlation_id=about,
             run_id=run_id or trace.run_id,
             deadline_ms=None if timeout_s is None else self._clock.now_ms() + int(timeout_s * 1000),
             trace_id=trace.trace_id or message_id,
             parent_id=trace.parent_id,
+            incarnation=epoch,
         )
         return Frame(header, body)

@@ -6,6 +6,7 @@ number of the call, and its content. Both ends call each other:
     hello    the first message of the end that connects: who it is; content as MessagePack
     call     a batch of frames: how many (four bytes), then each with its length before it (four bytes)
     answer   the answer to a call, under the same number: one byte for the outcome of each frame
+    notice   a batch of frames as in a call, which gets no answer; the number is 0
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 from runtime.bus.frames import SendOutcome
 from runtime.errors import WireError
 
-HELLO, CALL, ANSWER = 1, 2, 3
+HELLO, CALL, ANSWER, NOTICE = 1, 2, 3, 4
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 MAX_HELLO_BYTES = 4_096
 
@@ -31,7 +32,7 @@ _HEAD_AFTER_LENGTH = _HEAD.size - _LENGTH.size
 
 
 class LinkMessage(NamedTuple):
-    """Holds one message of a link. `call_id` numbers the calls of one end, from 1; a hello has 0."""
+    """Holds one message of a link. `call_id` numbers the calls of one end, from 1; hellos and notices have 0."""
 
     kind: int
     call_id: int
@@ -54,12 +55,12 @@ def encode_message(kind: int, call_id: int, content: bytes) -> bytes:
     return _HEAD.pack(size, kind, call_id) + content
 
 
-def encode_batch(call_id: int, frames: Sequence[bytes]) -> list[bytes]:
-    """Return a call that carries frames, as parts to be written one after the other. Raises WireError."""
+def encode_batch(call_id: int, frames: Sequence[bytes], kind: int = CALL) -> list[bytes]:
+    """Return a call or notice that carries frames, as parts to be written one after the other. Raises WireError."""
     size = _HEAD_AFTER_LENGTH + _LENGTH.size + sum(_LENGTH.size + len(frame) for frame in frames)
     if size > MAX_MESSAGE_BYTES:
         raise WireError(f"a batch of {size} bytes does not fit a link; at most {MAX_MESSAGE_BYTES}", size_bytes=size)
-    parts = [_HEAD.pack(size, CALL, call_id) + _LENGTH.pack(len(frames))]
+    parts = [_HEAD.pack(size, kind, call_id) + _LENGTH.pack(len(frames))]
     for frame in frames:
         parts.append(_LENGTH.pack(len(frame)))
         parts.append(frame)
@@ -138,7 +139,7 @@ class LinkReader:
         return int(_LENGTH.size + size)
 
     def _check(self, size: int, kind: int) -> None:
-        if kind not in (HELLO, CALL, ANSWER):
+        if kind not in (HELLO, CALL, ANSWER, NOTICE):
             raise WireError(f"a link has no messages of kind {kind}", kind=kind)
         if not _HEAD_AFTER_LENGTH <= size <= self.max_bytes:
             raise WireError(f"a message of {size} bytes is not allowed; at most {self.max_bytes}", size_bytes=size)

@@ -82,16 +82,26 @@ class Chain:
     """Applies middleware in order."""
 
     def __init__(self, links: Iterable[Middleware] = ()) -> None:
-        self._links = list(links)
+        self._links: list[Middleware] = []
+        self._asked: list[tuple[int, Middleware]] = []
+        self._told: list[Middleware] = []
+        for link in links:
+            self.add(link)
 
     def add(self, middleware: Middleware) -> None:
         """Append a middleware; it sees only requests that all others let pass."""
+        if type(middleware).before is not Middleware.before:
+            self._asked.append((len(self._links), middleware))
+        if type(middleware).after is not Middleware.after:
+            self._told.append(middleware)
         self._links.append(middleware)
 
     def before(self, header: Header) -> Header | Halted:
         """Return the header to route, or why the request ends; earlier middleware get the outcome of a stop."""
-        for number, link in enumerate(self._links):
+        for number, link in self._asked:
             verdict = _ask(link, header)
+            if verdict is CONTINUE:
+                continue
             if isinstance(verdict, Replace):
                 header = verdict.header
             elif isinstance(verdict, Stop):
@@ -103,7 +113,7 @@ class Chain:
 
     def after(self, header: Header, outcome: Outcome) -> None:
         """Pass the outcome of a request to every middleware, the last one first."""
-        _notify(self._links, header, outcome)
+        _notify(self._told, header, outcome)
 
     def stats(self) -> dict[str, Any]:
         """Return the statistics of each middleware by name; those without any are left out."""

@@ -37,6 +37,11 @@ class RequestHandlers:
         self._tasks: set[asyncio.Task[Outcome]] = set()
         self._answering: dict[MessageId, asyncio.Task[Outcome]] = {}
         self._cancelled: set[MessageId] = set()
+        self._works: dict[str, Callable[[Frame], Coroutine[Any, Any, Outcome]]] = {
+            "query": self._handle_query,
+            "command": self._handle_command,
+            "event": self._handle_event,
+        }
         self.queries: dict[str, QueryHandler] = {}
         self.commands: dict[str, OnFrame] = {}
         self.subscribers: dict[str, list[OnFrame]] = {}
@@ -48,8 +53,8 @@ class RequestHandlers:
             if passed.error is not None:
                 self._begin(frame.header, self._refuse(frame.header, passed.error), is_counted=False)
             return
-        works = {"query": self._handle_query, "command": self._handle_command, "event": self._handle_event}
-        self._begin(passed, works[passed.kind](Frame(passed, frame.body)))
+        request = frame if passed is frame.header else Frame(passed, frame.body)
+        self._begin(passed, self._works[passed.kind](request))
 
     def cancel(self, query_id: MessageId | None) -> None:
         """Cancel the work on a query; its asker no longer waits, so there is no reply."""

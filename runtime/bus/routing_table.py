@@ -229,6 +229,8 @@ class RoutingTable:
         }
 
     def _to(self, header: Header, addresses: list[Address], required: bool) -> Routing:
+        if len(addresses) == 1 and self._presence.get(addresses[0]) == "connected":
+            return Routing((addresses[0],))
         by_presence: dict[str, list[Address]] = {"connected": [], "away": [], "dead": [], "unknown": []}
         for address in addresses:
             by_presence[self._presence.get(address, "unknown")].append(address)

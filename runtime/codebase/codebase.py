@@ -323,13 +323,15 @@ class Codebase:
         max_hits: int = 50,
         scope: str | None = None,
         timeout_s: float = TEXT_SEARCH_TIMEOUT_S,
+        endings: tuple[str, ...] = (),
     ) -> FoundText:
         """Find lines with a string or regular expression, source files first; after `timeout_s`, those found so far.
 
-        `scope` is a file or folder. ToolArgumentsError for a pattern that cannot be used.
+        `scope` is a file or folder; `endings` are those of the names of files to search. ToolArgumentsError for a
+        pattern that cannot be used.
         """
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
-        paths = self.readable_paths(scope)
+        paths = [path for path in self.readable_paths(scope) if not endings or path.endswith(endings)]
         paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
         literal = "" if regex else pattern
         may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())

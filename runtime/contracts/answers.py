@@ -31,7 +31,8 @@ def answer_of(contract: Contract, decision: Decision) -> dict[str, Any]:
     state = decision.state
     told = standing(contract, state)
     if decision.code:
-        told["error"] = {"code": decision.code, "problems": list(decision.problems)}
+        # What went wrong comes before the instruction, which is known.
+        told = {"error": {"code": decision.code, "problems": list(decision.problems)}, **told}
     if decision.notes:
         told["notes"] = list(decision.notes)
     if decision.is_recalled:
@@ -122,7 +123,9 @@ def task_document(task: Task) -> dict[str, Any]:
     if task.failure_count:
         told["failure_count"] = task.failure_count
     if task.fixes:
-        told |= {"fixes": task.fixes, "revert_reason": task.revert_reason}
+        told["fixes"] = task.fixes
+    if task.fixes or task.revert_reason:
+        told["revert_reason"] = _in_short(task.revert_reason)
     return told
 
 

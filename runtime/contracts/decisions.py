@@ -17,6 +17,7 @@ from runtime.contracts.due_checks import CHECK_FAILS, after_checks
 from runtime.contracts.duties import Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import first_phase, next_phase
+from runtime.contracts.reopening import after_proofs
 from runtime.contracts.session_state import Escalation, SessionState
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
@@ -81,7 +82,7 @@ def answered(contract: Contract, state: SessionState, text: str, *, goes_on: boo
 def demands_of(contract: Contract, state: SessionState, payload: object) -> frozenset[duties.Demand]:
     """Return what has to be looked at before a submission can be judged; empty where it is refused anyhow."""
     rule = contract.phases.get(state.phase)
-    if rule is None or problems_in(payload, rule.expected_payload):
+    if rule is None or problems_in(_asked_for(rule, payload), rule.expected_payload):
         return frozenset()
     return duties.DUTIES[rule.duty].demands
 
@@ -100,17 +101,27 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
     rule = contract.phases[state.phase]
     if duties.is_repeated_plan(contract, state, rule, payload):
         return Decision(state, notes=("the same task list was registered before; nothing has changed",))
-    problems = problems_in(payload, rule.expected_payload)
+    problems = problems_in(_asked_for(rule, payload), rule.expected_payload)
     if problems or not isinstance(payload, Mapping):
         return Decision(state, "payload_mismatch", _in_short(problems))
     problems = [*unused_tools(contract, state, rule, payload)]
     outcome = after_checks(
         contract, duties.DUTIES[rule.duty].rule(contract, state, payload, observed), payload, observed
     )
+    outcome = after_proofs(outcome, state, observed)
     problems += outcome.problems
     if problems:
         return Decision(state, "payload_mismatch", _in_short(problems), outcome.notes)
     return _led_on(contract, outcome, payload, at_ms)
+
+
+def _asked_for(rule: PhaseRule, payload: object) -> object:
+    """Return a payload without a list of tools that its phase does not ask for: it is taken everywhere."""
+    if not isinstance(payload, Mapping) or "tools_used" in rule.expected_payload:
+        return payload
+    named = payload.get("tools_used")
+    is_list = isinstance(named, list) and all(isinstance(tool, str) for tool in named)
+    return {name: value for name, value in payload.items() if name != "tools_used"} if is_list else payload
 
 
 def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
@@ -130,15 +141,21 @@ def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
 
 def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, payload: Mapping[str, Any]) -> Sequence[str]:
     """Return which demanded or claimed tools were not called: what counts is the server's own log."""
-    used = {use.tool: use.kind or use.tool for use in state.uses if use.visit == state.visit}
+    here = [use for use in state.uses if use.visit == state.visit]
+    used = {use.tool: use.kind or use.tool for use in here}
+    showing = {use.tool for use in here if use.targets}
     ever = {use.tool for use in state.uses} | set(used)
     problems = []
     for demand in rule.required_tools:
-        kinds = {kind for tool, kind in used.items() if tool in demand.any_of}
+        # Of several kinds each must have shown something; a single tool may find that there is nothing.
+        counted = showing if demand.at_least > 1 else used.keys()
+        kinds = {used[tool] for tool in counted if tool in demand.any_of}
         if len(kinds) < demand.at_least and duties.is_demanded(rule, payload):
             many = f"{demand.at_least} kinds of " if demand.at_least > 1 else ""
+            when = "for this task" if rule.duty == "implement" else "in this phase"
+            shown = " that showed something" if demand.at_least > 1 else ""
             problems.append(
-                f"tools: {many}{' / '.join(demand.any_of)} must be called in this phase; this server saw {len(kinds)}"
+                f"tools: {many}{' / '.join(demand.any_of)} must be called {when}; this server saw {len(kinds)}{shown}"
             )
     claimed = payload.get("tools_used")
     for tool in claimed if isinstance(claimed, list) else ():
@@ -151,10 +168,13 @@ def _led_on(contract: Contract, outcome: Outcome, payload: Mapping[str, Any], at
     state = outcome.state
     rule = contract.phases[state.phase]
     said = str(payload.get("summary") or payload.get("reason") or "").strip()[:MAX_SUMMARY_CHARS]
-    if said:
+    if said and not outcome.has_lapsed:
         summaries = {**state.summaries, f"step_{rule.step:02d}_{contract.phase_name(state.phase)}": said}
         state = state.with_(summaries=summaries)
     state = state.with_(changed_at_ms=at_ms)
+    if outcome.has_lapsed:
+        back = next(name for name in contract.order if contract.phases[name].duty == "implement")
+        return Decision(_entered(state, back), notes=outcome.notes)
     target = next_phase(contract, state, lambda condition: _holds(condition, contract, state, outcome))
     if target == ESCALATION:
         state = state.with_(escalation=_escalation(state, at_ms))

@@ -93,7 +93,7 @@ def after_checks(contract: Contract, outcome: Outcome, payload: Mapping[str, Any
         return outcome
     if observed.checks and not failed and observed.is_stable:
         return _passed(contract, outcome, payload, observed)
-    if outcome.has_moved:
+    if outcome.has_moved and not failed:
         # It is looked at again before it is merged.
         return outcome
     rule = contract.phases[outcome.state.phase]
@@ -103,7 +103,7 @@ def after_checks(contract: Contract, outcome: Outcome, payload: Mapping[str, Any
     problems = [f"{CHECK_FAILS}{check.name}' fails, so this cannot have passed: {check.output}" for check in failed]
     if observed.uncommitted:
         listed = ", ".join(observed.uncommitted[:MAX_NAMED])
-        problems.append(f"files: {listed} differ from what is committed and merged, which the checks judge; {MENDED}")
+        problems.append(f"files: {listed} differ from what is committed, which is judged and merged; {MENDED}")
     is_unstable = bool(observed.checks) and not failed
     problems += [UNSTABLE] if is_unstable and is_gate else []
     notes = (UNSTABLE,) if is_unstable and not is_gate else ()

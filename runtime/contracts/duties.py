@@ -9,12 +9,13 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from runtime.contracts.contract import Contract, Duty, PhaseRule
-from runtime.contracts.payloads import problems_in
+from runtime.contracts.payloads import problems_in, says_something
 from runtime.contracts.phase_order import has_trait
-from runtime.contracts.session_state import Frame, Rule, SessionState, Slot
+from runtime.contracts.session_state import Frame, Proof, Rule, SessionState, Slot
+from runtime.contracts.shared_evidence import UNCLAIMED, Lapse, doubts_of, is_all_skipped, unclaimed
 from runtime.contracts.task_lists import is_repeat, registered, reported, with_failures, without_failures
 
-Demand = Literal["evidence", "diff", "checks", "bands", "head"]
+Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs"]
 EffectKind = Literal["branches", "branch", "commit", "merge"]
 SLOTS = (
     "action_type",
@@ -25,8 +26,11 @@ SLOTS = (
     "observed_issue",
     "desired_action",
 )
+DOUBTFUL = "accepted, and review_changes shows it to whoever reviews: "
 FORCED = "quality review was cut short after too many reverts; these issues stay: "
 MAX_NAMED = 20
+# Of a file that counts as read: listings show the line of each definition.
+LEAST_LINES = 3
 MAX_SYMBOL_CHARS = 200
 MAX_SHOWN_CHARS = 60
 MAX_ISSUES_CHARS = 1_000
@@ -60,14 +64,18 @@ class CheckResult(msgspec.Struct, frozen=True):
 class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds what was looked at before a decision.
 
-    `refuted`: checklist item → why its evidence does not hold. `changed`: files that differ from the base commit;
-    `unpermitted`: those of them that may not be written, with the reason. `similarities`: symbol → likeness to the
-    query, 0 to 1; a symbol without one was compared by name alone. `head`: the commit that the session's branch is at.
+    `refuted`: checklist item → why its evidence does not hold; `proofs`: item → the lines that it rests on. `changed`:
+    files that differ from the base commit; `unpermitted`: those of them that may not be written, with the reason.
+    `similarities`: symbol → likeness to the query, 0 to 1; a symbol without one was compared by name alone. `head`: the
+    commit that the session's branch is at.
     `tree`: git's hash of the files that are to be committed or merged, where the contract names commands; `is_stable`:
-    they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged.
+    they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged;
+    `tests`: what the change takes away from the tests, as a sentence; empty where it takes nothing. `lapsed`: accepted
+    items whose evidence does not hold any more.
     """
 
     refuted: Mapping[str, str] = {}
+    proofs: Mapping[str, Proof] = {}
     changed: tuple[str, ...] = ()
     unpermitted: Mapping[str, str] = {}
     checks: tuple[CheckResult, ...] = ()
@@ -76,6 +84,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     tree: str = ""
     is_stable: bool = True
     uncommitted: tuple[str, ...] = ()
+    tests: str = ""
+    lapsed: tuple[Lapse, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -89,6 +99,7 @@ class Outcome(NamedTuple):
     has_failed: bool = False
     has_issues: bool = False
     has_moved: bool = False
+    has_lapsed: bool = False
 
 
 class DutyRule(NamedTuple):
@@ -119,12 +130,15 @@ def _rules(contract: Contract, state: SessionState, payload: Mapping[str, Any], 
 def _frame(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     slots: dict[str, Slot] = {}
     dropped: list[str] = []
+    problems: list[str] = []
     for name in SLOTS:
         given = payload.get(name)
         if given is None:
             continue
         if is_quoted(given["quote"], state.query):
             slots[name] = Slot(given["value"], given["quote"])
+        elif contract.phases[state.phase].expected_payload[name].required:
+            problems.append(f"{name}.quote: these words are not in the query; copy them from it, whole words")
         else:
             dropped.append(f"{name}: its quote is not in the query")
     symbols: list[str] = []
@@ -146,7 +160,10 @@ def _frame(contract: Contract, state: SessionState, payload: Mapping[str, Any], 
     notes = tuple(f"dropped from the frame: {name}" for name in dropped[:MAX_NAMED])
     if len(dropped) > MAX_NAMED:
         notes = (*notes, f"dropped from the frame: and {len(dropped) - MAX_NAMED} more")
-    return Outcome(state.with_(frame=frame), notes=notes)
+    doubtful = [symbol[:MAX_SHOWN_CHARS] for symbol in frame.symbols if bands[symbol] == "low_confidence"]
+    if doubtful:
+        notes = (*notes, f"taken with low confidence, so look them up first: {', '.join(doubtful[:MAX_NAMED])}")
+    return Outcome(state.with_(frame=frame), problems, notes)
 
 
 def is_quoted(quote: str, query: str) -> bool:
@@ -169,7 +186,13 @@ def _explore(contract: Contract, state: SessionState, payload: Mapping[str, Any]
     unseen = [file for file in payload["explored_files"] if file not in state.shown]
     problems = [f"explored_files: no tool of this session showed '{file}'" for file in unseen[:MAX_NAMED]]
     explored = tuple(dict.fromkeys((*state.explored, *payload["explored_files"])))
-    return Outcome(state.with_(explored=explored), problems)
+    barely = [file for file in payload["explored_files"] if _lines_shown(state, file) < LEAST_LINES]
+    noted = f"hardly a line was shown of {', '.join(barely[:MAX_NAMED])}; read what you will change" if barely else ""
+    return Outcome(state.with_(explored=explored), problems, (noted,) if noted else ())
+
+
+def _lines_shown(state: SessionState, file: str) -> int:
+    return sum(last - first + 1 for first, last in state.shown.get(file, ()))
 
 
 def confidence_of(contract: Contract, state: SessionState) -> float:
@@ -206,11 +229,16 @@ def _hypotheses(contract: Contract, state: SessionState, payload: Mapping[str, A
         for place, entry in enumerate(payload["hypotheses_verified"])
         if not entry["confirmed"] and not entry.get("withdrawn") and not str(entry.get("replaced_by") or "").strip()
     ]
+    problems += [
+        f"hypotheses_verified[{place}].evidence: it names no file that this session's tools showed; give path and lines"
+        for place, entry in enumerate(payload["hypotheses_verified"])
+        if not entry.get("withdrawn") and not any(file in entry["evidence"] for file in state.shown)
+    ]
     return Outcome(state, problems)
 
 
 def _impact(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    told = {entry["file"] for entry in payload["impact_summary"]}
+    told = {entry["file"] for entry in payload["impact_summary"] if says_something(entry["finding"])}
     missing = [file for file in state.must_verify if file not in told]
     problems = [f"impact_summary: says nothing of {file}, which must be verified" for file in missing[:MAX_NAMED]]
     if len(missing) > MAX_NAMED:
@@ -239,8 +267,22 @@ def is_repeated_plan(contract: Contract, state: SessionState, rule: PhaseRule, p
 
 
 def _implement(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    tasks = reported(state, payload, observed.refuted, contract.limits)
-    return Outcome(state, tasks) if isinstance(tasks, list) else Outcome(state.with_(tasks=tasks))
+    tasks = reported(state, payload, observed.refuted, contract.limits, observed.proofs)
+    if isinstance(tasks, list):
+        return Outcome(state, tasks)
+    known = set(doubts_of(state.tasks))
+    new = [doubt for doubt in doubts_of(tasks) if doubt not in known]
+    skips_all = any(is_all_skipped(task) for task in tasks if task.id == payload["task_id"])
+    if skips_all and (left := unclaimed(tasks, observed.changed)):
+        new.append(left)
+    return Outcome(state.with_(tasks=tasks), notes=tuple(f"{DOUBTFUL}{doubt}" for doubt in new))
+
+
+def _with_unclaimed(state: SessionState, observed: Observed) -> SessionState:
+    """Return the state with a warning of the changed files that no accepted item is about, as they are now."""
+    left = unclaimed(state.tasks, observed.changed) if state.tasks else ""
+    warnings = [warning for warning in state.warnings if not warning.startswith(UNCLAIMED)]
+    return state.with_(warnings=(*warnings, left) if left else tuple(warnings))
 
 
 def is_demanded(rule: PhaseRule, payload: Mapping[str, Any]) -> bool:
@@ -254,7 +296,7 @@ def is_demanded(rule: PhaseRule, payload: Mapping[str, Any]) -> bool:
 def _finish(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     open_ = [task.id for task in state.open_tasks]
     problems = [f"tasks: still open: {', '.join(open_[:MAX_NAMED])}"] if open_ else []
-    return Outcome(state, [*problems, *_unpermitted(observed)])
+    return Outcome(_with_unclaimed(state, observed), [*problems, *_unpermitted(observed)])
 
 
 def _unpermitted(observed: Observed) -> list[str]:
@@ -304,14 +346,16 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
             f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
         )
     problems += _unpermitted(observed)
-    return Outcome(state, problems, effects=(Effect("commit", message=payload["commit_message"], tree=observed.tree),))
+    effect = Effect("commit", message=payload["commit_message"], tree=observed.tree)
+    return Outcome(_with_unclaimed(state, observed).with_(reviewed=""), problems, effects=(effect,))
 
 
 def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     issues = [str(issue) for issue in payload["issues"]]
     state = state.with_(reviewed=observed.head)
+    lost = (observed.tests,) if observed.tests else ()
     if not issues:
-        return Outcome(state, notes=_own_verdict(contract, observed))
+        return Outcome(state, notes=(*_own_verdict(contract, observed), *lost))
     reverts = state.quality_reverts + 1
     changed = state.with_(quality_reverts=reverts, revert_reason="quality review found: " + "; ".join(issues))
     if reverts < contract.limits.quality_reverts:
@@ -321,15 +365,18 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _merge(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    merged = Outcome(state, effects=(Effect("merge", head=observed.head if observed.tree else ""),))
+    lost = (observed.tests,) if observed.tests else ()
+    merged = Outcome(state, notes=lost, effects=(Effect("merge", head=observed.head if observed.tree else ""),))
     looks_again = any(exit_.when == "moved_since_review" for exit_ in contract.phases[state.phase].exits)
-    if not looks_again or not state.reviewed or observed.head in {"", state.reviewed}:
+    # Without a quality review what was looked at is the session's own commit.
+    known = state.reviewed or (state.place.head if state.place is not None else "")
+    if not looks_again or not known or observed.head in {"", known}:
         return merged
-    said = f"the branch has commits that were made after the review of {state.reviewed[:12]}"
+    said = f"the branch has commits that were made after the review of {known[:12]}"
     reverts = state.quality_reverts + 1
     if reverts > contract.limits.quality_reverts:
         warning = f"{said}, which nobody reviewed"
-        return merged._replace(state=state.with_(warnings=(*state.warnings, warning)), notes=(warning,))
+        return merged._replace(state=state.with_(warnings=(*state.warnings, warning)), notes=(*lost, warning))
     return Outcome(state.with_(quality_reverts=reverts), notes=(f"{said}; review them too",), has_moved=True)
 
 
@@ -344,10 +391,10 @@ DUTIES: Mapping[Duty, DutyRule] = {
     "impact": DutyRule(_impact),
     "plan": DutyRule(_plan),
     "implement": DutyRule(_implement, frozenset({"evidence"})),
-    "finish": DutyRule(_finish, frozenset({"diff", "checks"})),
-    "verify": DutyRule(_verify, frozenset({"checks"})),
+    "finish": DutyRule(_finish, frozenset({"diff", "checks", "proofs"})),
+    "verify": DutyRule(_verify, frozenset({"checks", "proofs"})),
     "intervene": DutyRule(_intervene),
-    "commit": DutyRule(_commit, frozenset({"diff", "checks"})),
-    "quality": DutyRule(_quality, frozenset({"head", "checks"})),
-    "merge": DutyRule(_merge, frozenset({"head", "checks"})),
+    "commit": DutyRule(_commit, frozenset({"diff", "checks", "proofs"})),
+    "quality": DutyRule(_quality, frozenset({"head", "checks", "tests"})),
+    "merge": DutyRule(_merge, frozenset({"head", "checks", "tests", "proofs"})),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,9 @@ MAX_TEXT_CHARS = 20_000
 MAX_PAYLOAD_CHARS = 400_000
 MAX_PAYLOAD_VALUES = 50_000
 MAX_SHOWN_CHARS = 60
+# Characters that take room and show nothing, beside those that Unicode calls format or control characters.
+_BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5")
+_UNSEEN = frozenset({"Cf", "Cc", "Cn", "Co", "Cs"})
 
 _SAID: Mapping[FieldType, str] = {
     "text": "text",
@@ -44,6 +48,17 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def visible(text: str) -> str:
+    """Return a text without what a reader does not see: format characters, blanks that count as letters, blank ends."""
+    shown = (char for char in text if char in "\n\t" or not (char in _BLANKS or unicodedata.category(char) in _UNSEEN))
+    return "".join(shown).strip()
+
+
+def says_something(text: str) -> bool:
+    """Return whether a text has a letter or a digit that is seen."""
+    return any(char.isalnum() for char in visible(text))
 
 
 def _why_unfit(payload: Mapping[Any, Any]) -> str | None:
@@ -112,8 +127,8 @@ def _of_value(name: str, rule: FieldRule, value: Any) -> Iterator[str]:
 
 def _of_text(name: str, rule: FieldRule, value: str) -> Iterator[str]:
     least = max(rule.least, 1 if rule.required else 0)
-    if len(value.strip()) < least:
-        yield f"{name}: {len(value.strip())} characters, at least {least} expected"
+    if (seen := len(visible(value))) < least:
+        yield f"{name}: {seen} characters, at least {least} expected"
     if len(value) > MAX_TEXT_CHARS:
         yield f"{name}: {len(value)} characters, at most {MAX_TEXT_CHARS} expected"
 
@@ -125,7 +140,7 @@ def _of_list(name: str, rule: FieldRule, value: list[Any]) -> Iterator[str]:
         return
     for place, item in enumerate(value):
         if rule.type == "texts":
-            if not isinstance(item, str) or not item.strip():
+            if not isinstance(item, str) or not visible(item):
                 yield f"{name}[{place}]: expected text, not {_kind(item) if not isinstance(item, str) else 'nothing'}"
             elif len(item) > MAX_TEXT_CHARS:
                 yield f"{name}[{place}]: {len(item)} characters, at most {MAX_TEXT_CHARS} expected"

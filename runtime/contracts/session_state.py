@@ -18,6 +18,19 @@ MAX_USES = 400
 SESSION_PREFIX = "c-"
 
 
+class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Identifies the changed lines behind a piece of evidence: a digest of their text, and how many there are.
+
+    `lines` is 0 where they cannot be counted: a deleted file, or one that differs as a whole. `doubt`: what a reviewer
+    should know of them. `scope`: the definition around them, empty outside of all.
+    """
+
+    digest: str
+    lines: int = 0
+    doubt: str = ""
+    scope: str = ""
+
+
 class ChecklistItem(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds one item of a task's checklist; `evidence` is `path:line`, `path:first-last` or `deleted: path`."""
 
@@ -25,10 +38,14 @@ class ChecklistItem(msgspec.Struct, frozen=True, omit_defaults=True):
     status: ItemStatus = "pending"
     evidence: str = ""
     reason: str = ""
+    proof: Proof | None = None
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Holds a task in the order of registration; `fixes` names the task whose failures it inherited."""
+    """Holds a task in the order of registration; `fixes` names the task whose failures it inherited.
+
+    `revert_reason`: what went wrong with that one, or with this task's own evidence after it was accepted.
+    """
 
     id: str
     description: str

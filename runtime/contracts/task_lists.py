@@ -9,11 +9,15 @@ from typing import Any
 import msgspec
 
 from runtime.contracts.contract import Limits
-from runtime.contracts.session_state import ChecklistItem, SessionState, Task
+from runtime.contracts.payloads import visible
+from runtime.contracts.session_state import ChecklistItem, Proof, SessionState, Task
+from runtime.contracts.shared_evidence import overused
 
 # What is told again with every list of tasks is short.
 MAX_CHARS: Mapping[str, int] = {"id": 64, "description": 2_000}
 MAX_ITEM_CHARS = 500
+# Description and items of one task together, in bytes: its answer then stays within 4,000 tokens.
+MAX_TASK_BYTES = 3_600
 MAX_SHOWN_CHARS = 60
 
 
@@ -34,11 +38,15 @@ def is_repeat(state: SessionState, given: Sequence[Mapping[str, Any]], limits: L
 
 
 def reported(
-    state: SessionState, given: Mapping[str, Any], refuted: Mapping[str, str], limits: Limits
+    state: SessionState,
+    given: Mapping[str, Any],
+    refuted: Mapping[str, str],
+    limits: Limits,
+    proofs: Mapping[str, Proof] | None = None,
 ) -> tuple[Task, ...] | list[str]:
     """Return all tasks after a report on the next open one, or what is wrong with the report.
 
-    `refuted`: item → why its evidence does not hold, from who looked at the files.
+    `refuted`: item → why its evidence does not hold, from who looked at the files; `proofs`: item → what it rests on.
     """
     waiting = state.open_tasks
     task_id = str(given["task_id"])
@@ -50,11 +58,16 @@ def reported(
         why = "is completed already" if known is not None and known.status == "completed" else "is not the next one"
         return [f"task_id: '{task_id[:MAX_SHOWN_CHARS]}' {why}; report on '{task.id}'"]
     problems = list(_report_problems(task, given["checklist"], refuted, limits))
+    by_item = {entry["item"]: entry for entry in given["checklist"]}
+    seen = proofs or {}
+    if not problems:
+        evidence = {item: str(entry.get("evidence") or "") for item, entry in by_item.items()}
+        problems = overused(task, evidence, seen, state.tasks)
     if problems:
         return problems
-    by_item = {entry["item"]: entry for entry in given["checklist"]}
-    done = tuple(_reported_item(item.item, by_item[item.item]) for item in task.checklist)
-    completed = msgspec.structs.replace(task, checklist=done, status="completed")
+    done = tuple(_reported_item(item.item, by_item[item.item], seen.get(item.item)) for item in task.checklist)
+    reason = task.revert_reason if task.fixes else ""
+    completed = msgspec.structs.replace(task, checklist=done, status="completed", revert_reason=reason)
     return tuple(completed if other.id == task.id else other for other in state.tasks)
 
 
@@ -108,8 +121,7 @@ def _list_problems(state: SessionState, given: Sequence[Mapping[str, Any]], limi
 
 def _plain(task_id: str) -> str:
     """Return an id as a reader sees it: without case, marks that are not seen, and blanks at its ends."""
-    shown = "".join(char for char in unicodedata.normalize("NFKC", task_id) if unicodedata.category(char) != "Cf")
-    return " ".join(shown.casefold().split())
+    return " ".join(visible(unicodedata.normalize("NFKC", task_id)).casefold().split())
 
 
 def _is_completed(state: SessionState, task_id: str) -> bool:
@@ -131,10 +143,8 @@ def _task_problems(state: SessionState, place: int, entry: Mapping[str, Any], li
         yield f"{where}.fixes: a task cannot fix itself"
     if fixes and not str(entry.get("revert_reason") or "").strip():
         yield f"{where}.revert_reason: missing; say what went wrong with '{fixes}'"
+    yield from _size_problems(where, entry)
     checklist = entry["checklist"]
-    for number, item in enumerate(checklist):
-        if len(str(item["item"])) > MAX_ITEM_CHARS:
-            yield f"{where}.checklist[{number}].item: {len(item['item'])} characters, at most {MAX_ITEM_CHARS} expected"
     if len(checklist) > limits.max_checklist_items:
         yield f"{where}.checklist: {len(checklist)} items, at most {limits.max_checklist_items} expected"
     items = [str(item["item"]) for item in checklist]
@@ -142,6 +152,16 @@ def _task_problems(state: SessionState, place: int, entry: Mapping[str, Any], li
         yield f"{where}.checklist: '{text[:60]}' stands {items.count(text)} times"
     if entry["status"] == "pending" and any(item["status"] != "pending" for item in checklist):
         yield f"{where}.checklist: the items of a pending task are pending; report on them when they are done"
+
+
+def _size_problems(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    checklist = entry["checklist"]
+    for number, item in enumerate(checklist):
+        if len(str(item["item"])) > MAX_ITEM_CHARS:
+            yield f"{where}.checklist[{number}].item: {len(item['item'])} characters, at most {MAX_ITEM_CHARS} expected"
+    size = sum(len(text.encode()) for text in (str(entry["description"]), *(str(item["item"]) for item in checklist)))
+    if size > MAX_TASK_BYTES:
+        yield f"{where}: description and items have {size} bytes, at most {MAX_TASK_BYTES} expected; divide the task"
 
 
 def _task(state: SessionState, entry: Mapping[str, Any]) -> Task:
@@ -181,7 +201,7 @@ def _item_problems(where: str, entry: Mapping[str, Any], refuted: Mapping[str, s
     if entry["status"] == "pending":
         yield f"{where}.status: still pending; finish it, or skip it with a reason"
     elif entry["status"] == "skipped":
-        reason = str(entry.get("reason") or "").strip()
+        reason = visible(str(entry.get("reason") or ""))
         if len(reason) < limits.min_reason_chars:
             yield f"{where}.reason: {len(reason)} characters, at least {limits.min_reason_chars} expected"
     elif not str(entry.get("evidence") or "").strip():
@@ -190,5 +210,6 @@ def _item_problems(where: str, entry: Mapping[str, Any], refuted: Mapping[str, s
         yield f"{where}.evidence: {refuted[entry['item']]}"
 
 
-def _reported_item(item: str, entry: Mapping[str, Any]) -> ChecklistItem:
-    return ChecklistItem(item, entry["status"], str(entry.get("evidence") or ""), str(entry.get("reason") or ""))
+def _reported_item(item: str, entry: Mapping[str, Any], proof: Proof | None) -> ChecklistItem:
+    evidence, reason = str(entry.get("evidence") or ""), str(entry.get("reason") or "")
+    return ChecklistItem(item, entry["status"], evidence, reason, proof)

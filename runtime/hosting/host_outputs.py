@@ -44,12 +44,16 @@ class SendOnce(msgspec.Struct, frozen=True):
 
 
 class ReportRecorded(msgspec.Struct, frozen=True):
-    """Acknowledges a report to its agent once it is recorded."""
+    """Acknowledges a report to its agent once it is recorded.
+
+    `is_last`: the attempt is over, so that its agent waits for this with nothing but its resending.
+    """
 
     report_id: MessageId
     address: Address
     run_id: RunId
     origin: object = None
+    is_last: bool = False
 
 
 class NotRecorded(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Any
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
 from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
-from runtime.errors import UnknownNameError
+from runtime.errors import StateStorageError, UnknownNameError
 from runtime.hosting.command_dispatch import Directory
 from runtime.hosting.host_outputs import (
     Deposed,
@@ -34,10 +34,12 @@ from runtime.hosting.host_outputs import (
 )
 from runtime.hosting.limits.admission import Quotas
 from runtime.hosting.limits.rate_limits import RateLimiter
+from runtime.hosting.run_meter import REPORT_EVERY_S, RunMeter
 from runtime.hosting.run_table import NO_QUOTAS, RunTable
 from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.hosting.timers import Timers
+from runtime.memory.run_metrics import RunReport
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
@@ -82,12 +84,21 @@ class LocalRunner:
         epoch: int | None = None,
         on_closed: Callable[[], None] = lambda: None,
         calls_models: bool = True,
+        keep_metrics: Callable[[RunReport], None] | None = None,
     ) -> None:
-        """Create a runner. `epoch`: that of the owner of the log, if it has one, whom `on_closed` lets release it."""
+        """Create a runner. `epoch`: that of the owner of the log, if it has one, whom `on_closed` lets release it.
+
+        `keep_metrics` gets what the events of runs add to the metrics, every few seconds and at the end.
+        """
         self._agents = agents
         self._log = run_log
         self._clock = clock
-        self._table = RunTable(pipelines, run_log, clock, quotas, rates, epoch=epoch, calls_models=calls_models)
+        self._meter = RunMeter()
+        self._keep_metrics = keep_metrics
+        self._metrics_due_s = clock.monotonic_s() + REPORT_EVERY_S
+        self._table = RunTable(
+            *(pipelines, run_log, clock, quotas, rates), epoch=epoch, calls_models=calls_models, meter=self._meter
+        )
         self._host = SupervisorHost(self._table, STAGES, sends_again=False)
         self._host.begin(takes_up=False)
         self._report_numbers = itertools.count(1)
@@ -106,7 +117,7 @@ class LocalRunner:
             SendOnce: self._tell,
             StartTimer: lambda timer: self._timers.set(timer.run_id, timer.command),
             DropTimers: lambda drop: self._timers.drop(drop.run_id),
-            RunChanged: lambda changed: self._watchers.changed(changed.run_id),
+            RunChanged: self._changed,
             RetryIn: self._retry_later,
             NotRecorded: self._not_recorded,
             Reply: _take_reply,
@@ -190,7 +201,26 @@ class LocalRunner:
         for agents in self._agents.values():
             for agent in agents.values():
                 await agent.close()
+        self.report_metrics(is_last=True)
         self._on_closed()
+
+    def report_metrics(self, is_last: bool = False) -> None:
+        """Pass on what the events of runs have added to the metrics; what cannot be kept is passed on again."""
+        self._metrics_due_s = self._clock.monotonic_s() + REPORT_EVERY_S
+        report = self._meter.report(*((0, 0) if is_last else (self._table.running, self._table.queued)))
+        if report is None or self._keep_metrics is None:
+            return
+        try:
+            self._keep_metrics(report)
+        except StateStorageError as error:
+            log.info("metrics.not_kept", extra={"reason": error.message})
+            return
+        self._meter.sent(report)
+
+    def _changed(self, changed: RunChanged) -> None:
+        self._watchers.changed(changed.run_id)
+        if self._clock.monotonic_s() >= self._metrics_due_s:
+            self.report_metrics()
 
     def _ask(self, ask: Callable[[_Asked], list[Output]]) -> RunId:
         asked = _Asked()

@@ -7,6 +7,7 @@ import msgspec
 from runtime.errors import OverloadedError, RateLimitedError
 from runtime.hosting.limits.admission import AdmissionQueue, Candidate, Place, Quotas
 from runtime.hosting.limits.rate_limits import RateLimiter
+from runtime.hosting.limits.reserved_cost import ReservedCost
 from runtime.hosting.limits.spending import Exhausted, Spending
 from runtime.hosting.write_batch import Spent, spent_since
 from runtime.primitives.clock import Clock
@@ -34,6 +35,7 @@ class RunQuotas:
         # What each run that has reached the ceiling of one run has cost.
         self._costs: dict[RunId, int] = {}
         self._used_up: dict[str, Exhausted] = {}
+        self._reserved = ReservedCost(quotas.run_cost)
 
     def permitted(self, request: Request) -> Request:
         """Return the request with its limits lowered to the ceilings of one run.
@@ -46,9 +48,24 @@ class RunQuotas:
         used_up = self._exhausted(user_id)
         if used_up is not None:
             raise used_up.refusal(user_id, now_ms)
+        self.refuse_beyond_reserved(user_id)
         if self._rates is not None:
             self._rates.take(user_id, now_ms)
         return self._under_ceilings(request)
+
+    def refuse_beyond_reserved(self, user_id: str) -> None:
+        """Raise RateLimitedError for a user whose runs under way may use up the costs of the day."""
+        allowed = self._quotas.cost_per_day
+        if allowed is None or not is_limited(user_id, self._quotas.limited):
+            return
+        left = allowed - self._spending.cost(user_id, self._clock.now_ms())
+        if self._reserved.leaves_nothing(user_id, left):
+            raise RateLimitedError(
+                f"the runs of user '{user_id}' that are under way may cost the {told_money(max(0, left))} that are left"
+                f" of the quota {told_money(allowed)}; try again in {RETRY_WHEN_OVERLOADED_S} s",
+                user_id=user_id,
+                retry_after_s=RETRY_WHEN_OVERLOADED_S,
+            )
 
     def _refuse_when_overloaded(self, user_id: str) -> None:
         own, waiting = self._quotas.queued_per_user, self._queue.waiting_of(user_id)
@@ -80,6 +97,7 @@ class RunQuotas:
     def note(self, run_id: RunId, now: Envelope) -> None:
         """Update the run's state after an event, which may change whether it takes up room."""
         self._queue.note(self._candidates[run_id], now.lifecycle)
+        self._reserved.note(run_id, now.request.user_id, now.lifecycle, now.usage.cost_micro)
 
     def place(self, run_id: RunId) -> Place | None:
         """Return the run's place among the waiting runs; None if it does not wait."""
@@ -88,6 +106,7 @@ class RunQuotas:
     def put_back(self, run_id: RunId, before: Envelope, place: Place | None) -> None:
         """Undo a change that was not recorded: the run is as before, at the same place among the waiting runs."""
         self._queue.note(self._candidates[run_id], before.lifecycle, place)
+        self._reserved.note(run_id, before.request.user_id, before.lifecycle, before.usage.cost_micro)
 
     def book(self, run_id: RunId, before: Envelope, after: Envelope) -> None:
         """Count the recorded spending of a run between two of its states."""
@@ -126,6 +145,7 @@ class RunQuotas:
         candidate = self._candidates.pop(run_id, None)
         if candidate is not None:
             self._queue.note(candidate, "terminated")
+            self._reserved.drop(run_id, candidate.user_id)
 
     def next_overspent(self) -> tuple[RunId, QuotaExhausted] | None:
         """Return a run to stop because a quota is used up, or its ceiling; each once for each time that it spent."""
@@ -149,6 +169,11 @@ class RunQuotas:
     def next_run(self) -> RunId | None:
         """Return the waiting run that may start or continue now; None if there is none."""
         return self._queue.next_run()
+
+    @property
+    def waiting(self) -> int:
+        """The number of runs that wait for room."""
+        return self._queue.waiting
 
     @property
     def has_candidates(self) -> bool:

@@ -19,18 +19,20 @@ from runtime.hosting.limits.rate_limits import RateLimiter
 from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of, is_of_one_run
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.hosting.run_books import RunBooks
+from runtime.hosting.run_meter import RunMeter
 from runtime.hosting.run_quotas import RunQuotas
 from runtime.hosting.snapshots import RunSnapshots
 from runtime.hosting.unconfirmed_records import UnconfirmedRecords
-from runtime.hosting.write_batch import RunBatch
+from runtime.hosting.write_batch import Decided, RunBatch
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.run_modes import check_run_mode
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId, StageName, new_run_id
+from runtime.primitives.spans import emit, is_traced
 from runtime.run.bounds import check_limits
 from runtime.run.envelope import SCHEMA_VERSION, Envelope, InterruptResponse, Request
 from runtime.run.interrupts import refusal
-from runtime.store.run_log import RunLog
+from runtime.store.run_log import Entry, RunLog
 from runtime.supervision.commands import ClientEvent, Command
 from runtime.supervision.decide import decide
 from runtime.supervision.events import (
@@ -44,6 +46,7 @@ from runtime.supervision.events import (
     TimerFired,
 )
 from runtime.supervision.replay import client_events_of, decisions
+from runtime.supervision.run_spans import spans_of
 from runtime.supervision.state import Decision, RunState
 
 log = logging.getLogger(__name__)
@@ -64,12 +67,14 @@ class RunTable:
         owner: str | None = None,
         epoch: int | None = None,
         calls_models: bool = True,
+        meter: RunMeter | None = None,
     ) -> None:
         """Take over the log if there is an `owner`: later writes of its former owner are refused.
 
         A caller that has taken it over already, with a lease, gives the `epoch` instead. `calls_models`: False when
-        its agents reason without models.
+        its agents reason without models. `meter` counts events once they are recorded.
         """
+        self._meter = meter or RunMeter()
         self._calls_models = calls_models
         self._pinned = PinnedPipelines(pipelines, run_log)
         self.quotas = RunQuotas(quotas, rates, clock)
@@ -179,15 +184,18 @@ class RunTable:
             return run_id, self._take_up(forked, may_wait=True)
         run_id = run_id or new_run_id(self._clock.now_ms())
         copy, entries = self._logged_runs.copied(source, at_seq, run_id)
+        self.quotas.refuse_beyond_reserved(copy.request.user_id)
         state = self._remember(copy)
         try:
             said, must_queue = f"forked from {source} at event {at_seq}", self.quotas.must_queue(run_id)
             adopted = RunAdopted(said, must_queue, calls_models=self._calls_models)
             event, decision, entry = adoption_of(copy, state, adopted, self._clock.now_ms())
-            self._log.append_all([*entries, *entry], self._epoch)
+            self._write([*entries, *entry])
         except Exception:
             self._forget(run_id)
             raise
+        for _ in entry:
+            self._note(Decided(copy.config, state, event, decision))
         commands = [command for _ in entry for command in self._took_effect(event, decision)]
         self._recorded(run_id, state, at_seq)
         return run_id, commands
@@ -218,13 +226,14 @@ class RunTable:
         entry = entry_of(config, event, decision.state.envelope)
         if self._batch is not None:
             place = self.quotas.place(run_id)
-            self._batch.add(entry, self._books.kept(run_id, place))
+            self._batch.add(entry, self._books.kept(run_id, place), Decided(config, state, event, decision))
             return [*self._settled(run_id), *self._took_effect(event, decision)]
         try:
-            self._log.append_all([entry], self._epoch)
+            self._write([entry])
         except StateStorageError:
             self._unconfirmed.failed(run_id, [payload])
             raise
+        self._note(Decided(config, state, event, decision))
         commands = self._took_effect(event, decision)
         self._recorded(run_id, state, event.seq - 1)
         return [*self._settled(run_id), *commands]
@@ -240,14 +249,29 @@ class RunTable:
             yield
             self._batch = None
             if batch.entries:
-                self._log.append_all(batch.entries, self._epoch)
+                self._write(batch.entries)
         except BaseException:
             self._batch = None
             self._take_back(batch)
             raise
+        for decided in batch.decided:
+            self._note(decided)
         for run_id, before in batch.before.items():
             if run_id in self._books:
                 self._recorded(run_id, before.state, before.logged)
+
+    def _write(self, entries: list[Entry]) -> None:
+        """Append entries to the log, and count how long that took. Raises StateStorageError."""
+        started_s = self._clock.monotonic_s()
+        self._log.append_all(entries, self._epoch)
+        self._meter.wrote(self._clock.monotonic_s() - started_s)
+
+    def _note(self, decided: Decided) -> None:
+        """Count an event that was recorded, and emit the spans that it completes."""
+        self._meter.note(*decided)
+        if is_traced(decided.event.run_id):
+            for span in spans_of(decided.before, decided.event, decided.decision):
+                emit(span)
 
     def _recorded(self, run_id: RunId, before: RunState, logged_before: int) -> None:
         """Book the spending of a run since `before`, and save a snapshot if one is due, after a write."""
@@ -288,8 +312,10 @@ class RunTable:
             return
         books = self._books
         for event in self._log.events(run_id, books.logged[run_id]):
-            before = books.states[run_id].envelope
-            decision = decide(books.rules[run_id], books.states[run_id], event)
+            state = books.states[run_id]
+            before = state.envelope
+            decision = decide(books.rules[run_id], state, event)
+            self._note(Decided(books.rules[run_id], state, event, decision))
             self._unconfirmed.was_kept(run_id, event.payload, self._took_effect(event, decision))
             self.quotas.book(run_id, before, decision.state.envelope)
         self._unconfirmed.confirmed(run_id)
@@ -381,6 +407,11 @@ class RunTable:
     def running(self) -> int:
         """The number of runs that are not finished."""
         return self._books.running
+
+    @property
+    def queued(self) -> int:
+        """The number of accepted runs that wait for room."""
+        return self.quotas.waiting
 
     @property
     def has_candidates(self) -> bool:

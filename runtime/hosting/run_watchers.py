@@ -11,6 +11,8 @@ from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
 from runtime.supervision.commands import ClientEvent
 
+GATHERED_FOR_S = 0.02
+
 log = logging.getLogger(__name__)
 
 
@@ -37,7 +39,11 @@ class RunWatchers:
     async def news_within(
         self, run_id: RunId, after_seq: int, timeout_s: float, marks: Marks | None
     ) -> tuple[list[ClientEvent], bool]:
-        """Wait at most `timeout_s` for news; return them and whether the run is over. Raises UnknownNameError."""
+        """Wait at most `timeout_s` for news; return them and whether the run is over. Raises UnknownNameError.
+
+        News of a run that goes on gather for a moment, as each answer costs caller and supervisor a message; the end of
+        a run is returned at once. A caller that does not wait gets what there is.
+        """
         if not self.news(run_id, after_seq, marks) and not self._table.is_over(run_id):
             try:
                 # wait_for would begin to wait in a later turn of the event loop, and miss what comes before.
@@ -45,7 +51,18 @@ class RunWatchers:
                     await self.wait(run_id)
             except TimeoutError:
                 log.debug("watch.idle", extra={"run_id": run_id})
+                return [], False
+        if timeout_s > 0:
+            await self._until_over(run_id, GATHERED_FOR_S)
         return self.news(run_id, after_seq, marks), self._table.is_over(run_id)
+
+    async def _until_over(self, run_id: RunId, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self._table.is_over(run_id):
+                    await self.wait(run_id)
+        except TimeoutError:
+            return
 
     async def wait(self, run_id: RunId) -> None:
         """Wait for the next `wake` of the run: an event was recorded, a stage showed a text, or the run broke."""

@@ -222,7 +222,7 @@ class SupervisorHost:
         if report.was_refused or not is_held:
             self._lose(agent, {key.run_id: (key,)}, origin)
         self._carry_out(key.run_id, commands, origin)
-        self._outputs.append(ReportRecorded(report_id, agent, key.run_id, origin))
+        self._outputs.append(ReportRecorded(report_id, agent, key.run_id, origin, report.has_ended))
         self._admit()
 
     def _lose(self, address: Address, lost: dict[RunId, tuple[StageKey, ...]], origin: object) -> None:

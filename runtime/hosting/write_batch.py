@@ -7,12 +7,13 @@ from typing import NamedTuple
 import msgspec
 
 from runtime.hosting.limits.admission import Place
+from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.run_log import Entry
 from runtime.supervision.commands import Command
-from runtime.supervision.events import Payload
-from runtime.supervision.state import RunState
+from runtime.supervision.events import Event, Payload
+from runtime.supervision.state import Decision, RunState
 
 
 class Kept(NamedTuple):
@@ -24,11 +25,21 @@ class Kept(NamedTuple):
     place: Place | None
 
 
+class Decided(NamedTuple):
+    """Holds an event with the rules and the state that it was decided on, and the decision."""
+
+    config: PipelineConfig
+    before: RunState
+    event: Event
+    decision: Decision
+
+
 class RunBatch(msgspec.Struct):
     """Collects entries for one write, and the data to undo them.
 
     `before`: each run before the batch. `opened`: runs that the batch added to the table. `settled`: pending commands
     of earlier events that were handed out in this batch; `replayed`: payloads in it that were recorded already.
+    `decided`: its events with their decisions, in their order.
     """
 
     entries: list[Entry] = []
@@ -37,9 +48,11 @@ class RunBatch(msgspec.Struct):
     opened: list[RunId] = []
     settled: dict[RunId, list[Command]] = {}
     replayed: list[tuple[RunId, Payload]] = []
+    decided: list[Decided] = []
 
-    def add(self, entry: Entry, before: Kept) -> None:
+    def add(self, entry: Entry, before: Kept, decided: Decided) -> None:
         """Add an event that has been decided on; `before`: the run before it."""
+        self.decided.append(decided)
         run_id = entry.event.run_id
         self.before.setdefault(run_id, before)
         self.payloads.setdefault(run_id, []).append(entry.event.payload)

@@ -22,6 +22,7 @@ from runtime.errors import (
     ModelRefusedError,
 )
 from runtime.llm.call_metrics import CallMetrics, ModelStats, Outcome
+from runtime.llm.call_spans import emit_model_call
 from runtime.llm.messages import Completion, ModelRequest
 from runtime.llm.model_file import ModelsFile, Role
 from runtime.llm.places import LocalPlaces, Places
@@ -161,8 +162,9 @@ class ModelClient:
             if not may_pass:
                 self._metrics.ended(role, name, "stopped")
                 raise ModelDownError(f"deployment '{name}' failed too often and is left alone for now", permanent=True)
-            began_s = self._clock.monotonic_s()
+            began_s, began_ms = self._clock.monotonic_s(), self._clock.now_ms()
             outcome: Outcome = "cancelled"
+            completion: Completion | None = None
             try:
                 completion = await self._streamed(name, request, on_text, began_s)
                 outcome = "served"
@@ -178,6 +180,7 @@ class ModelClient:
                 self._metrics.ended(role, name, outcome)
                 ending, now_ms = _ENDINGS.get(outcome, "neither"), self._clock.now_ms()
                 self._breakers[name] = record(self._rules, self._breakers[name], call, ending, now_ms)
+                emit_model_call(role, name, outcome, completion, began_ms, now_ms)
 
     async def _streamed(self, name: str, request: ModelRequest, on_text: OnText | None, began_s: float) -> Completion:
         has_begun = False

@@ -40,6 +40,7 @@ _LISTED = (
     " ORDER BY opened DESC, name DESC LIMIT ?"
 )
 _NAMED = "SELECT session_id FROM session_owners WHERE user_id = ? AND name = ? ORDER BY used_at_ms DESC, session_id"
+IDS_AT_ONCE = 500
 _TABLES = ("turns", "session_states", "session_owners")
 _NEWEST_MS = 2**62
 
@@ -61,6 +62,13 @@ class OwnedSession(msgspec.Struct, frozen=True):
     name: str
     opened_at_ms: int
     used_at_ms: int
+
+
+class SessionOwner(msgspec.Struct, frozen=True):
+    """Identifies the user of a session, and the name by which that user knows it."""
+
+    user_id: str
+    name: str
 
 
 class ShownSession(msgspec.Struct, frozen=True):
@@ -124,6 +132,10 @@ class OwnedSessions:
             rows = queries.rows(_LISTED, (user_id, opened_ms, opened_ms, name, limit))
         return [OwnedSession(str(each[0]), int(each[1]), int(each[2])) for each in rows]
 
+    def owners(self, session_ids: Sequence[str]) -> dict[str, SessionOwner]:
+        """Return the owners of sessions by session id; ids that are not registered are left out."""
+        return owners_in(self._database, session_ids)
+
     def shown(self, user_id: str, name: str, derived_id: str, limit: int) -> ShownSession | None:
         """Return the newest `limit` turns of the session of that name that was used last; None if there is none.
 
@@ -154,6 +166,20 @@ class OwnedSessions:
         return contents
 
 
+def owners_in(database: Database, session_ids: Sequence[str]) -> dict[str, SessionOwner]:
+    """Return the registered owners of sessions by session id; none from a database that is older than the register."""
+    found: dict[str, SessionOwner] = {}
+    with database.read() as queries:
+        if not queries.has_table("session_owners"):
+            return found
+        for start in range(0, len(session_ids), IDS_AT_ONCE):
+            ids = session_ids[start : start + IDS_AT_ONCE]
+            places = ", ".join("?" * len(ids))
+            query = f"SELECT session_id, user_id, name FROM session_owners WHERE session_id IN ({places})"
+            found |= {str(row[0]): SessionOwner(str(row[1]), str(row[2])) for row in queries.rows(query, ids)}
+    return found
+
+
 def drop_unused_owners(changes: Transaction, before_ms: int) -> None:
     """Delete the owners of sessions that have no turns and were last used before `before_ms`."""
     changes.execute(
@@ -165,7 +191,11 @@ def drop_unused_owners(changes: Transaction, before_ms: int) -> None:
 
 def _ids(queries: Transaction, user_id: str, name: str, derived_id: str) -> list[str]:
     known = [str(row[0]) for row in queries.rows(_NAMED, (user_id, name))]
-    return known if known or not _count(queries, derived_id) else [derived_id]
+    if known or not _count(queries, derived_id):
+        return known
+    # Where users name sessions themselves, another one may have begun it.
+    others = queries.rows("SELECT 1 FROM session_owners WHERE session_id = ? AND user_id <> ?", (derived_id, user_id))
+    return [] if others else [derived_id]
 
 
 def _contents(queries: Transaction, session_ids: Sequence[str]) -> SessionContents:
@@ -190,6 +220,7 @@ OWNED_SESSION_QUERIES = (
     "session.show",
     "session.contents",
     "session.delete",
+    "session.owners",
 )
 
 
@@ -220,5 +251,8 @@ def owned_session_queries(store: OwnedSessions) -> dict[str, QueryHandler]:
         deleted: dict[str, Any] = msgspec.to_builtins(store.delete(**body))
         return deleted
 
-    handlers = (open_session, continue_session, listed, shown, contents, delete)
+    async def owners(body: dict[str, Any]) -> dict[str, Any]:
+        return {"owners": msgspec.to_builtins(store.owners(**body))}
+
+    handlers = (open_session, continue_session, listed, shown, contents, delete, owners)
     return dict(zip(OWNED_SESSION_QUERIES, handlers, strict=True))

@@ -21,6 +21,7 @@ RunMode = Literal["sequential", "parallel"]
 JoinStrategy = Literal["all", "any"]
 OnTrouble = Literal["end", "wait"]
 OnExpiry = Literal["proceed", "end"]
+RetryKind = Literal["reintent", "replan"]
 Priority = Literal["realtime", "high", "normal", "low", "idle"]
 LOOP_KINDS: frozenset[str] = frozenset(get_args(LoopKind))
 # What `loop_detection: true` stands for. No identical_action: a stage may honestly give one verdict in every round.
@@ -63,6 +64,31 @@ class AgentResources(_Frozen):
     custom: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
 
 
+class RetryMeasure(_Frozen):
+    """Names the text field of an output that may call for repeated work; `kinds`: its value → kind of the retry.
+
+    `reason`: the text field with the reason.
+    """
+
+    field: str = Field(min_length=1)
+    kinds: dict[str, RetryKind] = Field(min_length=1)
+    reason: str | None = Field(default=None, min_length=1)
+
+
+class StageMeasures(_Frozen):
+    """Names the fields of a stage's output that metrics count; a field without such a value counts nothing.
+
+    `verdict`: a text, the decision of a critic; `confidence`: its number from 0 to 1. `issues`: what a check of
+    evidence removed, reason → count. `step_attempts`: step → its attempts, each an object with `status`.
+    """
+
+    verdict: str | None = Field(default=None, min_length=1)
+    confidence: str | None = Field(default=None, min_length=1)
+    issues: str | None = Field(default=None, min_length=1)
+    step_attempts: str | None = Field(default=None, min_length=1)
+    retries: RetryMeasure | None = None
+
+
 class AgentConfig(_Frozen):
     """Configures one stage: its agent's model and tools, its dependencies, and its routes."""
 
@@ -92,6 +118,7 @@ class AgentConfig(_Frozen):
     replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
     resources: AgentResources = AgentResources()
     output_schema: dict[str, JsonValue] | None = None
+    measures: StageMeasures | None = None
 
     @property
     def key(self) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-def spawn(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
-    """Run a coroutine as a task, which `tasks` holds until it ends."""
+def spawn(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """Run a coroutine as a task, which `tasks` holds until it ends; return the task."""
     task = asyncio.create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
+    return task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
@@ -11,6 +12,7 @@ from runtime.primitives.metrics import CounterMetric, HistogramMetric
 
 OTHER = "other"
 MAX_VALUES_PER_LABEL = 200
+MAX_LABEL_CHARS = 100
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -28,6 +30,33 @@ class HistogramSample(msgspec.Struct, frozen=True):
     total: float
 
 
+class BoundedLabels:
+    """Bounds the values of labels: each label takes `max_values`, further ones become `other`; long ones are cut."""
+
+    def __init__(self, labels: tuple[str, ...], max_values: int = MAX_VALUES_PER_LABEL) -> None:
+        self._max_values = max_values
+        self._known: tuple[set[str], ...] = tuple(set() for _ in labels)
+
+    def learn(self, seen: Iterable[tuple[str, ...]]) -> None:
+        """Count these values as known."""
+        for values in seen:
+            for known, value in zip(self._known, values, strict=True):
+                if value != OTHER:
+                    known.add(value)
+
+    def bounded(self, values: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the values to count under."""
+        return tuple(self._one(known, value) for known, value in zip(self._known, values, strict=True))
+
+    def _one(self, known: set[str], value: str) -> str:
+        value = value[:MAX_LABEL_CHARS]
+        if value not in known and value != OTHER:
+            if len(known) >= self._max_values:
+                return OTHER
+            known.add(value)
+        return value
+
+
 class LabelledCounter:
     """Counts under labels. A label takes `max_values` values; further ones are counted as `other`."""
 
@@ -37,8 +66,7 @@ class LabelledCounter:
         self.name = name
         self.help_text = help_text
         self.labels = labels
-        self._max_values = max_values
-        self._known: tuple[set[str], ...] = tuple(set() for _ in labels)
+        self._bounds = BoundedLabels(labels, max_values)
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     @classmethod
@@ -48,8 +76,7 @@ class LabelledCounter:
 
     def add(self, *values: str, by: int = 1) -> None:
         """Count once, or `by` times, under one value for each label."""
-        named = zip(self._known, values, strict=True)
-        self._counts[tuple(self._bounded(known, value) for known, value in named)] += by
+        self._counts[self._bounds.bounded(values)] += by
 
     def samples(self) -> list[Sample]:
         """Return the counts, one sample for each set of labels."""
@@ -57,22 +84,23 @@ class LabelledCounter:
             Sample(dict(zip(self.labels, values, strict=True)), count) for values, count in sorted(self._counts.items())
         ]
 
-    def _bounded(self, known: set[str], value: str) -> str:
-        if value not in known:
-            if len(known) >= self._max_values:
-                return OTHER
-            known.add(value)
-        return value
+    def clear(self) -> None:
+        """Set all counts to zero; which values are known stays."""
+        self._counts.clear()
 
 
 class LabelledHistogram:
-    """Counts values under labels, each in the bucket of the smallest bound that it does not exceed."""
+    """Counts values under labels, each in the bucket of the smallest bound that it does not exceed.
+
+    A label takes as many values as that of a counter.
+    """
 
     def __init__(self, name: str, help_text: str, labels: tuple[str, ...], bounds: tuple[float, ...]) -> None:
         self.name = name
         self.help_text = help_text
         self.labels = labels
         self.bounds = bounds
+        self._labels = BoundedLabels(labels)
         self._counts: dict[tuple[str, ...], list[int]] = {}
         self._totals: dict[tuple[str, ...], float] = {}
 
@@ -82,10 +110,11 @@ class LabelledHistogram:
         return cls(metric.name, metric.help, metric.labels, metric.bounds)
 
     def observe(self, value: float, *values: str) -> None:
-        """Count one value. The caller has to keep the number of label values small."""
-        counts = self._counts.setdefault(values, [0] * (len(self.bounds) + 1))
+        """Count one value under one value for each label."""
+        known = self._labels.bounded(values)
+        counts = self._counts.setdefault(known, [0] * (len(self.bounds) + 1))
         counts[bisect_left(self.bounds, value)] += 1
-        self._totals[values] = self._totals.get(values, 0.0) + value
+        self._totals[known] = self._totals.get(known, 0.0) + value
 
     def samples(self) -> list[HistogramSample]:
         """Return the counts, one sample for each set of labels."""
@@ -93,3 +122,8 @@ class LabelledHistogram:
             HistogramSample(dict(zip(self.labels, values, strict=True)), list(counts), self._totals[values])
             for values, counts in sorted(self._counts.items())
         ]
+
+    def clear(self) -> None:
+        """Set all counts to zero; which values are known stays."""
+        self._counts.clear()
+        self._totals.clear()

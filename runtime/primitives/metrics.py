@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-# Who counts: a replica of the HTTP service, the bus, the agents' processes, or the store.
-Source = Literal["requests", "bus", "models", "tools"]
+# Who counts: supervisors from run events, the bus, the agents' processes, or the store.
+Source = Literal["runs", "bus", "models", "tools", "queues"]
 Unit = Literal["", "seconds", "tokens"]
 
 
@@ -53,21 +53,67 @@ Kind = TypeVar("Kind", bound=Metric)
 
 _REQUEST_BOUNDS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _CALL_BOUNDS_S = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_WRITE_BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_CONFIDENCE_BOUNDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
-IN_FLIGHT = GaugeMetric("orchestrator_inflight_requests", "requests", "questions being answered right now")
-REQUESTS = CounterMetric(
-    "orchestrator_requests", "requests", "questions answered, by how the run ended", ("terminal_reason",)
-)
+IN_FLIGHT = GaugeMetric("orchestrator_inflight_requests", "runs", "runs that are not over, those that wait included")
+REQUESTS = CounterMetric("orchestrator_requests", "runs", "runs that have ended, by reason", ("terminal_reason",))
 REQUEST_S = HistogramMetric(
     name="orchestrator_request_latency_seconds",
-    source="requests",
-    help="from question to answer",
+    source="runs",
+    help="from accepting a request to the end of its run",
     unit="seconds",
     bounds=_REQUEST_BOUNDS_S,
 )
-HOPS = CounterMetric("jeeves_hops", "requests", "stage executions")
-TOOL_CALLS = CounterMetric("jeeves_tool_calls", "requests", "tool calls")
-SLOW_STAGES = CounterMetric("jeeves_slow_stages", "requests", "stage visits beyond the latency budget of their agent")
+REPORTS = CounterMetric(
+    "meta_validator_reports",
+    "runs",
+    "results whose evidence was checked: `clean`, or `issues` when something was removed",
+    ("outcome",),
+)
+ISSUES = CounterMetric("meta_validator_issue_detections", "runs", "what such checks removed, by reason", ("kind",))
+RETRIES = CounterMetric(
+    "workflow_retry_attempts",
+    "runs",
+    "repeated work: `reintent`, `replan`, `step` (a tool call in another way), `stage` (a further attempt)",
+    ("stage", "kind"),
+)
+RETRY_REASONS = CounterMetric(
+    "workflow_retry_reasons",
+    "runs",
+    "why work was repeated: the kind of a failure, the status of a tool call, or the critic's reason",
+    ("reason",),
+)
+DECISIONS = CounterMetric("critic_decisions", "runs", "decisions of critics", ("verdict",))
+CONFIDENCE = HistogramMetric(
+    name="critic_decision_confidence",
+    source="runs",
+    help="confidence of these decisions, from 0 to 1",
+    bounds=_CONFIDENCE_BOUNDS,
+)
+HOPS = CounterMetric("jeeves_hops", "runs", "stage executions")
+TOOL_CALLS = CounterMetric("jeeves_tool_calls", "runs", "tool calls")
+SLOW_STAGES = CounterMetric("jeeves_slow_stages", "runs", "stage visits beyond the latency budget of their agent")
+STAGE_S = HistogramMetric(
+    name="jeeves_stage_seconds",
+    source="runs",
+    help="duration of stage attempts that ended as `success`, `error`, `skipped` or `cancelled`",
+    labels=("stage", "status"),
+    unit="seconds",
+    bounds=_CALL_BOUNDS_S,
+)
+STORE_WRITE_S = HistogramMetric(
+    name="jeeves_store_write_seconds",
+    source="runs",
+    help="duration of writes to run logs, each with the events of one or more runs",
+    unit="seconds",
+    bounds=_WRITE_BOUNDS_S,
+)
+QUEUED = GaugeMetric("jeeves_queued_runs", "runs", "accepted runs that wait for room")
+
+QUEUE_TASKS = GaugeMetric(
+    "jeeves_queue_tasks", "queues", "tasks of all work queues: `ready`, `leased`, `delayed`, `dead`", ("state",)
+)
 
 BUS_UP = GaugeMetric("jeeves_bus_up", "bus", "1 while the bus answers; at 0 the lines below are missing")
 BUS_MESSAGES = CounterMetric(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from runtime.database.store_part import AnyPart, StorePart
 from runtime.errors import SettingsError
 from runtime.memory.cache import CACHE
+from runtime.memory.run_metrics import RUN_METRICS
 from runtime.memory.sessions import SESSIONS
 from runtime.memory.tool_metrics import TOOL_METRICS
 from runtime.memory.usage_log import USAGE
@@ -19,7 +20,7 @@ from runtime.store.run_log_part import RUN_LOGS
 from runtime.store.sql_journal import JOURNAL
 from runtime.store.sql_work_queue import WORK_QUEUES
 
-PARTS: tuple[AnyPart, ...] = (RUN_LOGS, JOURNAL, SESSIONS, CACHE, TOOL_METRICS, WORK_QUEUES, USAGE, TOKENS)
+PARTS: tuple[AnyPart, ...] = (RUN_LOGS, JOURNAL, SESSIONS, CACHE, TOOL_METRICS, WORK_QUEUES, USAGE, RUN_METRICS, TOKENS)
 
 
 def all_parts(contributed: Iterable[str] = ()) -> tuple[AnyPart, ...]:

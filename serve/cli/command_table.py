@@ -138,9 +138,16 @@ COMMANDS: tuple[CommandEntry, ...] = (
         "Run whole systems under seeded faults, and check that nothing was lost, duplicated or overspent.",
     ),
     CommandEntry("bench", "bench", "app", "Run benchmarks."),
+    CommandEntry("submit", "submit", "app", "Run batches and fixes as jobs on a Ray cluster."),
     CommandEntry("fix", "fix", "app", "Mend conformance violations."),
     CommandEntry("runs", "runs", "app", "Inspect and control runs."),
     CommandEntry("token", "token", "app", "Create, list and revoke access tokens of HTTP callers."),
+    CommandEntry(
+        "completion",
+        "completion",
+        "completion",
+        "Print the completion script of a shell; write it to the file that the shell reads.",
+    ),
     CommandEntry("envelope", "envelope_json", "app", "The kernel as JSON on standard input and output."),
 )
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 from runtime.errors import JeevesError
 from runtime.primitives.structured_logs import LogOptions, configure_logs
 from serve.cli.output.terminal import print_traceback, warn_line
 
 
-def main() -> None:
-    """Run the `jeeves` script."""
+def main(arguments: Sequence[str] | None = None, prepare: Callable[[], None] = lambda: None) -> None:
+    """Run the `jeeves` script, with the arguments of the process or those given; `prepare` is called first."""
     try:
-        _run()
+        _run(arguments, prepare)
     except SystemExit as ended:
         # Commands that start work which may not stop have imported this.
         if (process_end := sys.modules.get("serve.cli.process_end")) is not None:
@@ -26,7 +27,7 @@ def main() -> None:
         raise
 
 
-def _run() -> None:
+def _run(arguments: Sequence[str] | None, prepare: Callable[[], None]) -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
     sys.excepthook = print_traceback
     # Without a handler, Python prints warnings and errors of the log; commands choose another place with the settings.
@@ -34,12 +35,13 @@ def _run() -> None:
         configure_logs(LogOptions(), "cli")
     else:
         logging.getLogger().addHandler(logging.NullHandler())
-    _warn_of_variables()
     try:
+        prepare()
+        _warn_of_variables()
         # Loading the commands takes a while; interrupting it must not show a traceback.
         from serve.cli.command_table import app
 
-        app()
+        app(arguments)
     except JeevesError as error:
         if debugging:
             raise

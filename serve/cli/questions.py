@@ -7,12 +7,14 @@ import json
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
 from runtime.run.envelope import InterruptResponse
 from serve.cli.output.terminal import warn
+
+T = TypeVar("T")
 
 # Kind of question → the options of `jeeves runs resume` for it; yes-or-no questions use the default.
 _WAYS_TO_ANSWER = {
@@ -45,7 +47,7 @@ def described(interrupt: dict[str, Any]) -> str:
 async def put_to_person(interrupt: dict[str, Any]) -> InterruptResponse | None:
     """Ask at the terminal; return None if the person gives no answer (end of input)."""
     warn(f"\n{described(interrupt)}{interrupt['question']}\n")
-    return await _in_a_thread(lambda: _read_response(str(interrupt["kind"])))
+    return await in_a_thread(lambda: _read_response(str(interrupt["kind"])))
 
 
 def _read_response(kind: str) -> InterruptResponse | None:
@@ -72,12 +74,12 @@ def _read_decision() -> Any:
             return found[0]
 
 
-async def _in_a_thread(read: Callable[[], InterruptResponse | None]) -> InterruptResponse | None:
+async def in_a_thread(read: Callable[[], T | None]) -> T | None:
     """Read in a daemon thread, so that Ctrl-C can end a program that is at a prompt."""
     loop = asyncio.get_running_loop()
-    given: asyncio.Future[InterruptResponse | None] = loop.create_future()
+    given: asyncio.Future[T | None] = loop.create_future()
 
-    def settle(response: InterruptResponse | None) -> None:
+    def settle(response: T | None) -> None:
         if not given.done():
             given.set_result(response)
 

@@ -11,6 +11,8 @@ import msgspec
 
 from runtime.codebase.index.service import Progress
 from runtime.errors import OverloadedError, UnknownNameError
+from runtime.hosting.limits.rate_limits import RateState
+from runtime.memory.run_metrics import RunTotals
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId, new_run_id
@@ -38,8 +40,11 @@ class RunSystem(Protocol):
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
         """Start a run; the same id again changes nothing."""
 
-    async def take(self, user_id: str, endpoint: str) -> None:
-        """Count a request of a principal. Raises RateLimitedError if it asks too often, or has used up a quota."""
+    async def take(self, user_id: str, endpoint: str) -> list[RateState]:
+        """Count a request of a principal, and return how far it is from its rate limits.
+
+        Raises RateLimitedError if it asks too often, or has used up a quota.
+        """
 
     async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Bring a repository's index up to date. Raises RepositoryError if that takes longer."""
@@ -82,6 +87,9 @@ class RunSystem(Protocol):
 
     async def tool_health(self) -> list[ToolHealth]:
         """Return how the tools fare."""
+
+    async def run_totals(self) -> RunTotals | None:
+        """Return what the events of all runs of the store add up to; None if the store does not answer."""
 
 
 class Slots:

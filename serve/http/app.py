@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from itertools import chain
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
@@ -33,8 +34,10 @@ from serve.http.chat_stream import chat_stream
 from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
 from serve.http.governance import add_governance
+from serve.http.known_query import check_query
+from serve.http.listed_runs import OF_PRINCIPAL, listed_runs
 from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
-from serve.http.problems import RefusedError, bug_detail, problem, problem_of
+from serve.http.problems import RefusedError, bug_detail, fault_sentence, problem, problem_of
 from serve.http.run_documents import (
     MAX_LISTED,
     PLAIN,
@@ -49,10 +52,10 @@ from serve.http.run_documents import (
 )
 from serve.http.service import ChatMessage, Service
 from serve.http.session_routes import add_sessions
+from serve.http.session_views import told_session_ids
 from serve.http.usage_routes import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
-from serve.run_logs import newest_runs
 
 RUNS = "/api/v1/runs"
 
@@ -65,6 +68,7 @@ def http_app(service: Service) -> ASGIApp:
         title="Jeeves",
         version="1",
         description="Questions about code, answered with checked citations. " + ANSWERED,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -117,8 +121,7 @@ def _run_of(request: Request) -> str | None:
 def _handle_errors(api: FastAPI) -> None:
     @api.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        places = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()]
-        return problem(422, "bad_input", "; ".join(places), _run_of(request))
+        return problem(422, "bad_input", fault_sentence(error), _run_of(request))
 
     @api.exception_handler(RefusedError)
     async def _refused(request: Request, error: RefusedError) -> JSONResponse:
@@ -178,13 +181,19 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         caller: Asking,
         limit: Annotated[int, Query(ge=1, le=MAX_LISTED), PLAIN] = 20,
         before: Annotated[str | None, Query(description="From the Link header of the page before.")] = None,
+        principal: Annotated[str | None, Query(description=OF_PRINCIPAL)] = None,
     ) -> Response:
         """Return the caller's newest runs, newest first; the Link header leads to the next page."""
-        found = await asyncio.to_thread(newest_runs, service.spec.store, limit, caller.user_id, place_of_page(before))
-        answer = Response(msgspec.json.encode(found), media_type="application/json")
+        found = await asyncio.to_thread(
+            listed_runs, service.spec.store, limit, caller, principal, place_of_page(before)
+        )
+        told = await told_session_ids(service.runs, (each.session_id for each in found))
+        shown = [msgspec.structs.replace(each, session_id=told.get(each.session_id, "")) for each in found]
+        answer = Response(msgspec.json.encode(shown), media_type="application/json")
         following = page_after(found, limit)
         if following is not None:
-            answer.headers["Link"] = f'<{RUNS}?limit={limit}&before={following}>; rel="next"'
+            others = "" if principal is None else f"&principal={quote(principal, safe=':')}"
+            answer.headers["Link"] = f'<{RUNS}?limit={limit}&before={following}{others}>; rel="next"'
         return answer
 
     @api.get(RUNS + "/{run_id}", responses=answers_of("view"))
@@ -192,7 +201,10 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         """Return the current envelope of a run."""
         envelope = await service.envelope(checked_run_id(run_id), caller)
         request.state.run_id = envelope.run_id
-        return JSONResponse(service.paths.value(msgspec.to_builtins(envelope)))
+        shown = service.paths.value(msgspec.to_builtins(envelope))
+        if (session_id := envelope.request.session_id) is not None:
+            shown["request"]["session_id"] = (await told_session_ids(service.runs, [session_id]))[session_id]
+        return JSONResponse(shown)
 
     @api.get(RUNS + "/{run_id}/answer", responses=answers_of("answer"))
     async def answer(run_id: str, request: Request, caller: Asking) -> dict[str, Any]:
@@ -269,17 +281,23 @@ def _add_run_control(api: FastAPI, service: Service) -> None:
 
 
 def _add_probes(api: FastAPI, service: Service) -> None:
-    @api.get("/health", responses=answers_of("health"))
+    known = [Depends(check_query)]
+
+    @api.get("/openapi.json", name="openapi", include_in_schema=False, dependencies=known)
+    async def document() -> JSONResponse:
+        return JSONResponse(api.openapi())
+
+    @api.get("/health", responses=answers_of("health"), dependencies=known)
     async def health() -> dict[str, str]:
         """Report that this process is alive."""
         return {"status": "alive"}
 
-    @api.get("/ready", responses=answers_of("ready"))
+    @api.get("/ready", responses=answers_of("ready"), dependencies=known)
     async def ready() -> dict[str, Any]:
         """Report whether all that a request needs answers: supervisor, bus, agents, store, and the models in use."""
         return await service.readiness()
 
-    @api.get("/metrics", response_class=PlainTextResponse, responses=answers_of("metrics"))
+    @api.get("/metrics", response_class=PlainTextResponse, responses=answers_of("metrics"), dependencies=known)
     async def metrics() -> Response:
         """Return metrics for Prometheus; those of the bus while it answers, those of models if models are used."""
         return Response(generate_latest(await service.update_metrics()), media_type=CONTENT_TYPE_LATEST)

@@ -8,7 +8,6 @@ at the end of each stream of a run, however often the run is resumed.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
@@ -37,16 +36,13 @@ class FollowedRun:
 
     async def events(self) -> AsyncGenerator[ClientEvent, None]:
         """Yield the events of the run; the document is there when they end."""
-        started_s = time.perf_counter()
         answering = self._service.answering
-        with self._service.metrics.in_flight():
-            async with aclosing(answering.events_until_settled(self.run_id, self._ask.wait, self._after_seq)) as events:
-                async for event in events:
-                    yield event
-            envelope = await self._service.runs.envelope(self.run_id)
-            document = document_of(self._ask, envelope, self._service.spec.reasoner)
-            self.document = shown = self._service.paths.value(document)
-        self._service.metrics.answered(shown, time.perf_counter() - started_s)
+        async with aclosing(answering.events_until_settled(self.run_id, self._ask.wait, self._after_seq)) as events:
+            async for event in events:
+                yield event
+        envelope = await self._service.runs.envelope(self.run_id)
+        document = document_of(self._ask, envelope, self._service.spec.reasoner)
+        self.document = self._service.paths.value(document)
 
 
 async def followed_run(

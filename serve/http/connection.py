@@ -95,6 +95,8 @@ class BoundedConnection(HttpToolsProtocol):
             self._start_head_timer()
 
     def on_headers_complete(self) -> None:
+        if self._is_ending():
+            return
         self._stop_head_timer()
         self._in_head, self._head_bytes = False, 0
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -120,20 +122,29 @@ class BoundedConnection(HttpToolsProtocol):
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        was_last = not self.pipeline
         super().on_response_complete()
-        if self._is_idle():
+        if self._is_refused and was_last:
+            self.transport.close()
+        elif self._is_idle():
             self._others.awaits_request(self)
 
     def send_400_response(self, msg: str) -> None:
         self.refuse(400, "bad_request", "this is no HTTP/1.1 request")
 
     def refuse(self, status: int, code: str, detail: str, lingers: bool = True) -> None:
-        """Answer with a problem document, unless another answer is due first, and close the connection."""
+        """Answer with a problem document, and close the connection.
+
+        Whole requests before the refused one are still answered; the connection then closes without the document.
+        """
         if self._is_ending():
             return
         self._stop_head_timer()
         if not self._is_idle():
-            if self.cycle.response_started or self.pipeline or self._in_head:
+            if self._awaits_answers():
+                self._is_refused = True
+                return
+            if self.cycle.response_started:
                 self.transport.abort()
                 return
             self.cycle.disconnected = True  # it is this request whose body is refused
@@ -161,6 +172,16 @@ class BoundedConnection(HttpToolsProtocol):
     def _is_idle(self) -> bool:
         """Return whether no request of this connection is being answered."""
         return self.cycle is None or bool(self.cycle.response_complete and not self.pipeline)
+
+    def _awaits_answers(self) -> bool:
+        """Return whether whole requests are to be answered; the last of them then ends the connection."""
+        if not self.cycle.more_body:
+            self.cycle.keep_alive = False
+            return True
+        if self.pipeline:
+            self.pipeline.popleft()  # the newest request, whose body is refused
+            return True
+        return False
 
     def _take_apart_url(self) -> None:
         """Take the host of an absolute target for the Host header, as RFC 9112, section 3.2.2, has it."""

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
+from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -159,16 +160,17 @@ class Gate:
         async def send(message: Message) -> None:
             if message["type"] == "http.response.body" and refused.headers.get("connection") == "close":
                 await answer({**message, "more_body": True})
-                await self._drain(receive)
+                is_large = refused.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                await self._drain(receive, is_large)
                 message = {"type": "http.response.body", "body": b""}
             await answer(message)
 
         await refused.response()(scope, receive, send)
 
-    async def _drain(self, receive: Receive) -> None:
-        left = self._limits.linger_bytes
+    async def _drain(self, receive: Receive, is_large: bool) -> None:
+        left = self._limits.drain_bytes if is_large else self._limits.linger_bytes
         try:
-            async with asyncio.timeout(self._limits.linger_s):
+            async with asyncio.timeout(self._limits.drain_s if is_large else self._limits.linger_s):
                 while left > 0:
                     message = await receive()
                     left -= len(message.get("body", b""))

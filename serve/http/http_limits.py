@@ -12,7 +12,8 @@ class HttpLimits(msgspec.Struct, frozen=True):
     questions whose answer is awaited at once; `max_streams`: event streams open at once. `answer_timeout_s`: how long
     a caller waits for a run, which continues afterwards. `stream_alive_s`: an idle event stream shows a sign of life.
     `linger_s`, `linger_bytes`: how much more is read, and thrown away, of a request that was refused; a client that is
-    still sending would otherwise lose the answer.
+    still sending would otherwise lose the answer. `drain_s`, `drain_bytes`: the same of a body that is too large, of a
+    caller that was admitted: many clients read no answer before they have sent all of it.
     """
 
     head_timeout_s: float = 10.0
@@ -23,6 +24,8 @@ class HttpLimits(msgspec.Struct, frozen=True):
     stream_alive_s: float = 15.0
     linger_s: float = 1.0
     linger_bytes: int = 4_000_000
+    drain_s: float = 20.0
+    drain_bytes: int = 128_000_000
     max_head_bytes: int = 32 * 1024
     max_headers: int = 100
     max_body_bytes: int = 1_000_000

@@ -1,4 +1,4 @@
-"""Exports the metrics of the HTTP service, the bus behind it and the agents' processes to Prometheus.
+"""Exports metrics to Prometheus: of runs, the bus, the agents' processes, tools and queues.
 
 Metrics are declared in `runtime.primitives.metrics`; docs/metrics.md lists them.
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from runtime.bus.circuit_breaker import State
 from runtime.llm.call_metrics import ModelStats, together
+from runtime.memory.run_metrics import RunTotals
 from runtime.memory.tool_metrics import ToolHealth
-from runtime.primitives.counters import MAX_VALUES_PER_LABEL
+from runtime.primitives.counters import MAX_VALUES_PER_LABEL, HistogramSample
 from runtime.primitives.metrics import (
     BUS_BREAKERS,
     BUS_ENDPOINTS,
@@ -26,20 +26,18 @@ from runtime.primitives.metrics import (
     BUS_PARKED,
     BUS_TROUBLE,
     BUS_UP,
-    HOPS,
     IN_FLIGHT,
     MODEL_BREAKERS,
-    REQUEST_S,
-    REQUESTS,
-    SLOW_STAGES,
+    QUEUE_TASKS,
+    QUEUED,
     TOOL_BREAKERS,
-    TOOL_CALLS,
     TOOL_HEALTH,
     CounterMetric,
     GaugeMetric,
     HistogramMetric,
     metrics_of,
 )
+from runtime.queues.work_table import QueueStats
 from runtime.tools.health import Health
 
 # What the bus counts of frames that took no straight way.
@@ -49,44 +47,51 @@ HEALTH_LEVELS: dict[Health, float] = {"unknown": 0, "healthy": 0, "degraded": 1,
 # Processes whose last word is remembered one by one; of more, those that are silent are added up.
 MOST_LIVES = 500
 PRESENCES = ("connected", "away", "dead")
+TASK_STATES = ("ready", "leased", "delayed", "dead")
 
 # Values of labels, in the order of the metric's labels, with what was counted under them.
 Values = list[tuple[Sequence[str], float]]
 
 
-class RequestMetrics:
-    """Counts the requests of one replica, in a registry of its own."""
+class RunMetrics(Collector):
+    """Exports what the events of the runs of all processes add up to, as of the last `update`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.registry = registry
-        self._gauges = {
-            each: Gauge(each.name, each.help, each.labels, registry=registry)
-            for each in metrics_of("requests", GaugeMetric)
-        }
-        self._counters = {
-            each: Counter(each.name, each.help, each.labels, registry=registry)
-            for each in metrics_of("requests", CounterMetric)
-        }
-        self._histograms = {
-            each: Histogram(each.name, each.help, each.labels, buckets=each.bounds, registry=registry)
-            for each in metrics_of("requests", HistogramMetric)
-        }
+        self._totals: RunTotals | None = None
+        registry.register(self)
 
-    def in_flight(self) -> AbstractContextManager[None]:
-        """Return a context manager that counts a question while it is being answered."""
-        return self._gauges[IN_FLIGHT].track_inprogress()
+    def update(self, totals: RunTotals | None) -> None:
+        """Store the totals, or None if the store does not answer."""
+        self._totals = totals
 
-    def answered(self, document: dict[str, Any], latency_s: float) -> None:
-        """Record an answer document."""
-        self._count(REQUESTS, 1, document["terminal_reason"] or "waiting")
-        self._histograms[REQUEST_S].observe(latency_s)
-        self._count(HOPS, document["usage"]["hops"])
-        self._count(TOOL_CALLS, document["usage"]["tool_calls"])
-        self._count(SLOW_STAGES, document["usage"].get("slow_stages", 0))
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
+        """Yield the metric families for Prometheus; nothing if the store did not answer."""
+        if self._totals is None:
+            return
+        yield _gauge(IN_FLIGHT, [((), self._totals.running)])
+        yield _gauge(QUEUED, [((), self._totals.queued)])
+        for counter in metrics_of("runs", CounterMetric):
+            samples = self._totals.counters.get(counter.name, [])
+            yield _counter(counter, [(_in_order(counter, each.labels), each.value) for each in samples])
+        for histogram in metrics_of("runs", HistogramMetric):
+            yield _histogram(histogram, self._totals.histograms.get(histogram.name, []))
 
-    def _count(self, metric: CounterMetric, by: float, *labels: str) -> None:
-        counter = self._counters[metric]
-        (counter.labels(*labels) if labels else counter).inc(by)
+
+class QueueMetrics(Collector):
+    """Exports the tasks of the store's work queues by state, as of the last `update`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._queues: Sequence[QueueStats] = ()
+        registry.register(self)
+
+    def update(self, queues: Sequence[QueueStats]) -> None:
+        """Store the counts of each queue."""
+        self._queues = queues
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metric families for Prometheus."""
+        totals = {state: sum(getattr(each, state) for each in self._queues) for state in TASK_STATES}
+        yield _gauge(QUEUE_TASKS, [((state,), total) for state, total in totals.items()])
 
 
 class BusMetrics(Collector):
@@ -136,11 +141,7 @@ class ModelMetrics(Collector):
             samples = counted.counters[counter.name]
             yield _counter(counter, [(_in_order(counter, each.labels), each.value) for each in samples])
         for histogram in metrics_of("models", HistogramMetric):
-            family = HistogramMetricFamily(histogram.name, histogram.help, labels=histogram.labels)
-            for found in counted.histograms[histogram.name]:
-                buckets = _cumulative(histogram, found.counts)
-                family.add_metric(_in_order(histogram, found.labels), buckets, found.total)
-            yield family
+            yield _histogram(histogram, counted.histograms[histogram.name])
         states = sorted(self._breakers.items())
         yield _gauge(MODEL_BREAKERS, [((name,), BREAKER_STATES[state]) for name, state in states])
 
@@ -169,6 +170,13 @@ def _in_order(metric: CounterMetric | HistogramMetric, labels: Mapping[str, str]
 def _cumulative(metric: HistogramMetric, counts: list[int]) -> list[tuple[str, float]]:
     bounds = [*(str(bound) for bound in metric.bounds), "+Inf"]
     return [(bound, float(total)) for bound, total in zip(bounds, accumulate(counts), strict=True)]
+
+
+def _histogram(metric: HistogramMetric, samples: Sequence[HistogramSample]) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for each in samples:
+        family.add_metric(_in_order(metric, each.labels), _cumulative(metric, each.counts), each.total)
+    return family
 
 
 def _gauge(metric: GaugeMetric, values: Values) -> GaugeMetricFamily:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from runtime.memory.sessions import MAX_SESSION_ID_CHARS
 from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
+from serve.http.listed_runs import PRINCIPAL_PATTERN
 from serve.http.problems import PROBLEM_JSON
 
 BEARER = "access_token"
@@ -50,10 +51,16 @@ class OpenAiErrors(BaseModel):
 _PATTERNS = {
     ("path", "run_id"): "^[0-9A-Za-z._:-]{1,100}$",
     ("/api/v1/runs", "before"): "^[0-9]{1,15}~[0-9A-Za-z._:-]{1,100}$",
+    ("/api/v1/runs", "principal"): PRINCIPAL_PATTERN,
+    # Of printable characters, which no pattern tells.
+    ("/api/v1/usage", "session_id"): f"^.{{1,{MAX_SESSION_ID_CHARS}}}$",
     ("/api/v1/chat/sessions", "before"): "^[0-9]{1,15}~[!-~]{1,128}$",
     ("header", "last-event-id"): "^[0-9]{1,15}$",
     ("header", "idempotency-key"): "^[ -~]{1,255}$",
 }
+
+# A name, and neither a path nor `.` nor `..`; empty: the default one.
+NO_PATH = r"^([^/\\]*[^./\\][^/\\]*|\.{3,}|)$"
 
 # Of a stream, the schema is that of each event.
 _EVENT = {
@@ -80,27 +87,30 @@ _MEANINGS = {
     503: "Something that the request needs does not answer, or is full.",
     504: "The run takes long; it goes on, and can be asked for by its id.",
 }
-_ANY = (400, 403, 408, 421, 431, 500)
-_SEEN = (*_ANY, 401, 503)
-_WITH_BODY = (*_SEEN, 411, 413, 415, 422)
+_BELOW_V1 = (400, 403, 408, 421, 431, 500)
+_ANY = (*_BELOW_V1, 422)
+_UNCOUNTED_STATUSES = (*_ANY, 401, 503)
+_SEEN = (*_UNCOUNTED_STATUSES, 429)
+_SEEN_BELOW_V1 = (*_BELOW_V1, 401, 429, 503)
+_WITH_BODY = (*_SEEN, 411, 413, 415)
 _KINDS: dict[str, tuple[int, ...]] = {
-    "chat": (*_WITH_BODY, 404, 429, 504),
-    "list": (*_SEEN, 422),
+    "chat": (*_WITH_BODY, 404, 504),
+    "list": _SEEN,
     "repositories": _SEEN,
     "view": (*_SEEN, 404, 409),
     "answer": (*_SEEN, 404, 409),
-    "events": (*_SEEN, 404, 409, 422),
+    "events": (*_SEEN, 404, 409),
     "control": (*_WITH_BODY, 404, 409),
-    "completion": (*_SEEN, 404, 411, 413, 415, 429, 504),
-    "session": (*_SEEN, 404, 422),
+    "completion": (*_SEEN_BELOW_V1, 404, 411, 413, 415, 504),
+    "session": (*_SEEN, 404),
     "delete": (*_SEEN, 404, 409),
     "governance": _SEEN,
     "tool": (*_SEEN, 404),
-    "models": _SEEN,
-    "model": (*_SEEN, 404),
+    "models": _SEEN_BELOW_V1,
+    "model": (*_SEEN_BELOW_V1, 404),
     "health": _ANY,
     "ready": (*_ANY, 503),
-    "metrics": _SEEN,
+    "metrics": _UNCOUNTED_STATUSES,
 }
 # Their errors have the form of OpenAI's API, but for those that come before the path is known.
 _OPENAI_KINDS = frozenset({"completion", "models", "model"})
@@ -108,6 +118,18 @@ _EARLY = frozenset({408, 431})
 _TEXT = {"type": "string"}
 _EVENT = {"type": "object", "properties": {"data": _TEXT, "event": _TEXT, "id": _TEXT}, "required": ["data"]}
 _RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
+_RATES = {
+    "RateLimit-Policy": {
+        "description": "The rate limits of the caller; q: requests, w: window in seconds.",
+        "schema": {"type": "string"},
+    },
+    "RateLimit": {
+        "description": "The nearest of them; r: requests left, t: seconds until there are more.",
+        "schema": {"type": "string"},
+    },
+}
+_RETRY = {"Retry-After": {"description": "Seconds until the next try.", "schema": {"type": "string"}}}
+_UNCOUNTED = frozenset({"health", "ready", "metrics"})
 
 ANSWERED = (
     "A path that is not named here is a 404, a method that it does not have a 405 with Allow; HEAD is answered as GET"
@@ -120,7 +142,8 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
 
     `streams`: it answers with server-sent events, too.
     """
-    good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
+    fields = _RUN_ID if kind in _UNCOUNTED else {**_RUN_ID, **_RATES}
+    good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": fields}
     if streams:
         good["content"] = {"text/event-stream": {"schema": _EVENT}}
     about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
@@ -128,7 +151,7 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
     problems: dict[int | str, dict[str, Any]] = {
         status: {
             "description": _MEANINGS[status],
-            "headers": _RUN_ID,
+            "headers": {**fields, **_RETRY} if status in (429, 503) else fields,
             "content": others if status not in _EARLY else about,
         }
         for status in sorted(_KINDS[kind])
@@ -165,6 +188,7 @@ def with_bounds(document: dict[str, Any], bounds: Iterable[str], max_question_ch
     """Describe the length of a question, and the bounds that it may lower; a pipeline may have fewer of them."""
     members = document["components"]["schemas"]["ChatMessage"]["properties"]
     members["message"] |= {"pattern": r"\S", "maxLength": max_question_chars}
+    members["repo"]["anyOf"][0] |= {"pattern": NO_PATH}
     members["session_id"]["anyOf"][0] |= {"minLength": 1, "maxLength": MAX_SESSION_ID_CHARS}
     limits = members["limits"]
     value = limits.pop("additionalProperties")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from runtime.bus.queries import error_to_wire
@@ -26,7 +27,18 @@ PROBLEM_JSON = "application/problem+json"
 
 # Values of errors that a caller's program may use; others may hold paths of this machine, or tell of other callers.
 _TOLD = frozenset(
-    {"actual", "allowed", "interrupt_id", "known", "lifecycle", "name", "retry_after_s", "session_id", "unknown"}
+    {
+        "actual",
+        "allowed",
+        "interrupt_id",
+        "known",
+        "lifecycle",
+        "name",
+        "repo",
+        "retry_after_s",
+        "session_id",
+        "unknown",
+    }
 )
 
 # First match wins: subclasses of InputError come before it. Errors that are not the caller's fault are a 503.
@@ -89,6 +101,22 @@ def members_of(error: Exception, run_id: str | None = None) -> dict[str, Any]:
     told = error_to_wire(error).get("values", {})
     kept = told.keys() & (_TOLD if isinstance(error, InputError) else {"retry_after_s"})
     return {**members, "values": {name: told[name] for name in sorted(kept)}} if kept else members
+
+
+def fault_sentence(error: RequestValidationError) -> str:
+    """Return the places of a request that cannot be used, each with its faults, without the names of our types."""
+    faults: dict[str, list[str]] = {}
+    for item in error.errors():
+        place = ".".join(str(part) for part in item["loc"] if not _is_type_name(part))
+        told = str(item["msg"]).removeprefix("Value error, ")
+        if told not in faults.setdefault(place, []):
+            faults[place].append(told)
+    return "; ".join(f"{place}: {' or: '.join(told)}" for place, told in faults.items())
+
+
+def _is_type_name(part: Any) -> bool:
+    """Return True for what pydantic puts into a place beside fields and numbers: a member of a union."""
+    return isinstance(part, str) and (part == "str" or "[" in part)
 
 
 def bug_detail(error: Exception) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
+from serve.http.access.rate_fields import RATE_FIELDS_STATE
 from serve.http.problems import PROBLEM_JSON, RefusedError
 
 RUN_ID_HEADER = b"jeeves-run-id"
@@ -15,7 +16,7 @@ ERROR_PART_STATE = "error_part"
 
 
 class SentAnswer:
-    """Sends an answer: with the run that it is about, and without a body if the request was a HEAD."""
+    """Sends an answer with its run and the caller's rate limits, and without a body if the request was a HEAD."""
 
     def __init__(self, scope: Scope, send: Send, shown_problem: Callable[[bytes], bytes]) -> None:
         self._state: dict[str, Any] = scope.setdefault("state", {})
@@ -34,8 +35,7 @@ class SentAnswer:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._has_begun = True
-            if self.run_id is not None:
-                message = {**message, "headers": [*message["headers"], (RUN_ID_HEADER, str(self.run_id).encode())]}
+            message = {**message, "headers": [*message["headers"], *self._added_fields()]}
             if (b"content-type", PROBLEM_JSON.encode()) in message["headers"]:
                 self._problem_start = message
                 return
@@ -45,6 +45,11 @@ class SentAnswer:
             message = {**message, "body": b""}
         self._is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)
+
+    def _added_fields(self) -> list[tuple[bytes, bytes]]:
+        """Return the header fields of every answer: the caller's rate limits, and the run, as far as they are known."""
+        run = [] if self.run_id is None else [(RUN_ID_HEADER, str(self.run_id).encode())]
+        return [*self._state.get(RATE_FIELDS_STATE, ()), *run]
 
     async def _begin_problem(self, start: Message, message: Message) -> Message:
         """Send the head of a problem document, whose body comes in one piece, and return that as it is shown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import logging
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import Annotated, Any
@@ -13,12 +13,14 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, ConfigDict, Field
 
 from actors.addresses import log_keeper
-from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, UnknownNameError
-from runtime.memory.sessions import MAX_SESSION_ID_CHARS, check_session_id
+from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, StateStorageError, UnknownNameError
+from runtime.memory.sessions import MAX_SESSION_ID_CHARS
 from runtime.pipeline.config import RunMode
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
+from runtime.queues.work_table import QueueStats
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
+from runtime.store.queue_counts import queue_counts
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.answer_document import Ask, asked_in, document_of
@@ -27,7 +29,7 @@ from serve.http.access.caller_slots import CallerSlots
 from serve.http.access.callers import Caller
 from serve.http.answering_runs import AnsweringRuns, Prepare, RunSystem, Slots, nothing
 from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
-from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
+from serve.http.http_metrics import BusMetrics, ModelMetrics, QueueMetrics, RunMetrics, ToolMetrics
 from serve.http.idempotency import fingerprint
 from serve.http.model_state import ModelState
 from serve.http.problems import RefusedError
@@ -36,8 +38,11 @@ from serve.http.run_documents import no_such_run
 from serve.http.session_views import kept_session_id, open_session
 from serve.http.shown_paths import shown_paths
 from serve.run_logs import no_such_event, stored_run
+from serve.session_names import check_session_name
 
 KEEPER = "service"
+
+log = logging.getLogger(__name__)
 
 
 class ServiceSpec(msgspec.Struct, frozen=True):
@@ -74,8 +79,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     state_folders: tuple[str, ...] = ()
 
 
-# Clients take a part of a path that is `.` or `..` away, percent-encoded too: no request could name such a session.
-_NO_PART_OF_A_PATH = (".", "..")
+# As `serve.session_names` has it.
 SESSION_ID_PATTERN = r"^([ -~]*[ -,/-~-][ -~]*|\.{3,})$"
 
 
@@ -101,13 +105,6 @@ class ChatMessage(BaseModel):
     run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
 
 
-def _check_session_id(session_id: str) -> None:
-    """Raise InputError for what is no session id, or none that a path can name."""
-    check_session_id(session_id)
-    if session_id in _NO_PART_OF_A_PATH:
-        raise InputError(f"a session id is not {session_id!r}, which no URL can name", session_id=session_id)
-
-
 def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
@@ -118,7 +115,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
             f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed"
         )
     if message.session_id is not None:
-        _check_session_id(message.session_id)
+        check_session_name(message.session_id)
     repo = _repository_of(message, spec)
     pipeline = message.pipeline or spec.default_pipeline
     mode = _mode_of(message, spec, pipeline)
@@ -160,15 +157,19 @@ def session_of(message: ChatMessage, service: Service, caller: Caller, ask: Ask)
 
 
 def _repository_of(message: ChatMessage, spec: ServiceSpec) -> str:
-    """Return the name of the repository of a message. Raises InputError for a path, and UnknownNameError."""
+    """Return the name of the repository of a message. Raises InputError for a path, and UnknownNameError.
+
+    Both have the value `repo`, from which the library makes the RepositoryError of its other doors.
+    """
     name = message.repo or next(iter(spec.repositories))
     if name in spec.repositories:
         return name
     known = ", ".join(spec.repositories)
     if "/" in name or "\\" in name or name in {".", ".."}:
         told = f"repo is a name and no path; GET /api/v1/repositories lists them: {known}"
-        raise InputError(told)
-    raise UnknownNameError(f"repository {name[:100]!r} is not registered here; registered: {known}", name=name[:100])
+        raise InputError(told, repo=name[:100])
+    told = f"repository {name[:100]!r} is not registered here; registered: {known}"
+    raise UnknownNameError(told, name=name[:100], repo=name[:100])
 
 
 def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
@@ -201,10 +202,12 @@ class Service:
         # Set once the door gives up what is still under way.
         self.closing = asyncio.Event()
         self._callers = CallerSlots(spec.requests_per_caller)
-        self.metrics = RequestMetrics(CollectorRegistry())
-        self._bus_metrics = BusMetrics(self.metrics.registry)
-        self._model_metrics = ModelMetrics(self.metrics.registry)
-        self._tool_metrics = ToolMetrics(self.metrics.registry)
+        self._registry = CollectorRegistry()
+        self._run_metrics = RunMetrics(self._registry)
+        self._bus_metrics = BusMetrics(self._registry)
+        self._model_metrics = ModelMetrics(self._registry)
+        self._tool_metrics = ToolMetrics(self._registry)
+        self._queue_metrics = QueueMetrics(self._registry)
         self._models = None if spec.models is None else ModelState.open(spec.models, spec.providers)
         self.answering = AnsweringRuns(runs, spec.http)
         self._readiness = Readiness(runs, spec.store, log_keeper(KEEPER, spec.system))
@@ -227,11 +230,9 @@ class Service:
         prepare: Prepare,
     ) -> dict[str, Any]:
         """Return the answer document of a question; `prepare` is done before a new run."""
-        started_s = time.perf_counter()
-        with self._callers.slot(caller.user_id), self.metrics.in_flight():
+        with self._callers.slot(caller.user_id):
             envelope = await self.answering.settled(ask, key, sent, on_run, prepare)
         document: dict[str, Any] = self.paths.value(document_of(ask, envelope, self.spec.reasoner))
-        self.metrics.answered(document, time.perf_counter() - started_s)
         return document
 
     @property
@@ -335,7 +336,9 @@ class Service:
         return told
 
     async def update_metrics(self) -> CollectorRegistry:
-        """Return the registry, with what bus and models count now."""
+        """Return the registry, with what is counted now."""
+        self._run_metrics.update(await self.runs.run_totals())
+        self._queue_metrics.update(await asyncio.to_thread(_queues, self.spec.store))
         try:
             self._bus_metrics.update(await self.runs.bus_stats())
         except JeevesError:
@@ -344,7 +347,16 @@ class Service:
         if self._models is not None:
             self._model_metrics.update(await self.runs.model_stats())
         self._tool_metrics.update(await self.runs.tool_health())
-        return self.metrics.registry
+        return self._registry
+
+
+def _queues(store: StoreOptions) -> list[QueueStats]:
+    """Return the counts of the work queues; none if the store does not answer."""
+    try:
+        return list(asyncio.run(queue_counts(store)).values())
+    except StateStorageError as error:
+        log.info("queues.not_counted", extra={"reason": error.message})
+        return []
 
 
 def _everyone(_user_id: str) -> bool:

@@ -13,7 +13,7 @@ from serve.http.access.callers import Caller, caller_of
 from serve.http.openapi import answers_of
 from serve.http.run_documents import PLAIN
 from serve.http.service import Service
-from serve.http.session_views import Sessions
+from serve.http.session_views import sessions_of
 
 SESSIONS = "/api/v1/chat/sessions"
 MAX_LISTED = 500
@@ -27,7 +27,7 @@ NAMED_WITH_SLASH = SESSIONS + "/{session_id:path}"
 
 def add_sessions(api: FastAPI, service: Service) -> None:
     """Add the routes."""
-    views = Sessions(service.runs, service.spec.store, service.spec.retention_days)
+    views = sessions_of(service.runs, service.spec.store, service.spec.retention_days)
 
     @api.get(SESSIONS, responses=answers_of("list"))
     async def sessions(
@@ -36,7 +36,7 @@ def add_sessions(api: FastAPI, service: Service) -> None:
         before: Annotated[str | None, Query(description="From the Link header of the page before.")] = None,
     ) -> Response:
         """List the caller's sessions, the newest first; the Link header leads to the next page."""
-        found, following = await views.listed(caller, limit, before)
+        found, following = await views.listed(caller.user_id, limit, before)
         answer = JSONResponse(found)
         if following is not None:
             answer.headers["Link"] = f'<{SESSIONS}?limit={limit}&before={quote(following, safe="~")}>; rel="next"'
@@ -48,11 +48,11 @@ def add_sessions(api: FastAPI, service: Service) -> None:
         session_id: str, caller: Asking, limit: Annotated[int, Query(ge=1, le=MAX_TURNS), PLAIN] = 20
     ) -> dict[str, Any]:
         """Show the newest turns of a session, the oldest of them first."""
-        shown: dict[str, Any] = service.paths.value(await views.shown(caller, session_id, limit))
+        shown: dict[str, Any] = service.paths.value(await views.shown(caller.user_id, session_id, limit))
         return shown
 
     @api.delete(SESSIONS + "/{session_id}", responses=answers_of("delete"))
     @api.delete(NAMED_WITH_SLASH, include_in_schema=False)
     async def delete_session(session_id: str, caller: Asking) -> dict[str, Any]:
         """Delete the turns and the state of a session, and the remembered answers that came of it."""
-        return await views.delete(caller, session_id)
+        return await views.delete(caller.user_id, session_id)

@@ -14,7 +14,7 @@ from serve.http.access.callers import Caller, caller_of
 from serve.http.openapi import answers_of
 from serve.http.run_documents import PLAIN
 from serve.http.service import Service
-from serve.http.session_views import kept_session_id
+from serve.http.session_views import kept_session_id, told_session_ids
 from serve.usage import HOUR_MS, by_principal, summed, used_runs
 
 USAGE = "/api/v1/usage"
@@ -37,12 +37,15 @@ def add_usage(api: FastAPI, service: Service) -> None:
 
         The cost is a decimal number in a string, in the currency of the prices of the model file.
         """
-        kept_id = None
         if session_id is not None:
             check_session_id(session_id)
-            kept_id = kept_session_id(caller.user_id, session_id)
         since_ms = clock.now_ms() - hours * HOUR_MS
-        own = await asyncio.to_thread(used_runs, service.spec.store, since_ms, caller.user_id, kept_id)
+        own = await asyncio.to_thread(used_runs, service.spec.store, since_ms, caller.user_id)
+        if session_id is not None:
+            told_ids = await told_session_ids(service.runs, (run.session_id for run in own))
+            # As it is kept, too: a session that was deleted has no other name.
+            known_as = {session_id, kept_session_id(caller.user_id, session_id)}
+            own = [run for run in own if known_as & {run.session_id, told_ids.get(run.session_id)}]
         told: dict[str, Any] = {"since_ms": since_ms, "user_id": caller.user_id, **summed(own).document()}
         if session_id is not None:
             return {**told, "session_id": session_id}

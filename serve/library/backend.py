@@ -62,8 +62,20 @@ class Backend(Protocol):
     async def answer(self, run_id: RunId, interrupt_id: str | None, response: InterruptResponse) -> None:
         """Answer the question that a run waits for, by default the open one; an empty answer resumes a paused run."""
 
-    async def runs(self, limit: int) -> list[RunSummary]:
-        """Return the newest runs of the caller, newest first."""
+    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+        """Return the newest runs, newest first: those of the caller, of another `principal`, or of `all`.
+
+        Raises NotPermittedError for runs that the caller may not see, and InputError for what is no principal.
+        """
+
+    async def sessions(self, limit: int) -> list[dict[str, Any]]:
+        """Return the newest sessions of the caller."""
+
+    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
+        """Return the newest turns of a session of the caller. Raises UnknownNameError."""
+
+    async def delete_session(self, session_id: str) -> dict[str, Any]:
+        """Delete a session of the caller. Raises UnknownNameError, and RunStateError while a run of it is under way."""
 
     async def close(self) -> None:
         """Release what the backend holds; what it has started in this process ends."""

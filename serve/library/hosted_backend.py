@@ -17,6 +17,7 @@ from serve.answer_document import asked_in, document_of
 from serve.library.backend import Asked, Started
 from serve.library.questions import ask_of
 from serve.library.stored_runs import StoredRuns
+from serve.library.stored_sessions import StoredSessions
 from serve.run_control import answer_run, cancel_run, check_response, open_question, pause_run, permitted_run
 from serve.runtimes.starting import start_run
 
@@ -73,9 +74,11 @@ class HostedBackend:
         self._user_id = user_id
         self._hosts = hosts
         self._stored = StoredRuns(settings, user_id)
+        self._sessions = StoredSessions(settings, user_id)
 
     async def start(self, asked: Asked, key: str | None) -> Started:
         ask = ask_of(asked, self._settings, self._user_id)
+        await self._sessions.used_by(asked)
         host = await self._hosts.of_pipeline(ask.pipeline)
         run_id = await start_run(host, ask, key)
         return Started(run_id, host.watch(run_id))
@@ -117,8 +120,17 @@ class HostedBackend:
                 return
         await answer_run(host, run_id, interrupt_id, self._user_id, response)
 
-    async def runs(self, limit: int) -> list[RunSummary]:
-        return await self._stored.newest(limit)
+    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+        return await self._stored.newest(limit, principal)
+
+    async def sessions(self, limit: int) -> list[dict[str, Any]]:
+        return await self._sessions.newest(limit)
+
+    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
+        return await self._sessions.shown(session_id, limit)
+
+    async def delete_session(self, session_id: str) -> dict[str, Any]:
+        return await self._sessions.delete(session_id)
 
     async def close(self) -> None:
         await self._hosts.close()

@@ -22,17 +22,20 @@ import httpx2
 import msgspec
 
 from runtime.errors import ClusterError, InputError, UnknownNameError, WireError
+from runtime.memory.sessions import is_session_id
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.library.backend import Asked, Started
 from serve.library.http_errors import code_of_problem, error_of_problem, error_of_response, reason_of, unreachable
+from serve.session_names import NO_PART_OF_A_PATH
 
 log = logging.getLogger(__name__)
 
 MESSAGES = "/api/v1/chat/messages"
 RUNS = "/api/v1/runs"
+SESSIONS = "/api/v1/chat/sessions"
 EVENT_STREAM = "text/event-stream"
 RUN_ID_HEADER = "jeeves-run-id"
 
@@ -43,6 +46,7 @@ STREAM_TIMEOUT_S = 45.0
 # Before its first event a question may wait for the index of its repository.
 START_TIMEOUT_S = 600.0
 RETRY_AFTER_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+_API_PATH = re.compile("(/api)?/v1(/.*)?$")
 _TOKEN = re.compile(r"[!-~]+")
 _RUN_ID = re.compile(r"[0-9A-Za-z._:-]*[0-9A-Za-z_:-][0-9A-Za-z._:-]*")
 GATEWAY_ERRORS = frozenset({502, 503, 504})
@@ -57,6 +61,10 @@ class HttpBackend:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
             raise InputError(f"{url[:200]!r} is no URL of a service; give one such as http://localhost:8700")
+        if (path := _API_PATH.search(parts.path)) is not None:
+            raise InputError(
+                f"{url[:200]!r} is the URL of an API; give that of the service, without {path[0].rstrip('/')}"
+            )
         self.url = url.rstrip("/")
         self._retry_after_s = retry_after_s
         # Documents of runs that are over, which a stream has brought and nobody has asked for yet.
@@ -100,12 +108,23 @@ class HttpBackend:
         body = {name: value for name, value in fields.items() if value not in (None, "", {})}
         await self._call("POST", f"{_path(run_id)}/{place}", body)
 
-    async def runs(self, limit: int) -> list[RunSummary]:
-        found = await self._call("GET", f"{RUNS}?limit={limit}")
+    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+        of_principal = "" if principal is None else f"&principal={quote(principal, safe=':')}"
+        found = await self._call("GET", f"{RUNS}?limit={limit}{of_principal}")
         try:
             return msgspec.convert(found, list[RunSummary])
         except msgspec.ValidationError as error:
             raise WireError(f"this is no list of runs: {error}") from error
+
+    async def sessions(self, limit: int) -> list[dict[str, Any]]:
+        found = await self._call("GET", f"{SESSIONS}?limit={limit}")
+        return [_mapping(each) for each in found] if isinstance(found, list) else [_mapping(found)]
+
+    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
+        return _mapping(await self._call("GET", f"{_session_path(session_id)}?limit={limit}"))
+
+    async def delete_session(self, session_id: str) -> dict[str, Any]:
+        return _mapping(await self._call("DELETE", _session_path(session_id)))
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -232,6 +251,13 @@ def _path(run_id: RunId) -> str:
     if _RUN_ID.fullmatch(run_id) is None:
         raise UnknownNameError(f"no run is named {run_id[:100]!r}", name=run_id[:100], known=[])
     return f"{RUNS}/{run_id}"
+
+
+def _session_path(session_id: str) -> str:
+    """Return the path of a session. Raises UnknownNameError for a text that can be the id of none."""
+    if not is_session_id(session_id) or session_id in NO_PART_OF_A_PATH:
+        raise UnknownNameError(f"no session of yours is named {session_id[:128]!r}", name=session_id[:128], known=[])
+    return f"{SESSIONS}/{quote(session_id, safe='')}"
 
 
 def _about(path: str, headers: Mapping[str, str] | None) -> dict[str, str]:

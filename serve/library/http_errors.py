@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from runtime.bus.queries import class_of_code
-from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError
+from runtime.errors import ClusterError, InputError, JeevesError, MachineError, NotPermittedError, RepositoryError
 
 UNAUTHORIZED = 401
 SCOPE_LACKING = "scope_lacking"
@@ -33,7 +33,8 @@ def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | Non
     """Return the error of a problem document: the class of its code, with its values.
 
     A code that is no error of the tree gives NotPermittedError for 401 and a scope that lacks, else InputError for the
-    caller's faults and MachineError for the service's, with `status` and `service_code`.
+    caller's faults and MachineError for the service's, with `status` and `service_code`. A repository that the service
+    does not have gives RepositoryError.
     """
     told = problem.get("values")
     found = {**(values or {}), **(told if isinstance(told, dict) else {})}
@@ -44,6 +45,8 @@ def error_of_problem(problem: Mapping[str, Any], values: Mapping[str, Any] | Non
     if kind is JeevesError:
         kind = _kind_of(code, status if isinstance(status, int) else SERVER_ERRORS)
         found = {**found, "status": status, "service_code": code}
+    if issubclass(kind, InputError) and "repo" in found:
+        kind = RepositoryError  # as where repositories are folders
     kept = {name: value for name, value in found.items() if name.isidentifier() and name not in _TAKEN}
     return kind(str(problem.get("detail", "")), **kept)
 

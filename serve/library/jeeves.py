@@ -19,13 +19,22 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from runtime.errors import AnswerTimeoutError, JeevesError, RunStateError
+from runtime.errors import AnswerTimeoutError, InputError, JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings, load_settings
 from serve.library.backend import Asked, Backend, Started
 from serve.library.questions import check_question
-from serve.library.results import Answer, Event, RunSummary, answer_in
+from serve.library.results import (
+    Answer,
+    DeletedSession,
+    Event,
+    RunSummary,
+    Session,
+    SessionTurns,
+    answer_in,
+    session_result,
+)
 from serve.run_keys import check_key
 
 log = logging.getLogger(__name__)
@@ -34,6 +43,7 @@ log = logging.getLogger(__name__)
 CANCEL_PATIENCE_S = 5.0
 GONE = "the caller went away"
 BATCH_AHEAD = 4
+MAX_RUNS, MAX_SESSIONS, MAX_TURNS = 500, 500, 100
 
 T = TypeVar("T")
 
@@ -244,9 +254,32 @@ class Jeeves:
                 task.cancel()
             await asyncio.gather(*ahead, return_exceptions=True)
 
-    async def runs(self, limit: int = 20) -> list[RunSummary]:
-        """Return the caller's newest runs, newest first."""
-        return await (await self._backend()).runs(limit)
+    async def runs(self, limit: int = 20, *, principal: str | None = None) -> list[RunSummary]:
+        """Return the caller's newest runs, newest first; with `principal` (`token:ann`) those of another, or of `all`.
+
+        Raises InputError for a limit that is not 1 to 500 and for what is no principal, and NotPermittedError for
+        runs that the caller may not see.
+        """
+        if principal is not None and not (principal and principal.isprintable()):
+            raise InputError(f"principal is {principal[:100]!r}; give one such as `token:NAME`, or `all`")
+        return await (await self._backend()).runs(_within_page(limit, MAX_RUNS), principal)
+
+    async def sessions(self, limit: int = 20) -> list[Session]:
+        """Return the caller's sessions, the newest first by their first question."""
+        found = await (await self._backend()).sessions(_within_page(limit, MAX_SESSIONS))
+        return [session_result(Session, each) for each in found]
+
+    async def session(self, session_id: str, limit: int = 20) -> SessionTurns:
+        """Return the newest turns of a session of the caller. Raises UnknownNameError."""
+        shown = await (await self._backend()).session(session_id, _within_page(limit, MAX_TURNS))
+        return session_result(SessionTurns, shown)
+
+    async def delete_session(self, session_id: str) -> DeletedSession:
+        """Delete the turns and state of a session, and the remembered answers that came of it.
+
+        Raises UnknownNameError, and RunStateError while a run of the session is under way.
+        """
+        return session_result(DeletedSession, await (await self._backend()).delete_session(session_id))
 
     async def _backend(self) -> Backend:
         if self._opening is None:
@@ -337,6 +370,13 @@ class Jeeves:
             cancelling.cancel()
         elif not cancelling.cancelled() and (error := cancelling.exception()) is not None:
             log.info("library.run_not_cancelled", extra={"run_id": run_id, "reason": str(error)[:200]})
+
+
+def _within_page(limit: int, most: int) -> int:
+    """Return a limit. Raises InputError for one that no place accepts."""
+    if not 1 <= limit <= most:
+        raise InputError(f"limit is {limit}; give 1 to {most}")
+    return limit
 
 
 def _settings(config: Path | str | None, settings: Settings | None) -> Settings:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtime.errors import InputError
-from runtime.memory.sessions import check_session_id
 from runtime.run.bounds import known_limits
 from runtime.settings import Settings
 from serve.answer_document import Ask
@@ -13,6 +12,7 @@ from serve.capability_sections import mode_named
 from serve.checked_input import checked_question, checked_repository, checked_run_mode, checked_text
 from serve.library.backend import Asked
 from serve.pipeline_files import load_named_pipeline
+from serve.session_names import check_session_name
 
 MAX_DEADLINE_S = 3_600
 MAX_LIMIT = 2**53
@@ -48,7 +48,7 @@ def check_question(asked: Asked) -> None:
     """Raise QuestionError or InputError for what no place answers; the rest is checked where it is answered."""
     checked_text(asked.question)
     if asked.session is not None:
-        check_session_id(asked.session)
+        check_session_name(asked.session)
     if asked.deadline_s is not None and not 0 < asked.deadline_s <= MAX_DEADLINE_S:
         raise InputError(f"deadline_s is {asked.deadline_s:g}; give more than 0 and at most {MAX_DEADLINE_S} seconds")
     for name, most in asked.limits.items():

@@ -7,17 +7,19 @@ are frozen and equal by value; fields of newer versions stay readable in `docume
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from runtime.errors import WireError
+from runtime.memory.sessions import Turn as Turn
 from runtime.primitives.visible_text import visible, visible_line
 from runtime.store.run_records import RunSummary as RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import exit_status
 
 Event = ClientEvent
+SessionResult = TypeVar("SessionResult")
 Outcome = Literal["answered", "failed", "not_found", "needs_answer", "bound_reached"]
 
 _OUTCOMES: dict[int, Outcome] = {0: "answered", 1: "failed", 3: "not_found", 4: "needs_answer", 5: "bound_reached"}
@@ -150,3 +152,38 @@ def answer_in(document: dict[str, Any]) -> Answer:
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         raise WireError(f"this is no answer document: {error}") from error
     return answer
+
+
+class Session(msgspec.Struct, frozen=True):
+    """Describes a session of the caller: when its first question was asked, and its last."""
+
+    session_id: str
+    opened_at_ms: int
+    used_at_ms: int
+
+
+class SessionTurns(msgspec.Struct, frozen=True):
+    """Holds the newest turns of a session, the oldest of them first; `has_more`: there are older ones."""
+
+    session_id: str
+    turns: tuple[Turn, ...]
+    has_more: bool
+    has_state: bool
+
+
+class DeletedSession(msgspec.Struct, frozen=True):
+    """Counts what was deleted of a session; `run_logs` says how long the logs of its runs stay."""
+
+    session_id: str
+    turns: int
+    states: int
+    answers: int
+    run_logs: str
+
+
+def session_result(kind: type[SessionResult], document: Any) -> SessionResult:
+    """Return a typed result about a session. Raises WireError for a document that is none."""
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise WireError(f"this is no {kind.__name__}: {error}") from error

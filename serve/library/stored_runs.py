@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
+from runtime.errors import InputError, NotPermittedError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
-from runtime.run.principal import may_control
+from runtime.run.principal import FORMER_USERS, may_control, read_principal
 from runtime.settings import Settings
 from runtime.store.options import store_options
 from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
-from serve.run_logs import StoredRun, newest_runs, no_such_event, stored_run
+from serve.run_logs import StoredRun, newest_runs, no_such_event, stored_run, visible_runs
+
+ALL = "all"
 
 
 class StoredRuns:
@@ -38,11 +41,21 @@ class StoredRuns:
             raise no_such_event(run_id, seq)
 
     async def _run(self, run_id: RunId) -> StoredRun:
-        def may_see(owner_id: str) -> bool:
-            return may_control(self._user_id, owner_id)
+        return await asyncio.to_thread(stored_run, self._options, run_id, self._may_see)
 
-        return await asyncio.to_thread(stored_run, self._options, run_id, may_see)
+    def _may_see(self, owner_id: str) -> bool:
+        return may_control(self._user_id, owner_id)
 
-    async def newest(self, limit: int) -> list[RunSummary]:
-        """Return the newest runs of the user, newest first."""
-        return await asyncio.to_thread(newest_runs, self._options, limit, self._user_id)
+    async def newest(self, limit: int, principal: str | None = None) -> list[RunSummary]:
+        """Return the newest runs of the user or, with `principal`, of that one or of `all` whose runs the user may see.
+
+        Raises NotPermittedError for the runs of others, and InputError for what is no principal.
+        """
+        if principal == ALL:
+            return await asyncio.to_thread(visible_runs, self._options, limit, self._may_see)
+        user_id = principal or self._user_id
+        if read_principal(user_id) is None and user_id not in FORMER_USERS:
+            raise InputError(f"principal is {user_id[:100]!r}; give one such as `token:NAME` or `user:NAME`, or `all`")
+        if not self._may_see(user_id):
+            raise NotPermittedError(f"{self._user_id} may not see the runs of {user_id[:100]}")
+        return await asyncio.to_thread(newest_runs, self._options, limit, user_id)

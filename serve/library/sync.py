@@ -16,7 +16,7 @@ from typing import Any, Literal
 from runtime.settings import Settings
 from serve.library.jeeves import BatchResult, Jeeves
 from serve.library.loop_thread import LoopThread
-from serve.library.results import Answer, Event, RunSummary
+from serve.library.results import Answer, DeletedSession, Event, RunSummary, Session, SessionTurns
 
 
 class JeevesSync:
@@ -149,6 +149,18 @@ class JeevesSync:
         """Yield the answers to questions in their order."""
         return self._loop.iterate(self._jeeves.batch(questions, concurrency=concurrency, **options))
 
-    def runs(self, limit: int = 20) -> list[RunSummary]:
-        """Return the caller's newest runs, newest first."""
-        return self._loop.run(self._jeeves.runs(limit))
+    def runs(self, limit: int = 20, *, principal: str | None = None) -> list[RunSummary]:
+        """Return the newest runs of the caller or of a principal, newest first."""
+        return self._loop.run(self._jeeves.runs(limit, principal=principal))
+
+    def sessions(self, limit: int = 20) -> list[Session]:
+        """Return the caller's sessions, the newest first."""
+        return self._loop.run(self._jeeves.sessions(limit))
+
+    def session(self, session_id: str, limit: int = 20) -> SessionTurns:
+        """Return the newest turns of a session of the caller."""
+        return self._loop.run(self._jeeves.session(session_id, limit))
+
+    def delete_session(self, session_id: str) -> DeletedSession:
+        """Delete the turns and state of a session, and the remembered answers that came of it."""
+        return self._loop.run(self._jeeves.delete_session(session_id))

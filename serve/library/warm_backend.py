@@ -16,6 +16,7 @@ from serve.answer_document import asked_in, document_of
 from serve.library.backend import Asked, Started
 from serve.library.questions import ask_of
 from serve.library.stored_runs import StoredRuns
+from serve.library.stored_sessions import StoredSessions
 from serve.runtimes.warm import WarmRuntime
 
 # The run of somebody else is as good as none: the log has it, and does not show it.
@@ -30,9 +31,11 @@ class WarmBackend:
         self._user_id = user_id
         self._warm = warm
         self._stored = StoredRuns(settings, user_id)
+        self._sessions = StoredSessions(settings, user_id)
 
     async def start(self, asked: Asked, key: str | None) -> Started:
         ask = ask_of(asked, self._settings, self._user_id)
+        await self._sessions.used_by(asked)
         run_id = RunId(await self._warm.start(ask, key))
         return Started(run_id, self.events(run_id))
 
@@ -75,8 +78,17 @@ class WarmBackend:
         await self._check_driven(run_id)
         await self._warm.answer(run_id, interrupt_id, response)
 
-    async def runs(self, limit: int) -> list[RunSummary]:
-        return await self._stored.newest(limit)
+    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+        return await self._stored.newest(limit, principal)
+
+    async def sessions(self, limit: int) -> list[dict[str, Any]]:
+        return await self._sessions.newest(limit)
+
+    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
+        return await self._sessions.shown(session_id, limit)
+
+    async def delete_session(self, session_id: str) -> dict[str, Any]:
+        return await self._sessions.delete(session_id)
 
     async def close(self) -> None:
         await self._warm.close()

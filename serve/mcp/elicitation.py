@@ -19,6 +19,8 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
 
+from runtime.primitives.visible_text import visible
+
 MAX_QUESTION_CHARS = 4_000
 WITHOUT_REQUESTS = "2026-07-28"
 
@@ -96,7 +98,7 @@ async def _form(question: str, schema: dict[str, Any]) -> Mapping[str, Any] | No
     capabilities = None if current is None else current.session.client_capabilities
     if current is None or capabilities is None or capabilities.elicitation is None:
         return None
-    text = question[:MAX_QUESTION_CHARS]
+    text = visible(question[:MAX_QUESTION_CHARS])
     key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     if is_version_at_least(current.session.protocol_version, WITHOUT_REQUESTS):
         if key not in current.responses:

@@ -29,6 +29,7 @@ from mcp_types import (
 )
 
 from runtime.errors import JeevesError, ToolArgumentsError
+from runtime.primitives.visible_text import visible_json
 from serve.mcp.connections import on_connection
 from serve.mcp.elicitation import QuestionOpenError, asking
 from serve.mcp.prompts import Prompts
@@ -148,7 +149,7 @@ def _listed(tool: McpTool) -> Tool:
 
 
 def _result(answer: ToolAnswer) -> CallToolResult:
-    text = TextContent(type="text", text=answer.text)
+    text = TextContent(type="text", text=visible_json(answer.text.replace("\r\n", "\n")))
     return CallToolResult(content=[text], structured_content=answer.data, is_error=answer.is_error)
 
 

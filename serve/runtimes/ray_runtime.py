@@ -15,6 +15,7 @@ from actors.cluster import Cluster, attach, start_local
 from actors.origin import code_version
 from actors.system import System
 from actors.system_actors import SystemSpec, attach_system, end_system, start_system, systems_on_cluster
+from actors.trace_export import set_trace_options
 from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
@@ -25,7 +26,7 @@ from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared_wit
 from serve.runtimes.deployed_models import end_models, model_applications
 from serve.runtimes.starting import start_run
 from serve.runtimes.warm import settings_digest
-from serve.wiring import system_parts
+from serve.wiring import system_parts, trace_options
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +135,7 @@ def start_runtime(
     _keep_ray_off_stdout()
     is_detached = keeper is not None and settings.ray.mode == "attach"
     kept, models = (settings.system, model_applications(settings)) if is_detached else (None, ())
+    set_trace_options(trace_options(settings))
     cluster = _cluster(settings, namespace_of(settings.system) if keeper is not None else _namespace_of_one())
     named = None if keeper is None else log_keeper(keeper, settings.system)
     about = {"code_version": code_version(), "settings": settings_digest(settings)} if is_detached else {}

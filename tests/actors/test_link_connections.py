@@ -13,9 +13,19 @@ import msgspec
 import pytest
 
 from actors.links.carrier import Carrier
-from actors.links.doors import Door, Listener, connected
+from actors.links.doors import Door, LinksBy, Listener, connected
+from actors.links.encryption import SERVER_NAME, connecting_context
 from actors.links.link import HELLO_TIMEOUT_S, Link, OnFrames
-from runtime.bus.link_messages import MAX_MESSAGE_BYTES, Hello, encode_batch, encode_hello
+from runtime.bus.frames import SendOutcome
+from runtime.bus.link_messages import (
+    ANSWER,
+    MAX_MESSAGE_BYTES,
+    Hello,
+    decode_outcomes,
+    encode_batch,
+    encode_hello,
+    encode_message,
+)
 from runtime.bus.memory_bus import settle
 from runtime.errors import LinkLostError
 
@@ -25,12 +35,12 @@ pytestmark = pytest.mark.timeout(30)
 class BusEnd:
     """A listener that keeps what arrives, and the links that it has admitted."""
 
-    def __init__(self, hello_timeout_s: float = HELLO_TIMEOUT_S) -> None:
+    def __init__(self, hello_timeout_s: float = HELLO_TIMEOUT_S, by: LinksBy = True) -> None:
         self.got: list[bytes] = []
         self.links: list[Link] = []
         self.known = {"a": "p1"}
         self.take: OnFrames = self.keep
-        self.listener = Listener("here", self._admit, hello_timeout_s)
+        self.listener = Listener("here", self._admit, hello_timeout_s, by=by)
 
     def _admit(self, link: Link, hello: Hello) -> OnFrames | None:
         if self.known.get(hello.address) != hello.process_id:
@@ -46,9 +56,9 @@ class BusEnd:
         return bytes(len(frames))
 
 
-@pytest.fixture
-async def bus() -> AsyncIterator[BusEnd]:
-    end = BusEnd()
+@pytest.fixture(params=[True, "tcp"], ids=["unix", "tcp"])
+async def bus(request: pytest.FixtureRequest) -> AsyncIterator[BusEnd]:
+    end = BusEnd(by=request.param)
     yield end
     for link in end.links:
         link.close()
@@ -70,6 +80,9 @@ def nothing(_frames: list[bytes]) -> bytes:
 
 
 async def raw(door: Door) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if door.port:
+        context = connecting_context(door.certificate)
+        return await asyncio.open_connection(door.host, door.port, ssl=context, server_hostname=SERVER_NAME)
     connection = socket.socket(socket.AF_UNIX)
     connection.setblocking(False)
     connection.connect(door.path)
@@ -234,30 +247,92 @@ def decoded(_answer: bytes, count: int) -> list[str]:
 async def test_a_batch_by_link_waits_for_the_calls_before_it(bus: BusEnd) -> None:
     calls = Calls()
     carrier: Carrier[str] = Carrier(calls, decoded)
-    first = asyncio.ensure_future(carrier.carry([b"1"]))
+    first = carrier.post(b"1")
     await calls.until_made(1)
     carrier.use(await connected(await door_of(bus), "a", "p1", nothing))
-    second = asyncio.ensure_future(carrier.carry([b"2", b"3"]))
+    second, third = carrier.post(b"2"), carrier.post(b"3")
     await settle()
     assert (calls.made, bus.got) == ([[b"1"]], [])
     calls.answers[0].set_result(None)
-    assert [await first, await second] == [["by ray"], ["by link", "by link"]]
+    assert [await first, await second, await third] == ["by ray", "by link", "by link"]
     assert bus.got == [b"2", b"3"]
 
 
-async def test_batches_of_a_link_that_breaks_are_repeated_as_calls_in_their_order(bus: BusEnd) -> None:
+async def test_what_a_broken_link_did_not_answer_is_repeated_as_calls_in_its_order_before_all_else(bus: BusEnd) -> None:
     calls = Calls()
     carrier: Carrier[str] = Carrier(calls, decoded)
     link = await connected(await door_of(bus), "a", "p1", nothing)
     carrier.use(link)
     bus.take = fails
-    carried = [asyncio.ensure_future(carrier.carry([b"%d" % number])) for number in range(3)]
-    await calls.until_made(3)
-    assert calls.made == [[b"0"], [b"1"], [b"2"]]
+    carried = []
+    for number in range(3):
+        carried.append(carrier.post(b"%d" % number))
+        await asyncio.sleep(0)  # each is a batch of its own
+    while link.is_open:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    carried.append(carrier.post(b"3"))
+    await calls.until_made(1)
     for answer in calls.answers:
         answer.set_result(None)
-    assert await asyncio.gather(*carried) == [["by ray"]] * 3
+    assert await asyncio.gather(*carried) == ["by ray"] * 4
+    assert [frame for frames in calls.made for frame in frames] == [b"0", b"1", b"2", b"3"]
     assert not carrier.has_link
+
+
+async def test_what_the_former_link_did_not_answer_goes_by_the_new_one_before_all_else(bus: BusEnd) -> None:
+    carrier: Carrier[str] = Carrier(Calls(), decoded)
+    door = await door_of(bus)
+    reader, writer = await raw(door)
+    writer.write(encode_hello(Hello("a", "p1", door.secret)))
+    await reader.readexactly(9)
+    carrier.use(bus.links[0])  # its other end answers nothing
+    carried = [carrier.post(b"1")]
+    await settle()
+    got: list[bytes] = []
+
+    def take(frames: list[bytes]) -> bytes:
+        got.extend(frames)
+        return b""
+
+    link = await connected(door, "a", "p1", take)
+    carried.append(carrier.post(b"2"))
+    carrier.use(bus.links[1])
+    carried.append(carrier.post(b"3"))
+    assert await asyncio.gather(*carried) == ["by link"] * 3
+    assert got == [b"1", b"2", b"3"]
+    writer.close()
+    link.close()
+
+
+async def test_an_answer_that_cannot_be_understood_ends_the_link_and_the_frames_go_by_ray(bus: BusEnd) -> None:
+    calls = Calls()
+    carrier: Carrier[SendOutcome] = Carrier(calls, lambda answer, _: decode_outcomes(answer))  # type: ignore[arg-type]
+    link = await connected(await door_of(bus), "a", "p1", nothing)
+    carrier.use(link)
+    bus.take = lambda _: b"\xff"
+    carried = carrier.post(b"1")
+    await calls.until_made(1)
+    calls.answers[0].set_result(None)
+    assert (str(await carried), carrier.has_link) == ("by ray", False)
+
+
+async def test_answers_without_news_share_the_write_of_the_next_frames_and_others_do_not_wait(bus: BusEnd) -> None:
+    door = await door_of(bus)
+    reader, writer = await raw(door)
+    writer.write(encode_hello(Hello("a", "p1", door.secret)))
+    await reader.readexactly(9)
+    writer.write(b"".join(encode_batch(7, [b"x"])))
+    while bus.got != [b"x"]:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    asked = bus.links[0].post([b"y"])
+    answer = encode_message(ANSWER, 7, b"\0")
+    assert await reader.read(1_000) == answer + b"".join(encode_batch(1, [b"y"]))
+    bus.take = lambda _: b"\1"
+    writer.write(b"".join(encode_batch(8, [b"z"])))
+    assert await reader.readexactly(len(answer)) == encode_message(ANSWER, 8, b"\1")
+    writer.close()
+    with pytest.raises(LinkLostError):
+        await asked
 
 
 async def test_the_numbers_of_calls_take_no_memory_however_many_there_are(bus: BusEnd) -> None:
@@ -280,10 +355,10 @@ async def test_a_batch_too_large_for_a_link_goes_by_ray(bus: BusEnd) -> None:
     carrier: Carrier[str] = Carrier(calls, decoded)
     carrier.use(await connected(await door_of(bus), "a", "p1", nothing))
     large = bytes(MAX_MESSAGE_BYTES)
-    carried = asyncio.ensure_future(carrier.carry([large]))
+    carried = carrier.post(large)
     await calls.until_made(1)
     calls.answers[0].set_result(None)
-    assert (await carried, carrier.has_link) == (["by ray"], True)
+    assert (await carried, carrier.has_link) == ("by ray", True)
 
 
 async def test_a_new_link_replaces_the_former_one(bus: BusEnd) -> None:
@@ -293,4 +368,4 @@ async def test_a_new_link_replaces_the_former_one(bus: BusEnd) -> None:
     assert carrier.has_link
     carrier.use(await connected(await door_of(bus), "a", "p1", nothing))
     await former.closed.wait()
-    assert await carrier.carry([b"x"]) == ["by link"]
+    assert await carrier.send(b"x") == "by link"

@@ -30,6 +30,7 @@ class Actor:
 
     def __init__(self, max_under_way: int = 3) -> None:
         self.by_ray: list[str] = []
+        self.cancelled: list[int] = []
         self.links: list[Link] = []
         self.gate = asyncio.Event()
         methods: dict[str, Any] = {"echo": self.echo, "fails": self.fails, "bug": self.bug, "waits": self.waits}
@@ -41,8 +42,8 @@ class Actor:
         self.links.append(link)
         return self.server.serve(link)
 
-    async def _door(self) -> tuple[str, Door] | None:
-        door = await self.listener.door_for("d")
+    async def _door(self, node: str | None = None) -> tuple[str, Door] | None:
+        door = await self.listener.door_for("d", node)
         return None if door is None else ("d", door)
 
     async def echo(self, *given: Any) -> Any:
@@ -55,7 +56,11 @@ class Actor:
         raise ZeroDivisionError("oh")
 
     async def waits(self, number: int) -> int:
-        await self.gate.wait()
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(number)
+            raise
         return number
 
 
@@ -127,6 +132,23 @@ async def test_requests_are_answered_out_of_order_and_beyond_the_limit_refused(a
     assert await asyncio.gather(*slow, third) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("cancels", "cancelled"), [(True, [7]), (False, [])])
+async def test_a_cancelled_request_ends_in_the_actor_if_it_says_so(
+    actor: Actor, cancels: bool, cancelled: list[int]
+) -> None:
+    client = await client_of(actor)
+    other = asyncio.ensure_future(client.ask("waits", [8], cancels=True))
+    waiting = asyncio.ensure_future(client.ask("waits", [7], cancels=cancels))
+    assert await client.ask("echo", []) == []
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert [await client.ask("echo", [number]) for number in range(3)] == [[0], [1], [2]]
+    assert actor.cancelled == cancelled
+    actor.gate.set()
+    assert await other == 8
+
+
 async def test_a_link_that_breaks_fails_the_requests_that_wait(actor: Actor) -> None:
     client = await client_of(actor)
     waiting = asyncio.ensure_future(client.ask("waits", [1]))
@@ -171,7 +193,7 @@ async def test_an_actor_without_a_door_is_called_by_ray_and_asked_for_it_once() 
     class Doorless:
         """A handle whose actor opens no links."""
 
-        async def _door(self) -> None:
+        async def _door(self, _node: str) -> None:
             asked.append(1)
 
         async def _echo(self) -> str:

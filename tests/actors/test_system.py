@@ -111,9 +111,10 @@ async def test_agents_meet_on_the_bus_alone_and_a_run_leaves_no_dead_letter(syst
         if took_s < FIRST_WAIT_MS / 1000:
             break
     counts = {kind: count - before.get(kind, 0) for kind, count in stats["counts"].items()}
-    # Three stages: each is sent to its agent, reports all that it did at once, and is told that this is recorded; on a
-    # busy machine start, tool calls and end may be a report each.
-    fewest, most = 3 * 3, 3 * 5 + 2 * 2
+    # Three stages: each is sent to its agent and reports all that it did at once. That this is recorded is acknowledged
+    # a moment later, beyond this count or, of the run before, in it. On a busy machine start, tool calls and end may be
+    # a report each.
+    fewest, most = 3 * 2, 3 * 5 + 2 * 2 + 3
     if took_s < FIRST_WAIT_MS / 1000:
         assert fewest <= counts.pop("command") <= most
         # How its tools fared is stored once for the stage that called some, what was spent is told once a second.

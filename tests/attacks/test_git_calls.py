@@ -30,6 +30,7 @@ MAY_START = {
     "runtime/processes/worker_main.py": "itself, to keep the worker",
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/commands/up_down.py": "jeeves itself",
+    "serve/cli/output/places.py": "the editor of the operator",
 }
 MAY_RUN_PROGRAMS = {
     "runtime/codebase/git/git_process.py": "git",

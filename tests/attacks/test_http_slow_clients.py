@@ -206,3 +206,20 @@ async def test_only_so_many_questions_are_waited_for_at_once(tmp_path: Path, ask
         for reply in refused:
             reply.is_problem(503, "overloaded", "4 questions")
             assert reply.headers["retry-after"] == "5"
+
+
+@pytest.mark.parametrize("size", [1_000_001, 8_000_000, 100_000_000])
+async def test_a_client_that_sends_a_body_far_too_large_reads_why_it_is_refused(tmp_path: Path, size: int) -> None:
+    async with open_site(tmp_path) as site:
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+        head = f"POST {MESSAGES} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {size}\r\n\r\n".encode())
+        block = b" " * 1_000_000
+        for sent in range(0, size, len(block)):  # as most clients do: all of it, and only then the answer is read
+            writer.write(block[: size - sent])
+            await writer.drain()
+        reply = Reply(await reader.read())
+        writer.close()
+        reply.is_problem(413, "body_too_large", str(size), "1000000")
+        assert reply.headers["connection"] == "close"
+        assert (await site.call("GET", "/health")).status == 200

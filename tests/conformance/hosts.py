@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from actors.links.doors import LinksBy
 from runtime.agents.capability import load_capability
 from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries
@@ -164,7 +165,7 @@ class ClusterUp:
         state_dir: Path,
         pipelines: tuple[PipelineConfig, ...] = PIPELINES,
         limits: dict[str, Any] | None = None,
-        links: bool = True,
+        links: LinksBy = True,
     ) -> None:
         self._state_dir = state_dir
         self._pipelines = pipelines

@@ -20,8 +20,11 @@ from runtime.bus.queries import LocalQueries
 from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import ClusterError
+from runtime.hosting.limits.limits_service import LimitsService
+from runtime.hosting.limits.rate_limits import RateState
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.memory.cache import CacheStore
+from runtime.memory.run_metrics import RunMetricsStore, RunTotals
 from runtime.memory.sessions import SessionStore, Turn, session_queries
 from runtime.memory.tool_metrics import ToolHealth, ToolMetricsStore, tool_metric_queries
 from runtime.pipeline.config import PipelineConfig
@@ -56,8 +59,11 @@ class Site:
         self.store = StoreOptions(str(folder), durability="normal")
         self.log = open_run_log(self.store, f"{KEEPER}-0")
         self.epoch = self.log.take_over("test", SystemClock().now_ms(), LEASE_MS, force=True)
-        self.hosted = Hosted(pipeline, {"look": [self._look], "integration": [self._answer]}, log=self.log)
-        self.sessions = SessionStore(folder / "kept_sessions.sqlite")
+        counts = SqliteDatabase(folder / "run_metrics.sqlite", label="run metrics")
+        self.run_metrics = RunMetricsStore(counts, SystemClock())
+        scripts = {"look": [self._look], "integration": [self._answer]}
+        self.hosted = Hosted(pipeline, scripts, log=self.log, keep_metrics=self.run_metrics.add)
+        self.sessions = SessionStore(folder / "sessions.sqlite")
         self.memory = MemoryStore(CacheStore(SqliteDatabase(folder / "cache.sqlite", label="cache")), SystemClock())
         self.queries = LocalQueries()
         self.queries.register({**session_queries(self.sessions), **memory_queries(self.memory)})
@@ -66,6 +72,7 @@ class Site:
         self.queries.register(tool_metric_queries(self.tool_metrics))
         self.places: dict[str, tuple[int, int, int]] = {}
         self.counted: list[tuple[str, str]] = []
+        self.rates: LimitsService | None = None
         self.away: dict[str, str] = {}
         self.chain: dict[str, Any] = {}
         self.is_dead = False
@@ -101,11 +108,16 @@ class Site:
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
         return await self.hosted.runner.submit(request, run_id)
 
-    async def take(self, user_id: str, endpoint: str) -> None:
+    async def take(self, user_id: str, endpoint: str) -> list[RateState]:
         self.counted.append((user_id, endpoint))
+        return [] if self.rates is None else self.rates.take(user_id, endpoint)
 
     async def tool_health(self) -> list[ToolHealth]:
         return self.tool_metrics.health()
+
+    async def run_totals(self) -> RunTotals | None:
+        self.hosted.runner.report_metrics()
+        return self.run_metrics.totals()
 
     async def model_places(self) -> dict[str, tuple[int, int, int]]:
         return self.places

@@ -35,18 +35,31 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     if case.operation.path == "/v1/chat/completions" and is_positive and CHANCE.random() < 0.5:
         case.body = ASKED
     elif isinstance(case.body, dict | list):
-        case.body = plain(case.body)
+        case.body = plain(case.body, is_positive)
+    if is_positive and isinstance(case.query, dict):
+        case.query = plain(case.query, is_positive)
+    if is_positive and "idempotency-key" not in _names(case.headers):
+        _leave_out(case.headers, "last-event-id")
 
 
-def plain(value: Any, name: str = "") -> Any:
+def plain(value: Any, is_positive: bool, name: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: plain(item, key) for key, item in value.items()}
+        return {key: plain(item, is_positive, key) for key, item in value.items()}
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [plain(item, is_positive) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return value % 2**63
-    if name == "session_id" and isinstance(value, str):
+    if is_positive and name == "session_id" and isinstance(value, str):
         return "".join(char if char.isprintable() else "x" for char in value)
     return value
+
+
+def _names(headers: Any) -> set[str]:
+    return {str(name).lower() for name in headers or {}}
+
+
+def _leave_out(headers: Any, name: str) -> None:
+    for each in [each for each in headers or {} if str(each).lower() == name]:
+        del headers[each]

@@ -44,7 +44,7 @@ def test_each_part_of_the_store_is_looked_at_and_none_is_made(jeeves: Program, t
     assert told.pop("store sessions") == "schema 3 of 3"
     assert told.pop("store runs") == "0 databases"
     assert set(told.values()) == {"not made yet"}
-    parts = ("code_changes", "journal", "queues", "relations", "tokens", "tool_metrics", "usage")
+    parts = ("code_changes", "journal", "queues", "relations", "run_metrics", "tokens", "tool_metrics", "usage")
     assert {f"store {part}" for part in parts} == set(told)
     assert sorted(path.name for path in state.glob("*.sqlite")) == ["cache.sqlite", "sessions.sqlite"]
 

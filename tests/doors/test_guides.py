@@ -57,7 +57,7 @@ def run_commands(guide: Guide, folder: Path) -> Iterator[str]:
     """What each command printed that is not as told."""
     for command, told in guide.commands:
         done = run_command(command, folder)
-        if not _prints(done.stdout, told):
+        if not prints(done.stdout, told):
             yield f"{command}: {done.stdout}{done.stderr}"
 
 
@@ -76,7 +76,7 @@ def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _prints(output: str, told: str) -> bool:
+def prints(output: str, told: str) -> bool:
     """Whether an output has the told parts, between which something may be left out, in their order."""
     pattern = ".*".join(re.escape(part.strip()) for part in told.split("…"))
     return bool(told) and re.search(pattern, output, re.DOTALL) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from runtime.primitives.clock import SystemClock
 from serve.http.idempotency import run_id_of_key
-from tests.doors.http_site import MESSAGES, RUNS, Site, open_site, until
+from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
 
 
 @pytest.fixture
@@ -64,6 +65,19 @@ async def test_a_key_may_be_just_so_long(site: Site, length: int, status: int) -
 
 async def test_a_key_that_is_no_text_is_refused(site: Site) -> None:
     (await site.ask("Where?", key="\xff")).is_problem(422, "bad_input", "Idempotency-Key")
+
+
+@pytest.mark.parametrize("path", [MESSAGES, "/v1/chat/completions"])
+@pytest.mark.parametrize("keys", [("k1", "k2"), ("k1", "k1"), ("", "k1")])
+async def test_two_keys_are_refused_whatever_they_are(site: Site, path: str, keys: tuple[str, str]) -> None:
+    bodies = {MESSAGES: {"message": "Where?"}}
+    completion = {"model": "sample", "messages": [{"role": "user", "content": "Where?"}]}
+    body = json.dumps(bodies.get(path, completion))
+    told = "".join(f"Idempotency-Key: {key}\r\n" for key in keys)
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    reply = Reply(await site.sends(f"{head}Content-Length: {len(body)}\r\n{told}\r\n{body}".encode()))
+    assert (reply.status, b"one Idempotency-Key header, not 2" in reply.body) == (400, True)
+    assert site.log.runs(10) == []
 
 
 def test_the_key_of_another_caller_never_finds_the_run() -> None:

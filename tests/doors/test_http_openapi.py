@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from runtime.errors import OverloadedError, RateLimitedError
+from runtime.errors import OverloadedError
+from runtime.hosting.limits.limits_service import Limits, LimitsService
+from runtime.hosting.limits.rate_limits import RateLimits
+from runtime.primitives.clock import SystemClock
 from runtime.run.bearer_tokens import new_token
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
 
@@ -163,14 +166,19 @@ class Walker:
         return await self.get(Host="evil.example")
 
     async def unusable(self) -> Reply:
-        if self.method == "GET":
+        if self.method != "POST":
             path = await self.filled()
             wrong = {"events": "after=-1", "usage": "hours=0"}.get(self.path.rpartition("/")[2], "limit=0")
-            return await self.site.call("GET", f"{path}?{wrong}")
+            return await self.site.call(self.method, f"{path}?{wrong}")
         return await self.sent({"colour": "red"})
 
     async def limited(self) -> Reply:
-        return await self.with_error(RateLimitedError("too often", user_id="local", retry_after_s=7))
+        path, none = await self.filled(), RateLimits(per_minute=0)
+        self.site.rates = LimitsService(Limits(rates=none), SystemClock())
+        try:
+            return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
+        finally:
+            self.site.rates = None
 
     async def large_head(self) -> Reply:
         return await self.get(X="y" * 40_000)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.memory.sessions import SessionStore, Turn, check_session_id
+from runtime.primitives.ids import RunId
 from runtime.testing import PipelineBuilder
 from serve.capability_sections import Mode
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site
@@ -39,19 +40,23 @@ async def asked(site: Site, client: str = ANN, **fields: Any) -> Reply:
 async def session_of(site: Site, client: str, session_id: str) -> str:
     """The session under which a client's turn of this session is kept."""
     reply = await asked(site, client, session_id=session_id)
-    shown = await site.call("GET", f"{RUNS}/{reply.run_id}", X_Forwarded_For=client)
-    found: str = shown.json["request"]["session_id"]
-    return found
+    run = site.log.summary(RunId(str(reply.run_id)))
+    assert run is not None
+    return run.session_id
 
 
 async def test_a_caller_sees_no_turn_of_another_one_in_a_session_of_the_same_name(site: Site, tmp_path: Path) -> None:
     sessions = SessionStore(tmp_path / "sessions.sqlite")
     ann, bob = await session_of(site, ANN, "s"), await session_of(site, BOB, "s")
     sessions.append(ann, Turn("Where is my key?", "In a/b.py", 1))
-    assert sessions.turns(bob) == []
+    assert [turn.question for turn in sessions.turns(bob)] == ["Where?"]
     assert sessions.turns("s") == []  # nor does one at the terminal
-    assert [turn.question for turn in sessions.turns(await session_of(site, ANN, "s"))] == ["Where is my key?"]
-    assert sessions.turns(await session_of(site, BOB, ann)) == []
+    assert [turn.question for turn in sessions.turns(await session_of(site, ANN, "s"))] == [
+        "Where?",
+        "Where is my key?",
+        "Where?",
+    ]
+    assert [turn.question for turn in sessions.turns(await session_of(site, BOB, ann))] == ["Where?"]
     sessions.close()
 
 
@@ -134,3 +139,20 @@ async def test_what_needs_no_body_is_asked_without_one(site: Site, length: str) 
 @pytest.mark.parametrize("length", ["", "0"])
 async def test_what_needs_a_body_tells_that_it_has_none(site: Site, length: str) -> None:
     (await site.call("POST", MESSAGES, Content_Length=length)).is_problem(422, "bad_input", "body: ")
+
+
+async def test_a_body_that_cannot_be_used_is_told_in_its_own_words(tmp_path: Path) -> None:
+    async with open_site(tmp_path) as site:
+        wrong = await site.call("POST", MESSAGES, {"message": 1, "limits": {"max_agent_hops": "x"}})
+        assert wrong.json["detail"] == (
+            "body.message: Input should be a valid string; body.limits.max_agent_hops: Input should be a valid integer"
+        )
+        content = [{"type": "text", "text": 1}]
+        for more, param, told in (
+            ({}, "messages.0.content", "body.messages.0.content.0.text.text: Input should be a valid string"),
+            ({"tools": [{"type": "function"}]}, None, "body: tools is not supported: the service calls its own tools"),
+        ):
+            body = {"model": "sample", "messages": [{"role": "user", "content": content}], **more}
+            error = (await site.call("POST", "/v1/chat/completions", body)).json["error"]
+            assert told in error["message"]
+            assert error["param"] == param

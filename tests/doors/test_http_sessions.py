@@ -46,6 +46,33 @@ async def test_a_session_is_listed_once_and_shown_with_its_turns(site: Site) -> 
     assert ([turn["question"] for turn in newest["turns"]], newest["has_more"]) == (["Who?"], True)
 
 
+async def test_runs_are_told_by_the_name_of_the_session(site: Site) -> None:
+    named = (await site.ask("Where?", session_id="../s 1")).run_id
+    alone = (await site.ask("Where?")).run_id
+
+    async def told(run_id: str | None) -> tuple[str, str | None]:
+        runs = {run["run_id"]: run["session_id"] for run in (await site.call("GET", RUNS)).json}
+        return runs[run_id], (await site.call("GET", f"{RUNS}/{run_id}")).json["request"].get("session_id")
+
+    assert (await told(named), await told(alone)) == (("../s 1", "../s 1"), ("", None))
+    kept_id = kept_session_id(CALLER, "../s 1")
+    site.is_dead = True
+    assert [run["session_id"] for run in (await site.call("GET", RUNS)).json] == ["", kept_id]
+    site.is_dead = False
+    await site.call("DELETE", f"{SESSIONS}/{quote('../s 1', safe='')}")
+    assert await told(named) == (kept_id, kept_id)
+
+
+async def test_runs_of_a_conversation_are_told_by_its_name(site: Site) -> None:
+    said = [{"role": "user", "content": "Where?"}]
+    for _ in range(2):
+        reply = await site.call("POST", "/v1/chat/completions", {"model": "sample", "messages": said})
+        assert reply.status == 200, reply.body
+        said += [{"role": "assistant", "content": "there"}, {"role": "user", "content": "Who?"}]
+    (name,) = await names(site)
+    assert {run["session_id"] for run in (await site.call("GET", RUNS)).json} == {name}
+
+
 async def test_a_question_without_a_session_makes_none(site: Site) -> None:
     await site.ask("Where?")
     assert await names(site) == []

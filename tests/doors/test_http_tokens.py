@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from runtime.errors import StateStorageError
 from runtime.primitives.clock import SystemClock
 from runtime.run.bearer_tokens import SCOPES, Scope, TokenRecord
+from runtime.run.envelope import Request
 from runtime.store.access_tokens import TOKENS, AccessTokens
 from runtime.store.opening import open_store
 from runtime.store.options import StoreOptions
@@ -318,3 +319,31 @@ async def test_tokens_whose_file_was_deleted_admit_nobody_and_are_not_made_anew(
     service.file.write_bytes(service.kept.read_bytes())
     assert set(await service.tokens()) == {service.ann.token_id}
     service.copy.close()
+
+
+async def test_an_operator_lists_the_runs_of_others_by_name_and_all_of_them_by_pages(guarded: Door) -> None:
+    ann, ben, root = guarded.token("ann"), guarded.token("ben"), guarded.token("root", "operate", "ask")
+    begun = []
+    for token in (ann, ben, ann):
+        begun.append((await guarded.asked(token, "POST", MESSAGES, {"message": "Where?"})).run_id)
+    await guarded.site.submit(Request("sample", "Where?", user_id="user:terminal"))
+    assert (await guarded.asked(root, "GET", RUNS)).json == []
+    of_ann = (await guarded.asked(root, "GET", f"{RUNS}?principal=token:ann")).json
+    assert [run["run_id"] for run in of_ann] == [begun[2], begun[0]]
+    listed, path = [], f"{RUNS}?principal=all&limit=2"
+    while path:
+        reply = await guarded.asked(root, "GET", path)
+        listed += [run["run_id"] for run in reply.json]
+        path = reply.headers.get("link", "").partition(">")[0].lstrip("<")
+    assert sorted(listed) == sorted(filter(None, begun))
+    for name in ("user:terminal", "operator:root", "ann", ""):
+        reply = await guarded.asked(root, "GET", f"{RUNS}?principal={name}")
+        reply.is_problem(422, "bad_input", "token:NAME")
+
+
+@pytest.mark.parametrize("whose", ["token:ann", "token:nobody", "all", "user:terminal", ""])
+async def test_others_list_their_own_runs_alone(guarded: Door, whose: str) -> None:
+    ann, ben = guarded.token("ann"), guarded.token("ben")
+    await guarded.asked(ann, "POST", MESSAGES, {"message": "Where?"})
+    (await guarded.asked(ben, "GET", f"{RUNS}?principal={whose}")).is_problem(403, "scope_lacking", "operate")
+    assert len((await guarded.asked(ann, "GET", f"{RUNS}?principal=token:ann")).json) == 1

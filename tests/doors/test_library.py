@@ -18,17 +18,22 @@ from runtime.errors import (
     InputError,
     InterruptError,
     JeevesError,
+    NotPermittedError,
     OverloadedError,
     QuestionError,
     RateLimitedError,
+    RepositoryError,
     RunStateError,
     UnknownNameError,
 )
+from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
-from serve.client import Answer, Event, JeevesSync
+from runtime.store.access_tokens import TOKENS
+from runtime.store.opening import open_store
+from serve.client import Answer, Event, JeevesSync, Turn
 from serve.library.jeeves import Jeeves
-from tests.doors.http_site import until
+from tests.doors.http_site import REPO, open_site, until
 from tests.doors.library_sites import DOORS, LibrarySite, cancelled, open_library
 
 
@@ -213,6 +218,53 @@ async def test_runs_are_listed_newest_first_with_no_others(door: LibrarySite) ->
     assert len(await door.jeeves.runs(2)) == 2
 
 
+@pytest.mark.parametrize(("limit", "is_taken"), [(-1, False), (0, False), (1, True), (500, True), (501, False)])
+async def test_a_list_of_runs_has_one_to_500_runs(door: LibrarySite, limit: int, is_taken: bool) -> None:
+    if is_taken:
+        assert await door.jeeves.runs(limit) == []
+        return
+    with pytest.raises(InputError, match=f"limit is {limit}; give 1 to 500"):
+        await door.jeeves.runs(limit)
+
+
+# The user of a warm system may be root, who sees all runs.
+@pytest.mark.parametrize("door", ["in_process", "http"], indirect=True)
+async def test_runs_of_a_principal_are_listed_for_those_who_may_see_them(door: LibrarySite) -> None:
+    for user_id in ("user:somebody-else", "token:ann", "token:ben"):
+        await door.site.submit(Request("sample", "?", user_id=user_id))
+    mine = (await door.jeeves.ask("Where?")).run_id
+    (own,) = await door.jeeves.runs()
+    assert [run.run_id for run in await door.jeeves.runs(principal=own.user_id)] == [mine]
+    for wrong in ("", "a\nb", "\ud800"):
+        with pytest.raises(InputError, match="principal is"):
+            await door.jeeves.runs(principal=wrong)
+    with pytest.raises(NotPermittedError):
+        await door.jeeves.runs(principal="user:somebody-else")
+    if door.name == "http":  # a caller without a token does not operate the service
+        for other in ("token:ann", "all"):
+            with pytest.raises(NotPermittedError):
+                await door.jeeves.runs(principal=other)
+        return
+    assert [run.user_id for run in await door.jeeves.runs(principal="token:ann")] == ["token:ann"]
+    assert {run.user_id for run in await door.jeeves.runs(principal="all")} == {own.user_id, "token:ann", "token:ben"}
+    with pytest.raises(InputError, match="principal is 'ann'"):
+        await door.jeeves.runs(principal="ann")
+
+
+async def test_an_operator_lists_the_runs_of_a_principal_over_http(tmp_path: Path) -> None:
+    async with open_site(tmp_path) as site:
+        stores = open_store(site.store, SystemClock())
+        token = stores.part(TOKENS).create("op", ("operate",), None).text
+        await site.submit(Request("sample", "?", user_id="token:ann"))
+        async with Jeeves.at(f"http://127.0.0.1:{site.port}", token=token) as jeeves:
+            assert await jeeves.runs() == []
+            for principal in ("token:ann", "all"):
+                assert [run.user_id for run in await jeeves.runs(principal=principal)] == ["token:ann"]
+            with pytest.raises(InputError, match="principal is 'user:ann'"):
+                await jeeves.runs(principal="user:ann")
+        stores.close()
+
+
 BAD: list[tuple[str, dict[str, Any], type[JeevesError]]] = [
     ("", {}, QuestionError),
     ("  \n", {}, QuestionError),
@@ -223,6 +275,11 @@ BAD: list[tuple[str, dict[str, Any], type[JeevesError]]] = [
     ("Where?", {"mode": "none"}, UnknownNameError),
     ("Where?", {"session": "a\nb"}, InputError),
     ("Where?", {"session": ""}, InputError),
+    ("Where?", {"session": "."}, InputError),
+    ("Where?", {"session": ".."}, InputError),
+    ("Where?", {"repo": "nowhere"}, RepositoryError),
+    ("Where?", {"repo": "/no/such/folder"}, RepositoryError),
+    ("Where?", {"repo": "../nowhere"}, RepositoryError),
     ("Where?", {"limits": {"max_agent_hops": -1}}, InputError),
     ("Where?", {"limits": {"no_such_limit": 1}}, InputError),
     ("Where?", {"deadline_s": 0}, InputError),
@@ -304,6 +361,45 @@ async def test_results_are_frozen_and_keep_their_document(door: LibrarySite) -> 
     counted = {name: count for name, count in msgspec.to_builtins(answer.usage).items() if name != "cost"}
     assert counted == {name: answer.document["usage"][name] for name in counted}
     assert answer.usage.cost == 0
+
+
+async def test_sessions_are_listed_shown_and_deleted(door: LibrarySite) -> None:
+    assert await door.jeeves.sessions() == []
+    for question, session in (("Where?", "tour"), ("And then?", "tour"), ("Why not?", "a/b c")):
+        await door.jeeves.ask(question, session=session)
+    await door.jeeves.ask("Without one?")
+    assert {each.session_id for each in await door.jeeves.sessions()} == {"tour", "a/b c"}
+    assert len(await door.jeeves.sessions(limit=1)) == 1
+    shown = await door.jeeves.session("tour")
+    assert [turn.question for turn in shown.turns] == ["Where?", "And then?"]
+    newest = await door.jeeves.session("tour", limit=1)
+    assert ([turn.question for turn in newest.turns], newest.has_more) == (["And then?"], True)
+    deleted = await door.jeeves.delete_session("tour")
+    assert (deleted.session_id, deleted.turns) == ("tour", 2)
+    assert "kept" in deleted.run_logs
+    assert [each.session_id for each in await door.jeeves.sessions()] == ["a/b c"]
+    assert (await door.jeeves.delete_session("a/b c")).turns == 1
+
+
+@pytest.mark.parametrize("name", ["nothing", ".", "..", "", "x" * 129, "a\nb"])
+async def test_a_session_that_is_not_there_is_named_by_the_same_error(door: LibrarySite, name: str) -> None:
+    for call in (door.jeeves.session, door.jeeves.delete_session):
+        with pytest.raises(UnknownNameError, match="no session of yours"):
+            await call(name)
+
+
+async def test_a_session_in_use_is_not_deleted_and_that_of_somebody_else_is_not_there(door: LibrarySite) -> None:
+    await door.jeeves.ask("why", session="tour", wait=True)
+    with pytest.raises(RunStateError, match="under way"):
+        await door.jeeves.delete_session("tour")
+    for_others = Turn("theirs", "told", 1, REPO)
+    door.site.sessions.append("theirs", for_others)
+    door.site.sessions.owned.open("user:somebody", "theirs", "theirs")
+    with pytest.raises(UnknownNameError):
+        await door.jeeves.session("theirs")
+    for limit in (0, 501):
+        with pytest.raises(InputError, match="limit is"):
+            await door.jeeves.sessions(limit)
 
 
 def test_the_synchronous_face_has_the_same_calls() -> None:

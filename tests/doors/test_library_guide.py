@@ -21,6 +21,7 @@ TOLD = {
     "notebook.py": "post/office.py",
     "stream.py": "run.finished\n[True]\n",
     "waiting.py": "True completed\n",
+    "sessions.py": "['tour']\n['Where is PostOffice?', 'Who calls it?']\n2 turns deleted\n",
     "batch.py": "answered\nbad_question\nanswered\n",
     "errors.py": "bad_question\nunknown_name\nrun_state\n",
 }

@@ -294,6 +294,12 @@ async def test_a_redirection_takes_the_token_nowhere() -> None:
         assert other.requests == []
 
 
+@pytest.mark.parametrize("url", ["http://host/v1", "https://host:1/api/v1/", "http://host/jeeves/v1/chat/completions"])
+def test_the_url_of_an_api_is_refused_and_that_of_the_service_named(url: str) -> None:
+    with pytest.raises(InputError, match=r"give that of the service, without (/api)?/v1"):
+        Jeeves.at(url)
+
+
 @pytest.mark.parametrize("url", ["", "localhost:8700", "ftp://host", "http://", "http://user:pw@host", "file:///etc"])
 def test_a_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="no URL"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from serve.mcp.changes.answer_size import shortened, written
+from serve.mcp.changes.answer_size import MAX_TOKENS, shortened, written
 from serve.mcp.search.fitting import size_tokens
 
 LONG: dict[str, Any] = {
@@ -77,3 +77,25 @@ def test_texts_that_an_agent_made_long_do_not_make_answers_long(data: dict[str, 
     assert size(told) <= 4_000
     assert {name: told[name] for name in standing} == standing
     assert told["cut"]
+
+
+def test_a_list_of_many_tasks_is_told_within_the_tokens() -> None:
+    items = [{"item": f"item {number} of a task, in some words", "status": "pending"} for number in range(20)]
+    tasks = [
+        {"id": f"task-{number}", "description": "d" * 200, "status": "pending", "checklist": items}
+        for number in range(100)
+    ]
+    shown = shortened({"phase": "READY", "instruction": "i" * 600, "tasks": tasks})
+    assert size(shown) <= MAX_TOKENS
+    ids = shown["tasks"]["pending"] if isinstance(shown["tasks"], dict) else [task["id"] for task in shown["tasks"]]
+    assert ids == [f"task-{number}" for number in range(100)]
+    assert shown["cut"]["tasks"] == "their checklists are left out"
+
+
+def test_the_next_task_is_told_whole_at_its_greatest_length() -> None:
+    items = [{"item": f"{number:02d} {'x' * 32}", "status": "pending"} for number in range(100)]
+    task = {"id": "t" * 64, "description": "d" * 100, "status": "pending", "checklist": items}
+    data = {"phase": "READY", "instruction": "i" * 500, "expected_payload": {"p": "e" * 900}, "next_task": task}
+    shown = shortened(data)
+    assert size(shown) <= MAX_TOKENS
+    assert shown["next_task"]["checklist"] == [item["item"] for item in items]

@@ -7,12 +7,18 @@ import os
 import signal
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
+from actors.actor_calls import actor_lost_error
 from runtime.errors import ClusterError, JeevesError
 from runtime.settings import Settings
-from serve.mcp.ask.asking import Asking, AskProcess
+from serve.answer_document import Ask
+from serve.mcp.ask.asking import Asking, AskProcess, ask_through_restart
+from serve.runtimes.socket_door import Client, SocketDoor
+from serve.runtimes.warm import WarmRecord, WarmRuntime
 from tests.doors.mcp_site import raw_client
 from tests.doors.program import Program
 from tests.doors.test_mcp_stdio import call, none_left
@@ -62,6 +68,41 @@ async def test_what_cannot_start_is_told_to_each_question(tmp_path: Path) -> Non
     await process.close()
     assert process.has_ended
     assert not process.socket.parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("lost", "losses", "asked", "is_answered"),
+    [
+        (ActorUnavailableError("it is restarting", None), 1, 2, True),
+        (ActorUnavailableError("it is restarting", None), 2, 2, False),
+        (ActorDiedError(), 1, 1, False),
+    ],
+    ids=["back at once", "away for long", "dead"],
+)
+async def test_a_question_is_asked_once_more_where_an_actor_may_come_back(
+    tmp_path: Path, lost: RayActorError, losses: int, asked: int, is_answered: bool
+) -> None:
+    said: list[str] = []
+    tries: list[str] = []
+
+    async def answer(request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        tries.append(request["op"])
+        if len(tries) <= losses:
+            raise actor_lost_error(lost)
+        return {"document": {"answer": "yes"}}
+
+    at = tmp_path / "s"
+    server = await asyncio.start_unix_server(SocketDoor({"ask": answer}).serve, at)
+    runtime = WarmRuntime(WarmRecord(1, str(at), "v", "", "", 0), "v")
+    ask = Ask(question=QUESTION, repo=str(tmp_path), pipeline="p")
+    async with server:
+        if is_answered:
+            assert await ask_through_restart(lambda: runtime.ask(ask), said.append) == {"answer": "yes"}
+        else:
+            with pytest.raises(ClusterError, match="look into" if asked == 1 else "ask again"):
+                await ask_through_restart(lambda: runtime.ask(ask), said.append)
+    assert len(tries) == asked
+    assert len(said) == asked - 1
 
 
 @pytest.mark.long

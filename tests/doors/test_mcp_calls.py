@@ -10,7 +10,7 @@ import pytest
 
 from runtime.errors import RepositoryError
 from serve.mcp.search.repository_index import RepositoryIndex, Sync
-from serve.mcp.server import MAX_ARGUMENT_BYTES, ToolServer
+from serve.mcp.server import MAX_ARGUMENT_BYTES, ToolServer, _result
 from serve.mcp.toolset import McpTool, OpenGate, Report, ToolAnswer, ToolCall, ToolGate, Toolset
 from serve.mcp.transports.lines import KEPT_BYTES, TooLong, bounded_lines
 
@@ -35,6 +35,10 @@ class ClosedGate:
 
 async def told(given: Parameters, _report: Report) -> ToolAnswer:
     return ToolAnswer(f"{given.path} {given.lines}")
+
+
+async def disguised(_given: Parameters, _report: Report) -> ToolAnswer:
+    return ToolAnswer("a\x1b[2Jb\u202egpj.exe\tc\r\nd\re", {"file": "b\u202egpj.exe"})
 
 
 async def unreadable(_given: Parameters, _report: Report) -> ToolAnswer:
@@ -292,3 +296,9 @@ def test_an_optional_number_is_a_number_in_the_schema_for_clients_that_read_argu
     schema = McpTool(name="read", title="", description="", parameters=Optional, run=told).input_schema()
     assert schema["properties"]["start_line"] == {"type": "integer"}
     assert len(schema["properties"]["either"]["anyOf"]) == 3
+
+
+async def test_characters_that_change_how_a_text_is_shown_are_escaped_in_it() -> None:
+    shown = _result(await answer(disguised, path="a"))
+    assert shown.content[0].text == "a\\u001b[2Jb\\u202egpj.exe\tc\nd\\u000de"  # type: ignore[union-attr]
+    assert shown.structured_content == {"file": "b\u202egpj.exe"}

@@ -47,6 +47,19 @@ async def test_likely_files_come_in_order_of_likelihood_and_the_rest_is_counted(
     assert found["more"] == f"{17 - MAX_LIKELY} more files only name these symbols; search_text lists them"
 
 
+async def test_an_import_of_the_module_is_not_called_one_of_the_name() -> None:
+    class Importers:
+        async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+            rows = [{"file": f"{kind}.py", "line": 3, "imports": kind} for kind in ("module", "symbol")]
+            return ToolResult("ok", {"definitions": [{"file": "a.py"}], "importers": rows})
+
+    found = await impact_of(Importers(), ["f_one"], [], unheard)
+    assert {row["file"]: row["reasons"] for row in found["must_verify"]} == {
+        "module.py": ["imports the module of f_one (line 3)"],
+        "symbol.py": ["imports it: f_one (line 3)"],
+    }
+
+
 @pytest.mark.parametrize("count", [MAX_LIKELY - 1, MAX_LIKELY])
 async def test_what_is_not_cut_says_nothing_of_more(count: int) -> None:
     found = await impact_of(Searches({f"m{number}.py": 1 for number in range(count)}), ["f_one"], [], unheard)

@@ -15,6 +15,8 @@ import pytest
 import starlette
 from mcp.shared.exceptions import MCPError
 
+from runtime.tools.result import ToolResult
+from serve.mcp.search.answers import MAX_BESIDE_ROWS, answer_of
 from tests.doors.mcp_site import Site, http_session, size_of, stdio_session, text_of
 from tests.doors.program import Program
 
@@ -289,3 +291,19 @@ def test_the_answers_hold_no_path_of_this_machine(site: Site, repo: Path) -> Non
         whole = text_of(result) + json.dumps(result.structured_content)
         assert str(repo) not in whole or tool == "git_status"
         assert os.path.expanduser("~") + "/" not in whole  # noqa: PTH111
+
+
+def test_locate_says_which_word_of_a_question_occurs_nowhere_and_shows_few_places() -> None:
+    rows = [{"file": f"m{number}.py", "start_line": 1, "end_line": 2, "symbol": "f"} for number in range(9)]
+    data = {"query": "GraphQL support", "results": rows, "absence": {"nowhere": ("GraphQL",), "unknown": 0.5}}
+    shown = answer_of("locate", ToolResult("ok", data), {"query": "GraphQL support"}, 4_000)
+    assert shown.data["note"] == "GraphQL occurs nowhere in this repository"
+    assert len(shown.data["results"]) == MAX_BESIDE_ROWS
+
+
+def test_a_text_search_that_left_its_scope_shows_few_lines() -> None:
+    hits = [{"file": f"m{number}.py", "line": 1, "text": "x"} for number in range(9)]
+    result = ToolResult("ok", {"pattern": "x", "scope": None, "hits": hits})
+    shown = answer_of("grep_search", result, {"pattern": "x", "scope": "docs"}, 4_000)
+    assert "nothing in docs" in shown.data["note"]
+    assert len(shown.data["hits"]) == MAX_BESIDE_ROWS

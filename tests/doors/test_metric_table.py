@@ -11,12 +11,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from runtime.bus.builtin_middleware import build_chain
 from runtime.bus.dispatcher import Dispatcher
 from runtime.bus.routing_table import RoutingTable
+from runtime.memory.run_metrics import RunTotals
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.counters import MAX_VALUES_PER_LABEL
 from runtime.primitives.metrics import CounterMetric, GaugeMetric, HistogramMetric, Metric, all_metrics, metrics_of
 from runtime.tools.health import Health
-from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
+from serve.http.http_metrics import BusMetrics, ModelMetrics, QueueMetrics, RunMetrics, ToolMetrics
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 KINDS = {CounterMetric: "counter", GaugeMetric: "gauge", HistogramMetric: "histogram"}
@@ -35,15 +36,14 @@ def test_the_document_lists_every_metric_as_it_is_declared() -> None:
 
 def test_every_metric_is_shown_with_its_kind_and_help_and_nothing_else_is() -> None:
     registry = CollectorRegistry()
-    RequestMetrics(registry)
+    RunMetrics(registry).update(RunTotals())
+    QueueMetrics(registry)
     ModelMetrics(registry)
     ToolMetrics(registry)
     clock = FakeClock()
     BusMetrics(registry).update(Dispatcher(RoutingTable(), build_chain(({"use": "metrics"},), clock), clock).stats())
     text = generate_latest(registry).decode()
     shown = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
-    # A counter and a histogram of the client's own kind come with the instant of their making.
-    shown = {name: kind for name, kind in shown.items() if not name.endswith("_created")}
     assert shown == {metric.shown_name: KINDS[type(metric)] for metric in all_metrics()}
     helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
     assert {name: helps[name] for name in shown} == {metric.shown_name: metric.help for metric in all_metrics()}
@@ -57,7 +57,7 @@ def test_a_metric_has_a_name_of_its_own_that_ends_in_its_unit(metric: Metric) ->
 
 
 def test_the_sources_share_the_metrics_out_among_themselves() -> None:
-    shares = [metrics_of(source, Metric) for source in ("requests", "bus", "models", "tools")]
+    shares = [metrics_of(source, Metric) for source in ("runs", "bus", "models", "tools", "queues")]
     assert all(shares)
     assert sorted(each.name for share in shares for each in share) == sorted(each.name for each in all_metrics())
 

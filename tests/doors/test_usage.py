@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.memory.sessions import SESSIONS
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
@@ -100,6 +101,27 @@ def test_the_command_shows_it_by_principal_session_and_run(store: StoreOptions, 
     jeeves.run("usage", "--hours", "0").complains(2, "--hours")
 
 
+def test_the_command_names_sessions_with_their_principals(store: StoreOptions, jeeves: Program) -> None:
+    kept_ids = {whose: kept_session_id(whose, "tour") for whose in ("token:ann", "token:ben")}
+    log = open_run_log(store, "local")
+    for whose, kept_id in kept_ids.items():
+        keep_run(log, f"r-{whose[6:]}", whose, kept_id)
+    log.close()
+    stores = open_store(store, SystemClock())
+    for whose, kept_id in kept_ids.items():
+        stores.part(SESSIONS).owned.open(whose, "tour", kept_id)
+    stores.close()
+    lines = jeeves.run("usage", "--by", "session").answers().out.splitlines()
+    assert {line.partition(": ")[0] for line in lines} == {"s1", "s2", "tour (token:ann)", "tour (token:ben)", "in all"}
+    for told, runs in (("tour", 2), (kept_ids["token:ann"], 1), ("s1", 2), ("none", 0)):
+        document = json.loads(jeeves.run("usage", "--by", "session", "--session", told, "--json").answers().out)
+        assert document["total"]["runs"] == runs, told
+    rows = json.loads(jeeves.run("usage", "--by", "session", "--principal", "token:ann", "--json").answers().out)
+    assert [(row["session"], row["name"], row["principal"]) for row in rows["by_session"]] == [
+        (kept_ids["token:ann"], "tour", "token:ann")
+    ]
+
+
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     async with open_site(tmp_path) as opened:
@@ -118,6 +140,19 @@ async def test_callers_see_what_their_own_runs_have_used(site: Site) -> None:
     assert (await site.call("GET", f"{USAGE}?session_id=s2")).json["runs"] == 0
     for wrong in ("hours=0", "hours=x", "hours=1e3", "hours=9999", "session_id=a%0Ab"):
         (await site.call("GET", f"{USAGE}?{wrong}")).is_problem(422, "bad_input")
+
+
+async def test_usage_of_a_session_is_counted_by_its_name_and_by_the_id_that_lists_show_once_it_is_deleted(
+    site: Site,
+) -> None:
+    for number in range(2):  # a conversation, which has a session for each question
+        keep_run(site.log, f"r-c{number}", CALLER, f"chat-{number}")
+        site.sessions.owned.open(CALLER, "chat", f"chat-{number}")
+    keep_run(site.log, "r-other", "token:bob", "chat-3")
+    site.sessions.owned.open("token:bob", "chat", "chat-3")
+    for name, runs in (("chat", 2), ("chat-1", 1), ("chat-3", 0), (kept_session_id(CALLER, "s1"), 1)):
+        told = (await site.call("GET", f"{USAGE}?session_id={name}")).json
+        assert (told["session_id"], told["runs"]) == (name, runs)
 
 
 async def test_operators_see_what_each_principal_has_used(site: Site) -> None:

@@ -3,9 +3,9 @@
     python -m tests.ranking.train --clones FOLDER --state FOLDER [--cases FILE] [--rankers words,vectors] [--judge]
 
 `--clones` has one clone for each repository, OWNER+NAME, at the commits of repositories.json; what is missing is left
-out and named. Indexes and vectors are kept in `--state`; vectors of all pieces are made first unless `--kept` takes
-those that are there. Without `--judge` the weights are written into the package; with it, nothing is written, and each
-feature and model is judged by weights that never saw the repository.
+out and named. Indexes and vectors are kept in `--state`; vectors of all pieces and windows are made first unless
+`--kept` takes those that are there. Without `--judge` the weights are written into the package; with it, nothing is
+written, and each feature and model is judged by weights that never saw the repository.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from runtime.codebase.search import ranker as product
 from runtime.codebase.search.features import BY_MEANING, BY_WORDS, FEATURES
 from runtime.codebase.search.ranker import State
 from runtime.codebase.semantics.embedding import shared_embedder
+from runtime.codebase.semantics.further_windows import WindowMaker
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
@@ -70,8 +71,9 @@ def _example(case: Case, codebase: Codebase, semantics: Semantics | None) -> Exa
 def _make_vectors(codebase: Codebase, path: Path) -> None:
     cache = VectorCache(path)
     cache.want(WantedIndex(str(codebase.index.path), str(codebase.root)))
-    maker = VectorMaker(shared_embedder(), cache)
-    while maker.step():
+    cache.want_windows(WantedIndex(str(codebase.index.path), str(codebase.root)))
+    maker, windows = VectorMaker(shared_embedder(), cache), WindowMaker(shared_embedder(), cache)
+    while maker.step() or windows.step():
         pass
     cache.close()
 

@@ -17,8 +17,15 @@ import stat
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
 
+from runtime.codebase.files.file_entry import FileEntry, SkipReason
+from runtime.codebase.files.folder_memory import (
+    FolderMemory,
+    Listing,
+    Rules,
+    RulesBelow,
+    status_of,
+)
 from runtime.codebase.files.ignore_rules import (
     MAX_IGNORE_FILE_BYTES,
     MAX_PATTERN_BYTES,
@@ -30,10 +37,6 @@ from runtime.codebase.files.ignore_rules import (
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.language_registry import language_of
 from runtime.errors import RepositoryError
-
-SkipReason = Literal[
-    "too_large", "secret", "symlink_outside", "symlink_duplicate", "unreadable", "not_a_file", "binary"
-]
 
 EXCLUDED_FOLDERS: frozenset[str] = frozenset(
     {
@@ -73,17 +76,6 @@ class WalkOptions:
     max_files: int = 200_000
     allow_secrets: bool = False
     folders: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """Describes a file: `path` relative to the root with forward slashes; `skip_reason` is None if it may be read."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    language: str | None
-    skip_reason: SkipReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +130,8 @@ def is_git_directory(folder: Path) -> bool:
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
 
 
-def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
-    """List every file under `root` that is not ignored, sorted by path.
+def walk(root: Path, options: WalkOptions = WalkOptions(), memory: FolderMemory | None = None) -> Walk:
+    """List every file under `root` that is not ignored, sorted by path; unchanged folders as `memory` has them.
 
     RepositoryError if the root cannot be used, is a git directory, or holds more than `options.max_files` files.
     """
@@ -149,21 +141,15 @@ def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
             f"{root} holds the data of git and no files of a work tree; clone it, or give the folder of its work tree",
             path=str(root),
         )
-    walker = _Walker(resolved, options)
+    walker = _Walker(resolved, options, memory)
     entries = list(walker.files())
     entries.sort(key=lambda entry: entry.path)
     return Walk(tuple(entries), _bounded(walker.notes))
 
 
-class _RulesBelow(NamedTuple):
-    """Holds the patterns of an ignore file, which apply to paths below a folder, after `skipped` bytes of them."""
-
-    skipped: int
-    rules: IgnoreRules
-
-
 class _Walker:
-    def __init__(self, root: Path, options: WalkOptions) -> None:
+    def __init__(self, root: Path, options: WalkOptions, memory: FolderMemory | None) -> None:
+        self._memory = memory
         self.notes: list[str] = []
         self._root = str(root)
         self._options = options
@@ -183,25 +169,50 @@ class _Walker:
     def _all_files(self) -> Generator[FileEntry, None, set[str]]:
         """Yield the files, and return the folders that were listed."""
         seen: set[str] = set()
-        pending: list[tuple[str, tuple[_RulesBelow, ...]]] = [("", ())]
+        pending: list[tuple[str, Rules]] = [("", ())]
         while pending:
             prefix, rules = pending.pop()
             seen.add(prefix)
-            found = self._scan(prefix)
-            if _is_no_source(prefix, {item.name for item in found}):
-                continue
-            rules = self._with_own_rules(prefix, rules, found)
-            for item in found:
-                path = prefix + item.name
-                if item.is_dir(follow_symlinks=False):
-                    if not self._leaves_out_folder(item, path, rules):
-                        pending.append((path + "/", rules))
-                elif item.name not in EXCLUDED_FOLDERS and not self._ignored(path, rules):
-                    entry = self._entry(item, path)
-                    if entry is not None:
-                        self._count_one()
-                        yield entry
+            listing = self._listing(prefix, rules)
+            pending.extend((path, listing.rules) for path in listing.folders)
+            for path in listing.files:
+                entry = self._entry(path)
+                if entry is not None:
+                    self._count_one()
+                    yield entry
         return seen
+
+    def _listing(self, prefix: str, outer: Rules) -> Listing:
+        if self._memory is None:
+            return self._listed(prefix, outer)
+        known = self._memory.listing(self._root, prefix, outer)
+        if known is not None and self._patterns + known.patterns <= MAX_PATTERNS_OF_ALL:
+            self._patterns += known.patterns
+            return known
+        folder, ignore_file = status_of(self._root, prefix), status_of(self._root, f"{prefix}.gitignore")
+        noted = len(self.notes)
+        listing = self._listed(prefix, outer)
+        if len(self.notes) == noted:  # what is wrong with a folder is said each time
+            self._memory.keep(prefix, folder, ignore_file, listing)
+        return listing
+
+    def _listed(self, prefix: str, outer: Rules) -> Listing:
+        """List a folder: what is followed and shown of it, and the rules below it."""
+        found = self._scan(prefix)
+        if _is_no_source(prefix, {item.name for item in found}):
+            return Listing((), (), outer)
+        before = self._patterns
+        rules = self._with_own_rules(prefix, outer, found)
+        folders: list[str] = []
+        files: list[str] = []
+        for item in found:
+            path = prefix + item.name
+            if item.is_dir(follow_symlinks=False):
+                if not self._leaves_out_folder(item, path, rules):
+                    folders.append(path + "/")
+            elif item.name not in EXCLUDED_FOLDERS and not self._ignored(path, rules):
+                files.append(path)
+        return Listing(tuple(folders), tuple(files), outer, rules, self._patterns - before)
 
     def _is_outside(self, path: str, *, is_folder: bool) -> bool:
         """Return whether a path lies outside of the folders that are listed; those on the way to them do not."""
@@ -224,9 +235,7 @@ class _Walker:
             self.notes.append(f"{prefix or '.'} has {count} names that are no UTF-8 or hold a line break: left out")
         return usable
 
-    def _with_own_rules(
-        self, prefix: str, rules: tuple[_RulesBelow, ...], found: list[os.DirEntry[str]]
-    ) -> tuple[_RulesBelow, ...]:
+    def _with_own_rules(self, prefix: str, rules: Rules, found: list[os.DirEntry[str]]) -> Rules:
         if not any(item.name == ".gitignore" for item in found):
             return rules
         path = prefix + ".gitignore"
@@ -245,15 +254,15 @@ class _Walker:
             self.notes.append(f"{path} is not used: the ignore files have more than {MAX_PATTERNS_OF_ALL} patterns")
             return rules
         self._patterns += len(patterns)
-        return (*rules, _RulesBelow(len(prefix.encode()), IgnoreRules(patterns)))
+        return (*rules, RulesBelow(len(prefix.encode()), IgnoreRules(patterns)))
 
-    def _leaves_out_folder(self, item: os.DirEntry[str], path: str, rules: tuple[_RulesBelow, ...]) -> bool:
+    def _leaves_out_folder(self, item: os.DirEntry[str], path: str, rules: Rules) -> bool:
         name = item.name
         if name in EXCLUDED_FOLDERS or name.endswith(_EXCLUDED_SUFFIXES):
             return True
         return self._ignored(path, rules, is_folder=True)
 
-    def _ignored(self, path: str, rules: tuple[_RulesBelow, ...], *, is_folder: bool = False) -> bool:
+    def _ignored(self, path: str, rules: Rules, *, is_folder: bool = False) -> bool:
         if self._is_outside(path, is_folder=is_folder):
             return True
         written = path.encode()
@@ -265,16 +274,23 @@ class _Walker:
                 return verdict
         return False
 
-    def _entry(self, item: os.DirEntry[str], path: str) -> FileEntry | None:
-        if item.is_symlink():
-            return self._link(item, path)
+    def _entry(self, path: str) -> FileEntry | None:
         try:
-            status = item.stat(follow_symlinks=False)
+            status = os.lstat(f"{self._root}/{path}")
         except FileNotFoundError:
             return None
         except OSError:
             return FileEntry(path, 0, 0, None, "unreadable")
-        return FileEntry(path, status.st_size, status.st_mtime_ns, language_of(path), self._skip_reason(path, status))
+        if stat.S_ISLNK(status.st_mode):
+            return self._link(path)
+        known = None if self._memory is None else self._memory.file(path, status)
+        if known is not None:
+            return known
+        reason = self._skip_reason(path, status)
+        entry = FileEntry(path, status.st_size, status.st_mtime_ns, language_of(path), reason)
+        if self._memory is not None and reason != "not_a_file":
+            self._memory.keep_file(entry)
+        return entry
 
     def _skip_reason(self, path: str, status: os.stat_result) -> SkipReason | None:
         if not stat.S_ISREG(status.st_mode):
@@ -283,9 +299,9 @@ class _Walker:
             return "secret"
         return "too_large" if status.st_size > self._options.max_file_bytes else None
 
-    def _link(self, item: os.DirEntry[str], path: str) -> FileEntry | None:
+    def _link(self, path: str) -> FileEntry:
         try:
-            target = Path(item.path).resolve(strict=True)
+            target = Path(self._root, path).resolve(strict=True)
         except (OSError, RuntimeError):
             return FileEntry(path, 0, 0, None, "unreadable")
         inside = target.is_relative_to(self._root)

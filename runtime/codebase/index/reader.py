@@ -234,6 +234,13 @@ class IndexReader:
             JOIN files f ON f.id = c.file_id WHERE chunk_text MATCH ? LIMIT ?"""
         return sorted(self.rows(sql, (f'"{term}"', limit)))
 
+    def paths_of_passages(self, terms: Sequence[str], kinds: Collection[str], limit: int) -> list[str]:
+        """Return the paths of at most so many passages of some kinds that have all of the terms, at least one."""
+        sql = f"""SELECT f.path FROM passage_text t JOIN passages p ON p.id = t.rowid JOIN files f ON f.id = p.file_id
+            WHERE passage_text MATCH ? AND p.kind IN ({", ".join("?" * len(kinds))}) LIMIT ?"""
+        match = " AND ".join(f'"{term}"' for term in terms)
+        return sorted(path for (path,) in self.rows(sql, (match, *kinds, limit)))
+
     def chunk_count(self) -> int:
         """Return the number of chunks in the index."""
         return int(self.rows("SELECT count(*) FROM chunks")[0][0])

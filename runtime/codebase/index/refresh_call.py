@@ -10,10 +10,13 @@ from typing import Any
 
 from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.git.head import head_commit
+from runtime.codebase.index.refresh_memory import RefreshMemory
 from runtime.codebase.index.writer import IndexOptions, Sync, refresh
 
 REFRESH = f"{__name__}:refresh_index"
 _NOTE_EVERY_S = 0.05
+# A worker process refreshes the same few repositories again and again.
+_MEMORY = RefreshMemory()
 
 
 def refresh_index(
@@ -36,6 +39,6 @@ def refresh_index(
             noted_s = now_s
             note((done, total))
 
-    stats = refresh(Path(root), Path(index_path), options, on_progress, note, sync=sync)
+    stats = refresh(Path(root), Path(index_path), options, on_progress, note, sync=sync, memory=_MEMORY)
     embeds = read_project_config(Path(root)).embedding_model != "none"
     return {"commit": head_commit(Path(root)), "stats": asdict(stats), "embeds": embeds}

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runtime.codebase.files.file_entry import FileEntry
 from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.project_config import ProjectConfig
 from runtime.codebase.files.source_text import SourceText, try_read_source
-from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.piece_text import passage_text, piece_key, piece_text
 from runtime.codebase.language_parts.type_facts import encoded

@@ -43,10 +43,7 @@ def check(index_path: Path) -> None:
         return
     if not index_path.is_file():
         raise IndexDamageError("it is no regular file")
-    try:
-        known = read_resolved(_seal_of(index_path), _MAX_SEAL_BYTES).decode()
-    except (OSError, ValueError):
-        known = ""  # without a readable record the pages are checked
+    known = _recorded(index_path)
     if known == _state(index_path):
         return
     with closing(tables.connect_writer(index_path)) as connection:
@@ -55,6 +52,22 @@ def check(index_path: Path) -> None:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise IndexDamageError(str(found))
+
+
+def unbroken(index_path: Path) -> str | None:
+    """Return the state of an index that is as a refresh left it; None for any other, and for a missing one."""
+    try:
+        state = _state(index_path)
+    except OSError:
+        return None
+    return state if _recorded(index_path) == state else None
+
+
+def _recorded(index_path: Path) -> str:
+    try:
+        return read_resolved(_seal_of(index_path), _MAX_SEAL_BYTES).decode()
+    except (OSError, ValueError):
+        return ""  # without a readable record the pages are checked
 
 
 class IndexDamageError(sqlite3.DatabaseError):

@@ -18,14 +18,16 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from runtime.codebase.files.file_entry import FileEntry, SkipReason
 from runtime.codebase.files.project_config import ProjectConfig, read_project_config
 from runtime.codebase.files.regular_file import NotRegularError, TooLargeError, read_below
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
-from runtime.codebase.files.walk import FileEntry, SkipReason, WalkOptions, resolve_root, walk
+from runtime.codebase.files.walk import Walk, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, seal, tables
 from runtime.codebase.index.lock import OnWait, await_other_programs, ignore_wait, writer_lock
+from runtime.codebase.index.refresh_memory import LastRefresh, RefreshMemory, RepositoryMemory, index_state
 from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats, skipped_counts
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.language_registry import languages_digest
@@ -69,6 +71,7 @@ def refresh(
     on_wait: OnWait = ignore_wait,
     *,
     sync: Sync = "never",
+    memory: RefreshMemory | None = None,
 ) -> IndexStats:
     """Bring the index at `index_path` up to date with the files under `root`, and return statistics.
 
@@ -79,7 +82,12 @@ def refresh(
     started = time.monotonic()
     root = resolve_root(root)
     project = read_project_config(root)
-    plan = _Plan(_narrowed(options, project), project, sync, on_progress or _no_progress, started)
+    options = _narrowed(options, project)
+    kept = RepositoryMemory() if memory is None else memory.of(root, index_path, options)
+    plan = _Plan(options, project, sync, on_progress or _no_progress, started, kept)
+    unchanged = _without_changes(root, index_path, plan)
+    if unchanged is not None:
+        return unchanged
     try:
         index_path.parent.mkdir(parents=True, exist_ok=True)
         with writer_lock(index_path, on_wait=on_wait):
@@ -104,12 +112,35 @@ class _Plan:
     sync: Sync
     on_progress: Progress
     started: float
+    kept: RepositoryMemory
 
     def compares_all(self, compared_ns: int, now_ns: int) -> bool:
         """Return whether every file is to be compared by content, as it was last at `compared_ns`, 0 for never."""
         is_due = now_ns - compared_ns >= self.project.sync_ttl_hours * _HOUR_NS
         starts = self.sync == "start" and (self.project.sync_on_start or is_due)
         return self.sync == "now" or starts or (self.sync == "due" and is_due)
+
+
+def _without_changes(root: Path, index_path: Path, plan: _Plan) -> IndexStats | None:
+    """Return the statistics of a refresh that has nothing to do, as far as this process remembers; else None."""
+    last = plan.kept.last
+    if last is None or plan.sync == "anew" or plan.compares_all(last.compared_ns, time.time_ns()):
+        return None
+    state = index_state(index_path)
+    found = _found(root, index_path, plan)
+    if not last.holds(found, plan.project, state):
+        return None
+    plan.on_progress(len(found.entries), len(found.entries))
+    return last.again(found, int((time.monotonic() - plan.started) * 1000))
+
+
+def _found(root: Path, index_path: Path, plan: _Plan) -> Walk:
+    """Return the files of a repository, without those of its index if that lies within."""
+    found = walk(root, plan.options.walk, plan.kept.folders)
+    index_name = _relative_name(root, index_path)
+    if index_name is None:
+        return found
+    return Walk(tuple(each for each in found.entries if not each.path.startswith(index_name)), found.notes)
 
 
 def _narrowed(options: IndexOptions, project: ProjectConfig) -> IndexOptions:
@@ -125,16 +156,19 @@ def _refresh_or_rebuild(root: Path, index_path: Path, plan: _Plan) -> IndexStats
         seal.check(index_path)
         if not is_new and (plan.sync == "anew" or not _is_current(index_path, root, plan.project)):
             _remove(index_path)
-        stats = _refresh(root, index_path, plan)
+        refreshed = _refresh(root, index_path, plan)
     except BaseException as error:
         if is_new:
             _remove(index_path)
         if is_new or not seal.can_be_rebuilt(error):
             raise
         set_aside(index_path, str(error))
-        stats = _refresh(root, index_path, plan)
+        refreshed = _refresh(root, index_path, plan)
     seal.seal(index_path)
-    return stats
+    left = index_state(index_path)
+    if refreshed.is_settled and left is not None:
+        plan.kept.keep(LastRefresh(plan.project, refreshed.found, left, refreshed.compared_ns, refreshed.stats))
+    return refreshed.stats
 
 
 def _is_current(index_path: Path, root: Path, project: ProjectConfig) -> bool:
@@ -152,7 +186,16 @@ def _remove(index_path: Path) -> None:
         index_path.with_name(index_path.name + suffix).unlink(missing_ok=True)
 
 
-def _refresh(root: Path, index_path: Path, plan: _Plan) -> IndexStats:
+class _Refreshed(NamedTuple):
+    """Holds what a refresh found; `is_settled`: the status of each file would show that it has changed since."""
+
+    stats: IndexStats
+    found: Walk
+    compared_ns: int
+    is_settled: bool
+
+
+def _refresh(root: Path, index_path: Path, plan: _Plan) -> _Refreshed:
     with closing(tables.connect_writer(index_path, max_pages=plan.options.max_index_pages)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -161,13 +204,13 @@ def _refresh(root: Path, index_path: Path, plan: _Plan) -> IndexStats:
                 tables.write_meta(connection, "root", str(root))
                 tables.write_meta(connection, "languages", languages_digest())
                 tables.write_meta(connection, "chunking", plan.project.chunking)
-            stats = _Refresh(root, index_path, plan, connection).run()
+            refreshed = _Refresh(root, index_path, plan, connection).run()
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-    return stats
+    return refreshed
 
 
 @dataclass(slots=True)
@@ -187,16 +230,17 @@ class _Refresh:
 
     def __init__(self, root: Path, index_path: Path, plan: _Plan, connection: sqlite3.Connection) -> None:
         self._root = root
-        self._index_name = _relative_name(root, index_path)
+        self._index_path = index_path
         self._plan = plan
         self._options = plan.options
         self._connection = connection
         self._changes = _Changes()
         self._compares_all = False
+        self._is_settled = True
 
-    def run(self) -> IndexStats:
-        found = walk(self._root, self._options.walk)
-        entries = [entry for entry in found.entries if not self._is_index_file(entry.path)]
+    def run(self) -> _Refreshed:
+        found = _found(self._root, self._index_path, self._plan)
+        entries = found.entries
         if not entries:
             raise RepositoryError(
                 f"{self._root} holds no files to read; give a folder with source", path=str(self._root)
@@ -207,6 +251,7 @@ class _Refresh:
         compared_ns = int(tables.read_meta(self._connection, "compared_ns") or 0)
         self._compares_all = self._plan.compares_all(compared_ns, begun_ns)
         writer = rows.RowWriter(self._connection, self._plan.project)
+        self._is_settled = all(_is_settled(entry, begun_ns) for entry in entries)
         for done, entry in enumerate(entries, 1):
             self._visit(entry, known.pop(entry.path, None), writer, last_ns)
             self._plan.on_progress(done, len(entries))
@@ -218,18 +263,15 @@ class _Refresh:
         tables.write_meta(self._connection, "refreshed_ns", str(begun_ns))
         # Without a row before, every file was read.
         if self._compares_all or not last_ns:
+            compared_ns = begun_ns
             tables.write_meta(self._connection, "compared_ns", str(begun_ns))
         if self._changes.removed or self._changes.changed_ids:
             tables.write_meta(self._connection, "generation", str(begun_ns))
-        return self._stats(found.notes)
-
-    def _is_index_file(self, path: str) -> bool:
-        return self._index_name is not None and path.startswith(self._index_name)
+        return _Refreshed(self._stats(found.notes), found, compared_ns, self._is_settled)
 
     def _visit(self, entry: FileEntry, row: rows.KnownFile | None, writer: rows.RowWriter, last_ns: int) -> None:
         same_place = row is not None and row.size == entry.size and row.mtime_ns == entry.mtime_ns
-        settled = entry.skip_reason is not None or entry.mtime_ns + _RACY_NS < last_ns
-        is_known = same_place and settled and not (self._compares_all and entry.skip_reason is None)
+        is_known = same_place and _is_settled(entry, last_ns) and not (self._compares_all and entry.skip_reason is None)
         if row is not None and is_known and row.skip_reason_by_walk == entry.skip_reason:
             self._changes.unchanged += 1
             return
@@ -239,10 +281,12 @@ class _Refresh:
         try:
             data = read_below(self._root, entry.path, self._options.walk.max_file_bytes)
         except FileNotFoundError:
+            self._is_settled = False
             if row is not None:
                 self._remove(row, writer)
             return
         except OSError as error:
+            self._is_settled = False  # whether it may be read is no part of its status
             self._replace(entry, row, writer, None, _SKIPPED_FOR.get(type(error), "unreadable"))
             return
         self._take(entry, row, writer, data)
@@ -315,6 +359,11 @@ class _Refresh:
             duration_ms=int((time.monotonic() - self._plan.started) * 1000),
             differs=FileChanges(changes.texts_added, changes.texts_changed, changes.texts_removed),
         )
+
+
+def _is_settled(entry: FileEntry, refreshed_ns: int) -> bool:
+    """Return whether a file that changes after a refresh gets another size or time than it had then."""
+    return entry.skip_reason is not None or entry.mtime_ns + _RACY_NS < refreshed_ns
 
 
 def _relative_name(root: Path, index_path: Path) -> str | None:

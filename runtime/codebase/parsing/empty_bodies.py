@@ -13,6 +13,7 @@ from typing import NamedTuple
 import tree_sitter
 
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.language_parts.idle_statements import IDLE_KNOWN
 from runtime.codebase.language_registry import language_at, load_grammar
 
 MAX_PARSED_CHARS = 4_000_000
@@ -48,7 +49,8 @@ _EMPTY = re.compile(
         | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{_NOTHING}) | \(void\)\s*0
         | <\?php | package\s+[\w.]+ | global\s+\w+ | assert\s+(?:True|true|1)
         | try | finally | except\b[^:]* | catch\b[^:]* | (?:if|while)\s+\(?(?:True|False|true|false|0|1)\)?
-        | raise\s+NotImplemented(?:Error)?\b.* | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
+        | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*
+        | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
         | (?:return\s+)?NotImplemented
         | throw\s+new\s+[\w\\]*(?:NotImplemented|UnsupportedOperation|NotSupported)\w*\b.*
         | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
@@ -72,6 +74,36 @@ _PRINTS = re.compile(
         (?:(?:"[^"{}%$]*"|'[^'{}%$]*'|`[^`$]*`)\s*,?\s*)*\)?""",
     re.VERBOSE,
 )
+_FUNCTION = re.compile(r"function|func_|method|constructor|lambda")
+# Statements without an effect: a name or a literal alone, a name that is assigned to itself, to nothing or dropped.
+_IDLE = re.compile(
+    r"""\(*(?:\{\}|\[\]|[\w.]+|"[^"]*"|'[^']*')\)*(?:\s+as\s+\w+\)*)? | (?P<self>[\w.]+)\s*=\s*(?P=self)
+        | (?:let\s+|var\s+|const\s+)?_\s*:?=\s*&?[\w.]+
+        | (?:int|str|float|bool|list|dict|set|tuple|object|bytes|locals|globals)\(\)
+        | await\s+(?:null|undefined|0)
+        | void\s+[\w.]+ | \(void\)\s*[\w.]+ | del\s+[\w., ]+ | drop\([\w.]+\)""",
+    re.VERBOSE,
+)
+# Statements that only end what they stand in, with a plain error and a constant text.
+_ONLY_FAILS = re.compile(
+    r"""raise\s+(?:Exception|RuntimeError|ValueError)(?:\(\s*(?:"[^"{}%]*"|'[^'{}%]*')?\s*\))?
+        | throw\s+new\s+Error\(\s*(?:"[^"]*"|'[^']*')?\s*\) | (?:raise|fail)\s+(?:"[^"\#]*"|'[^']*')
+        | panic!\(\s*"[^"{}]*"\s*\)""",
+    re.VERBOSE,
+)
+_ENDS = re.compile(rf"return(?:\s+(?:{_NOTHING}))?;?")
+_ACTS = re.compile(r"(?:break|continue|return|yield|raise|throw|fallthrough|pass|redo|retry|next|abort|debugger)\b")
+# Definitions whose body returns its last expression, in Rust and Ruby.
+_VALUE_BODIES = frozenset({"function_item", "method", "singleton_method"})
+_GIVES_BACK = re.compile(r"return\s+\(?(\w+)\)?")
+_GIVES_NOTHING = re.compile(r"return\s*\(*\s*(?:\{\s*\}|\[\s*\])\)*(?:\s+as\s+[\w<>\[\], ]+)?\)*")
+# Conditions under which nothing runs, and what holds nothing to run for.
+_NEVER = re.compile(r"\(*\s*(?:[Ff]alse|0|None|null|nil|undefined|\"\"|'')\s*\)*")
+_NOTHING_IN = re.compile(r"\(\s*\)|\[\s*\]|\{\s*\}|range\(0\)|\"\"|''|0\s*\.\.\s*0")
+_BRANCHES = re.compile(
+    r"^(?:if|unless|while)$|^(?:if|while|for)_(?:statement|expression|in_statement)$|^for_statement$"
+)
+_OTHERWISE = re.compile(r"else|elif|alternative")
 # Parameters that a body need not use.
 _UNUSED = re.compile(r"\b(?:self|cls|this|mut|_\w*)\b")
 _CALL = re.compile(r"\w\s*\(")
@@ -82,7 +114,7 @@ _SPLIT = re.compile(r"[;\n{}]")
 def is_empty(text: str, path: str, start: int, end: int) -> bool:
     """Return whether the lines `start` to `end` (from 1, inclusive) of a file implement nothing.
 
-    Lines that hold no more than the head of a definition are judged by its body.
+    Lines that hold no more than the head of a definition, or decorators of one, are judged by its body.
     """
     lines = text.split("\n")
     parser = _parser_of(path)
@@ -90,11 +122,13 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
         return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=kind_of_path(path) == "source")
     data = text.encode("utf-8", "replace")
     tree = parser.parse(data)
-    body = _body_of_head(tree.root_node, start - 1, end - 1)
+    body = _decorated_body(tree.root_node, start - 1, end - 1) or _body_of_head(tree.root_node, start - 1, end - 1)
     if body is not None:
         start, end = body.start_point.row + 1, body.end_point.row + 1
     shown = _blanked(data, list(_no_work(tree.root_node)))
     shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
+    if language_at(path).name in IDLE_KNOWN:
+        shown = _blanked(shown, list(_only_idle(tree.root_node, shown)))
     return _says_nothing(_between(data, shown, start, end, body))
 
 
@@ -187,6 +221,83 @@ def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, in
             yield from ((each.start_byte, each.end_byte) for each in logged)
 
 
+def _only_idle(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of bodies of which no statement has an effect, or that give back what they were given."""
+    for node in _walk(root):
+        body = _body_of(node) if _FUNCTION.search(node.type) else None
+        if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
+            continue
+        while body.named_child_count == 1 and _BLOCK.search(body.named_children[0].type):
+            body = body.named_children[0]
+        if not body.type.endswith(("block", "body", "statement", "statements", "list")):
+            continue
+        parts = [each for each in _reached(body, shown) if not _says_nothing(_text_in(shown, each))]
+        is_last = bool(parts) and parts[-1] == body.named_children[-1] and not _gives_no_value(parts[-1], shown)
+        if is_last and _is_returned(parts[-1], node, shown):
+            value = _text_in(shown, parts[-1]).strip().removesuffix(";").removeprefix("return").strip(" ()")
+            if not _takes(node, value):
+                continue
+            del parts[-1]
+        if all(_is_idle(each, shown) for each in parts):
+            opening = shown[body.start_byte : body.start_byte + 1] == b"{"
+            yield body.start_byte + opening, body.end_byte - opening
+
+
+def _reached(body: tree_sitter.Node, shown: bytes) -> list[tree_sitter.Node]:
+    """Return the statements of a body before one that returns nothing."""
+    parts: Sequence[tree_sitter.Node] = body.named_children
+    ends = (at for at, each in enumerate(parts) if _ENDS.fullmatch(_text_in(shown, each).strip()))
+    return list(parts[: next(ends, len(parts))])
+
+
+def _text_in(shown: bytes, node: tree_sitter.Node) -> str:
+    return shown[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _gives_no_value(node: tree_sitter.Node, shown: bytes) -> bool:
+    """Return whether the last part of a body gives back nothing: an empty literal, a failure, a branch never taken."""
+    text = _text_in(shown, node).strip().removesuffix(";")
+    if _ONLY_FAILS.fullmatch(text) or re.fullmatch(_NOTHING, text):
+        return True
+    return _BRANCHES.search(node.type) is not None and _never_runs(node, shown)
+
+
+def _is_returned(node: tree_sitter.Node, definition: tree_sitter.Node, shown: bytes) -> bool:
+    """Return whether the last part of a body is what it returns: in some languages any value that stands there is."""
+    if _GIVES_BACK.fullmatch(_text_in(shown, node).strip().removesuffix(";")):
+        return True
+    return definition.type in _VALUE_BODIES and not node.type.endswith(("_statement", "_declaration"))
+
+
+def _takes(definition: tree_sitter.Node, name: str) -> bool:
+    """Return whether a name is one of a definition's parameters, its own object aside."""
+    taken = definition.child_by_field_name("parameters")
+    if taken is None and (declared := definition.child_by_field_name("declarator")) is not None:
+        taken = declared.child_by_field_name("parameters")
+    text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
+    return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text) is not None
+
+
+def _is_idle(node: tree_sitter.Node, shown: bytes) -> bool:
+    text = _text_in(shown, node).strip().rstrip(";").strip()
+    if _BRANCHES.search(node.type) and _never_runs(node, shown):
+        return True
+    return any(pattern.fullmatch(text) is not None for pattern in (_GIVES_NOTHING, _ONLY_FAILS)) or (
+        _IDLE.fullmatch(text) is not None and _ACTS.match(text) is None
+    )
+
+
+def _never_runs(node: tree_sitter.Node, shown: bytes) -> bool:
+    """Return whether the condition of a branch or loop is never met, and nothing stands for the other case."""
+    if any(_OTHERWISE.search(child.type) for child in node.children):
+        return False
+    condition = node.child_by_field_name("condition")
+    if condition is not None:
+        return _NEVER.fullmatch(_text_in(shown, condition).strip()) is not None
+    source = node.child_by_field_name("right") or node.child_by_field_name("value")
+    return source is not None and _NOTHING_IN.fullmatch(_text_in(shown, source).strip()) is not None
+
+
 def _is_logging(node: tree_sitter.Node) -> bool:
     text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
     found = _LOGS.fullmatch(text)
@@ -232,6 +343,15 @@ def _body_of_head(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.
         if body is not None and body.end_point.row > last and _is_outside(body, last):
             found = body
     return found
+
+
+def _decorated_body(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.Node | None:
+    """Return the body of the definition of whose decorators the rows are; None where they hold anything else."""
+    for node in _walk(root):
+        definition = node.child_by_field_name("definition") if node.type == "decorated_definition" else None
+        if definition is not None and node.start_point.row <= first and last < definition.start_point.row:
+            return _body_of(definition)
+    return None
 
 
 def _is_outside(body: tree_sitter.Node, last: int) -> bool:

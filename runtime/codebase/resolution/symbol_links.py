@@ -253,7 +253,10 @@ def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
 
 
 def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[ImportRecord]:
-    """Find imports of a definition by name, also through re-exporting files; if there are none, those of its file."""
+    """Find imports of a definition by name, also through re-exporting files; if there are none, those of its module.
+
+    Imports that only bring other names of that module are left out.
+    """
     top = symbol.qualified_name.partition(".")[0]
     by_name = [item for item in importers(index, symbol.file, limit) if item.name in (symbol.name, top)]
     if language_at(symbol.file).is_scoped:
@@ -271,7 +274,15 @@ def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) ->
     if by_name:
         return sorted(by_name, key=lambda item: (item.file, item.line))
     imports = importers(index, symbol.file, limit)
-    return [item for item in imports if item.name in ("", "*") or symbol.kind == "module"] or imports
+    return [item for item in imports if symbol.kind == "module" or is_of_whole_module(item, symbol)]
+
+
+def is_of_whole_module(item: ImportRecord, symbol: SymbolRecord) -> bool:
+    """Return whether an import brings the module of a definition, not one of the names in it."""
+    if item.name in (symbol.name, symbol.qualified_name.partition(".")[0]):
+        return symbol.kind == "module"
+    folder, _, stem = posixpath.splitext(symbol.file)[0].rpartition("/")
+    return item.name in {"", "*", "default", "self", stem, posixpath.basename(folder)}
 
 
 def importers(index: IndexReader, module_or_path: str, limit: int) -> list[ImportRecord]:

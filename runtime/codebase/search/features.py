@@ -68,7 +68,8 @@ class Candidate:
     """Joins what is known of a piece: its words, the kind of its symbol, and how well it was named.
 
     `named`: 1 for the only definition of a name in the question, less for one of several. `cosine`: of its vector
-    and the question's; None without a vector. `said`: the greatest cosine of the passages in it, None without any.
+    and the question's; None without a vector. `said`: the greatest cosine of the passages and the windows in it, None
+    without any.
     """
 
     words: ScoredChunk
@@ -79,7 +80,7 @@ class Candidate:
 
     @property
     def nearness(self) -> float | None:
-        """The cosine of the piece, or of the nearest passage in it if that is nearer; None without a vector."""
+        """The cosine of the piece, or of the nearest passage or window in it if that is nearer; None without any."""
         return max((near for near in (self.cosine, self.said) if near is not None), default=None)
 
 

@@ -55,6 +55,10 @@ class Meaning(Protocol):
         """Return the cosine of each chunk that has a vector."""
         ...
 
+    def windows(self, chunk_ids: Sequence[int]) -> Mapping[int, float] | None:
+        """Return the cosine of the best window of each chunk that is longer than one."""
+        ...
+
     def similar(self, hits: Sequence[ChunkHit]) -> Sequence[float | None] | None:
         """Return the cosine of each chunk; what has no vector may get one first."""
         ...
@@ -107,6 +111,7 @@ def gather(
     said = near_passages(index, meaning, kinds) if meaning is not None and by_meaning else NO_PASSAGES
     chosen = first + [chunk for chunk in found[by_words:] if chunk.chunk_id in always]
     rest = [chunk.hit for chunk in found[by_words:] if chunk.chunk_id not in always and chunk.score]
+    windows = _windows(meaning, cosines, chosen) if by_meaning else {}
     symbols = index.symbol_kinds([chunk.hit.symbol_id for chunk in chosen if chunk.hit.symbol_id is not None])
     candidates = [
         Candidate(
@@ -114,7 +119,7 @@ def gather(
             symbols.get(chunk.hit.symbol_id or 0, ""),
             named.get(chunk.chunk_id, 0.0),
             cosines.get(chunk.chunk_id) if by_meaning else None,
-            said.within(chunk.hit),
+            _greater(said.within(chunk.hit), windows.get(chunk.chunk_id)),
         )
         for chunk in chosen
         if chunk.score or chunk.chunk_id in always
@@ -174,6 +179,18 @@ def _cosines(meaning: Meaning | None, kinds: frozenset[PathKind], chunks: Sequen
         if cosine is not None:
             cosines[chunk.chunk_id] = cosine
     return cosines
+
+
+def _windows(
+    meaning: Meaning | None, cosines: Mapping[int, float], chunks: Sequence[ScoredChunk]
+) -> Mapping[int, float]:
+    """Return the cosines of the best windows of the chunks that are compared."""
+    compared = [chunk.chunk_id for chunk in chunks if chunk.chunk_id in cosines]
+    return {} if meaning is None else meaning.windows(compared) or {}
+
+
+def _greater(one: float | None, other: float | None) -> float | None:
+    return max((near for near in (one, other) if near is not None), default=None)
 
 
 def _is_enough(cosines: Mapping[int, float], kinds: frozenset[PathKind], chunks: Sequence[ScoredChunk]) -> bool:

@@ -21,10 +21,15 @@ from runtime.codebase.semantics.model_file import checked_model
 DIMENSIONS = 384
 MAX_TOKENS = 128
 MAX_CHARS = 3_000
-# Of a text, 128 tokens each, with the first one.
-MAX_WINDOWS = 4
+# A window of a chunk: some tokens of its text behind those of its first line, its path and name.
+WINDOW_TOKENS = 64
+WINDOW_STEP = 48
+WINDOW_HEAD_TOKENS = 32
+MAX_FURTHER_WINDOWS = 12
 
 Vectors = NDArray[np.float32]
+# The tokens that the model takes in for a window.
+Window = tuple[int, ...]
 
 _TOKENIZER = Path(__file__).parent / "minilm" / "tokenizer.json"
 
@@ -61,16 +66,29 @@ class MiniLM:
             vectors[row] = _run(session, tokens)
         return vectors
 
-    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
-        """Return for each text a row for each window behind its first one, in order, at most three."""
+    def further_windows(self, text: str) -> list[Window]:
+        """Return the windows of a text behind its beginning, in order; none for a short one.
+
+        Each overlaps the one before it. The first of all is left out: the vector of the text stands for it.
+        """
         with self._guard:
-            session, tokenizer = self._load()
-            encoded = tokenizer.encode_batch([_valid(text) for text in texts])
-        found = []
-        for each in encoded:
-            rows = [_run(session, window.ids) for window in each.overflowing[: MAX_WINDOWS - 1]]
-            found.append(np.array(rows, np.float32).reshape(len(rows), DIMENSIONS))
-        return found
+            _, tokenizer = self._load()
+            head, _, body = _valid(text).partition("\n")
+            ids = _tokens(tokenizer, body)[: WINDOW_TOKENS + MAX_FURTHER_WINDOWS * WINDOW_STEP]
+            own = _tokens(tokenizer, head)[:WINDOW_HEAD_TOKENS]
+            first, last = tokenizer.encode("").ids
+        overlap = WINDOW_TOKENS - WINDOW_STEP
+        starts = range(WINDOW_STEP, len(ids) - overlap, WINDOW_STEP)
+        return [(first, *own, *ids[start : start + WINDOW_TOKENS], last) for start in starts]
+
+    def embed_windows(self, windows: Sequence[Window]) -> Vectors:
+        """Return one row for each window, in order, of length 1."""
+        with self._guard:
+            session, _ = self._load()
+        vectors = np.zeros((len(windows), DIMENSIONS), np.float32)
+        for row, window in enumerate(windows):
+            vectors[row] = _run(session, window)
+        return vectors
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
@@ -94,6 +112,12 @@ class MiniLM:
 def _valid(text: str) -> str:
     """Return the beginning of a text, without lone surrogates, which the tokenizer refuses."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
+
+
+def _tokens(tokenizer: Any, text: str) -> list[int]:
+    """Return all tokens of a text, also those behind the first 128, without the marks of its beginning and end."""
+    found = tokenizer.encode(text, add_special_tokens=False)
+    return [token for part in (found, *found.overflowing) for token in part.ids]
 
 
 def _run(session: Any, tokens: Sequence[int]) -> Vectors:

@@ -79,6 +79,7 @@ class EmbeddingProcess:
 
         cache = VectorCache(self._folder / VECTORS_NAME)
         cache.want(WantedIndex(str(index_path), root))
+        cache.want_windows(WantedIndex(str(index_path), root))
         if self._store == "chroma":
             cache.want_stored(WantedIndex(str(index_path), root))
         cache.close()

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.semantics.embedding import MAX_WINDOWS
-from runtime.codebase.semantics.further_windows import MAX_CHUNKS, window_key
+from runtime.codebase.semantics.further_windows import list_key
+from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.vector_store import MAX_ATTRIBUTE_CHARS, VectorStore, open_vector_store
 
 PieceKind = Literal["chunk", "passage", "window"]
@@ -46,23 +46,18 @@ def chroma_pieces(folder: Path) -> OpenPieces:
     return lambda index_path, kind: open_vector_store("chroma", folder, collection_of(index_path, kind))
 
 
-def entries_of(index: IndexReader, kind: PieceKind) -> dict[str, PieceEntry]:
-    """Return the entries of all pieces of a kind by their ids; windows also of chunks that have fewer.
-
-    Beyond 50,000 chunks there are no windows.
-    """
+def entries_of(index: IndexReader, kind: PieceKind, cache: VectorCache) -> dict[str, PieceEntry]:
+    """Return the entries of all pieces of a kind by their ids; of windows those that `cache` has a list of."""
     rows = index.rows(_PASSAGES if kind == "passage" else _CHUNKS)
-    if kind == "window" and len(rows) > MAX_CHUNKS:
-        return {}
+    lists = cache.window_lists([list_key(key) for key, *_ in rows]) if kind == "window" else {}
     found: dict[str, PieceEntry] = {}
     for key, path, language, symbol in rows:
         attributes = {"file": _kept(path), "language": _kept(language), "symbol": _kept(symbol)}
         if kind != "window":
             found[key.hex()] = PieceEntry(key, attributes)
-            continue
-        for number in range(2, MAX_WINDOWS + 1):
-            own = window_key(key, number)
-            found[own.hex()] = PieceEntry(own, {**attributes, "window": str(number)})
+        elif own := lists.get(list_key(key)):
+            for number, name in enumerate(own.keys, 2):
+                found[name.hex()] = PieceEntry(name, {**attributes, "window": str(number)})
     return found
 
 

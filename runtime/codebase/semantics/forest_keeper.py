@@ -111,7 +111,7 @@ class ForestKeeper:
         if self._seen.get(str(path)) == state:
             return
         for kind, store in stores.items():
-            self._work += self._missing(path, kind, store, entries_of(index, kind))
+            self._work += self._missing(path, kind, store, entries_of(index, kind, self._cache))
         if not self._work:
             self._seen[str(path)] = state
 

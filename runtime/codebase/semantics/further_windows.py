@@ -1,23 +1,27 @@
-"""Embeds what of a chunk lies behind its first 128 tokens, window by window, after all first ones.
+"""Embeds the windows of chunks behind their beginnings, after the first vectors of all pieces.
 
-The vector of a window is kept by a key made from the chunk's. Behind the last window of a chunk its place is marked, so
-that a chunk is looked at once. Short chunks, which most are, have that mark alone.
+The vector of a piece sees 128 tokens. A window is 64 tokens of a chunk's body behind its path and name; the first one
+is left out, since the vector of the chunk stands for it. A vector is kept by the hash of its window, so that a changed
+chunk keeps those of the windows before the change. A list of these keys, kept by the key of the chunk, tells which
+windows a chunk has, and that it was looked at; most chunks are short, and their lists empty.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+from array import array
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from runtime.codebase.files.path_kinds import kind_of_place
 from runtime.codebase.index.piece_text import KEY_BYTES
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors
-from runtime.codebase.semantics.packing import NO_VECTOR, as_kept
+from runtime.codebase.semantics.embedding import Embedder, Vectors, Window
+from runtime.codebase.semantics.packing import as_kept
 from runtime.codebase.semantics.piece_order import Piece, pieces_in_order
 from runtime.codebase.semantics.piece_texts import PieceTexts
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
@@ -25,38 +29,45 @@ from runtime.errors import StateStorageError
 
 # Of each index; beyond them the windows would drive first vectors out of the cache, or take too much memory.
 MAX_CHUNKS = 50_000
-CHUNKS_AT_ONCE = 4
+# A chunk has at most twelve windows, of which 45 take a second of processor time.
+CHUNKS_AT_ONCE = 2
 MAX_LOGGED_CHARS = 200
+# The kinds of places whose meaning is compared with a question that does not ask for others.
+WINDOWED = frozenset({"source", "docs"})
+# Part of each key, and to be changed with the shape of windows: others are never taken for them.
+_SHAPE = b"windows of 64 tokens, 48 apart"
 
 log = logging.getLogger(__name__)
 
 
-class WindowEmbedder(Protocol):
-    """Turns what lies behind the first window of texts into vectors of length 1."""
+class WindowEmbedder(Embedder, Protocol):
+    """Cuts what lies behind the beginning of a text into windows, and turns them into vectors of length 1."""
 
-    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
-        """Return for each text a row for each further window, in order; none for a text of one window."""
+    def further_windows(self, text: str) -> list[Window]:
+        """Return the windows of a text behind its beginning, in order; none for a short one."""
+        ...
+
+    def embed_windows(self, windows: Sequence[Window]) -> Vectors:
+        """Return one row for each window, in order, of length 1."""
         ...
 
 
-def window_key(key: bytes, number: int) -> bytes:
-    """Return the key of a chunk's window; the first one, 1, has the key of the chunk itself."""
-    return hashlib.blake2b(key + bytes([number]), digest_size=KEY_BYTES).digest()
+def list_key(chunk_key: bytes) -> bytes:
+    """Return the key of the list of a chunk's windows."""
+    return hashlib.blake2b(chunk_key, digest_size=KEY_BYTES, key=_SHAPE).digest()
 
 
-def window_rows(index: IndexReader) -> Sequence[tuple[Any, ...]]:
-    """Return a row for each further window that a chunk may have; none for an index of too many chunks."""
+def window_key(window: Window) -> bytes:
+    """Return the key of a window's vector: a hash of its tokens."""
+    return hashlib.blake2b(array("I", window).tobytes(), digest_size=KEY_BYTES, key=_SHAPE).digest()
+
+
+def window_rows(index: IndexReader, cache: VectorCache) -> list[tuple[int, int, bytes]]:
+    """Return a row for each further window that is known of the chunks of an index: chunk, file and key."""
     rows = index.rows("SELECT id, file_id, key FROM chunks")
-    if len(rows) > MAX_CHUNKS:
-        return []
-    numbers = range(2, MAX_WINDOWS + 1)
-    return [(chunk, file, window_key(key, number)) for chunk, file, key in rows for number in numbers]
-
-
-def want_windows(vectors: Path, root: str, index_path: str) -> None:
-    """Leave word that the further windows of an index's chunks are to be embedded."""
-    with closing(VectorCache(vectors)) as cache:
-        cache.want_windows(WantedIndex(index_path, root))
+    lists = cache.window_lists([list_key(key) for _, _, key in rows])
+    found = ((chunk, file, lists.get(list_key(key))) for chunk, file, key in rows)
+    return [(chunk, file, own) for chunk, file, of_chunk in found if of_chunk is not None for own in of_chunk.keys]
 
 
 class WindowMaker:
@@ -82,37 +93,44 @@ class WindowMaker:
             self._index, self._texts = wanted[0], PieceTexts()
             self._missing = deque(_without_windows(wanted[0], self._cache))
         taken = [self._missing.popleft() for _ in range(min(CHUNKS_AT_ONCE, len(self._missing)))]
-        texts = self._texts.of(Path(wanted[0].root), taken)
-        for key, text in texts.items():
-            rows = self._windows_of(text)
-            made = {window_key(key, number): as_kept(row) for number, row in enumerate(rows, 2)}
-            if len(rows) < MAX_WINDOWS - 1:
-                made[window_key(key, len(rows) + 2)] = NO_VECTOR
-            self._cache.put(made)
+        for key, text in self._texts.of(Path(wanted[0].root), taken).items():
+            vectors, keys = self._windows_of(text)
+            self._cache.put_windows({list_key(key): keys}, vectors)
         if not self._missing:
             self._cache.done_with_windows(wanted[0])
             self._index = None
         return max(1, len(taken))
 
-    def _windows_of(self, text: str) -> Sequence[Vectors]:
+    def _windows_of(self, text: str) -> tuple[Mapping[bytes, Vectors], list[bytes]]:
+        """Return the vectors of the windows that have none yet, and the keys of all, in order."""
         try:
-            return list(self._embedder.further_windows([text])[0])
+            windows = self._embedder.further_windows(text)
+            keys = [window_key(window) for window in windows]
+            known = self._cache.ids(keys)
+            new = {key: window for key, window in zip(keys, windows, strict=True) if key not in known}
+            rows = self._embedder.embed_windows(list(new.values())) if new else ()
+            return {key: as_kept(row) for key, row in zip(new, rows, strict=True)}, keys
         except Exception as error:  # noqa: BLE001 - whatever a text makes it fail with; an empty one raises the rest
-            self._embedder.further_windows([""])
+            self._embedder.embed([""])
             file = text.partition("\n")[0][:MAX_LOGGED_CHARS]
             log.warning("vectors.windows_skipped", extra={"text": file, "chars": len(text), "error": repr(error)})
-            return []
+            return {}, []
 
 
 def _without_windows(index: WantedIndex, cache: VectorCache) -> list[Piece]:
-    """Return the chunks of an index that were not looked at yet, in the order of embedding."""
+    """Return the chunks of code and documents of an index that were not looked at yet, in the order of embedding."""
     try:
         with closing(IndexReader(Path(index.index_path))) as reader:
-            chunks = [piece for piece in pieces_in_order(reader) if not piece.is_passage]
+            chunks = [piece for piece in pieces_in_order(reader) if is_windowed(piece)]
     except StateStorageError:  # deleted or made by another version: its next refresh asks again
         return []
-    if len(chunks) > MAX_CHUNKS:
-        return []
-    seconds = {window_key(piece.key, 2): piece for piece in chunks}
-    known = cache.ids(list(seconds))
-    return [piece for key, piece in seconds.items() if key not in known]
+    lists = {list_key(piece.key): piece for piece in chunks[:MAX_CHUNKS]}
+    known = cache.window_lists(list(lists))
+    vectors = cache.ids([key for found in known.values() for key in found.keys])
+    looked_at = {key for key, found in known.items() if all(own in vectors for own in found.keys)}
+    return [piece for key, piece in lists.items() if key not in looked_at]
+
+
+def is_windowed(piece: Piece) -> bool:
+    """Return True for a chunk of code or of a document: tests and generated files are not compared by meaning."""
+    return not piece.is_passage and kind_of_place(piece.file, piece.symbol) in WINDOWED

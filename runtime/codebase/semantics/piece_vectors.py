@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -44,12 +44,8 @@ class VectorCount(NamedTuple):
 _PIECES = "SELECT id, file_id, key FROM chunks UNION ALL SELECT -id, file_id, key FROM passages"
 
 
-# Reads the id, the id of the file and the key of each vector of an index.
-PieceRows = Callable[[IndexReader], Sequence[tuple[Any, ...]]]
-
-
 def piece_rows(index: IndexReader) -> Sequence[tuple[Any, ...]]:
-    """Return a row for the first window of every piece."""
+    """Return the id, the id of the file and the key of the vector of every piece."""
     return index.rows(_PIECES)
 
 
@@ -95,10 +91,8 @@ class PieceSearch(Protocol):
 class PieceVectors:
     """Keeps what vectors there are up to date with an index and the cache; one object serves several threads."""
 
-    def __init__(self, cache: VectorCache, rows: PieceRows = piece_rows) -> None:
-        """Create it without vectors. `rows`: the pieces; one of them may have several rows."""
+    def __init__(self, cache: VectorCache) -> None:
         self._cache = cache
-        self._rows = rows
         self._guard = threading.Lock()
         self._generation: str | None = None
         self._last_id = 0
@@ -130,7 +124,7 @@ class PieceVectors:
         """
         with self._guard:
             self._update(index)
-            return VectorCount(int(np.count_nonzero(_usable(self._added, until))), len(self._ids))
+            return VectorCount(int(np.count_nonzero(usable(self._added, until))), len(self._ids))
 
     def nearest(
         self,
@@ -153,13 +147,13 @@ class PieceVectors:
             state = (self._generation, self._last_id, query.tobytes())
             known, cosines = self._compared
         if known != state:
-            cosines = _cosines(numbers, scales, query)
+            cosines = cosines_of(numbers, scales, query)
             with self._guard:
                 self._compared = (state, cosines)
-        usable = (scales > 0) & ((ids < 0) == passages) & _usable(added, until)
+        compared = (scales > 0) & ((ids < 0) == passages) & usable(added, until)
         if files is not None:
-            usable &= np.isin(own_files, np.asarray(files, np.int64))
-        places = np.flatnonzero(usable)
+            compared &= np.isin(own_files, np.asarray(files, np.int64))
+        places = np.flatnonzero(compared)
         if len(places) > limit:
             # Those at least as near as the last one that is asked for: sorting all would take several milliseconds.
             asked = cosines[places]
@@ -175,12 +169,9 @@ class PieceVectors:
             self._update(index)
             ids, scales, numbers, added = self._ids, self._scales, self._numbers, self._added
         wanted = np.isin(ids, np.asarray(chunk_ids, np.int64))
-        places = np.flatnonzero(wanted & (scales > 0) & _usable(added, until))
+        places = np.flatnonzero(wanted & (scales > 0) & usable(added, until))
         found = (numbers[places].astype(np.float32) @ query) * scales[places]
-        best: dict[int, float] = {}
-        for place, cosine in zip(places, found, strict=True):
-            best[int(ids[place])] = max(float(cosine), best.get(int(ids[place]), -1.0))
-        return best
+        return {int(ids[place]): float(cosine) for place, cosine in zip(places, found, strict=True)}
 
     def _update(self, index: IndexReader) -> None:
         generation = index.generation()
@@ -199,7 +190,7 @@ class PieceVectors:
             self._add(found)
 
     def _begin(self, index: IndexReader, generation: str) -> None:
-        rows = self._rows(index)
+        rows = piece_rows(index)
         self._generation = generation
         self._last_id = self._cache.newest_id()
         self._ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
@@ -222,12 +213,12 @@ class PieceVectors:
                 self._scales[place] = scale
 
 
-def _usable(added: NDArray[np.int64], until: int | None) -> NDArray[np.bool_]:
+def usable(added: NDArray[np.int64], until: int | None) -> NDArray[np.bool_]:
     """Return where there is a vector, of those added no later than the one of an id if one is given."""
     return added > 0 if until is None else (added > 0) & (added <= until)
 
 
-def _cosines(numbers: Integers, scales: NDArray[np.float32], query: Vectors) -> Vectors:
+def cosines_of(numbers: Integers, scales: NDArray[np.float32], query: Vectors) -> Vectors:
     cosines = np.empty(len(numbers), np.float32)
     for at in range(0, len(numbers), _ROWS_AT_ONCE):
         rows = slice(at, at + _ROWS_AT_ONCE)

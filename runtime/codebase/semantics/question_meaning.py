@@ -50,6 +50,10 @@ class QuestionMeaning:
         """Return the cosine of each chunk that has a vector."""
         return self._semantics.cosines(self._index, self._question, chunk_ids, wait=self._wait)
 
+    def windows(self, chunk_ids: Sequence[int]) -> Mapping[int, float] | None:
+        """Return the cosine of the best window of each chunk that is longer than one."""
+        return self._semantics.windows(self._index, self._question, chunk_ids, wait=self._wait)
+
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:
     """Return the text from which a chunk's vector is made."""

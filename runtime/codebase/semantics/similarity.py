@@ -19,6 +19,8 @@ from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.model_file import missing_packages
 
 NOTED_WITHIN_S = 30.0
+# Lists of windows, which are kept beside the vectors, have at most half of that.
+LEAST_VECTOR_BYTES = 384
 
 
 class Semantics(Protocol):
@@ -48,6 +50,12 @@ class Semantics(Protocol):
         self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
     ) -> dict[int, float] | None:
         """Return the cosine of a query and each of the chunks that have a vector; None if embedding fails."""
+        ...
+
+    def windows(
+        self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
+    ) -> dict[int, float] | None:
+        """Return the cosine of a query and the best further window of each chunk that has any; None if that fails."""
         ...
 
     def ready(self, index: IndexReader) -> float:
@@ -92,7 +100,8 @@ def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
     since_s = (time.time() if now_s is None else now_s) - NOTED_WITHIN_S
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
-            (kept,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+            query = "SELECT count(*) FROM vectors WHERE length(vector) > ?"
+            (kept,) = connection.execute(query, (LEAST_VECTOR_BYTES,)).fetchone()
             made, wanted = connection.execute(
                 "SELECT coalesce(sum(made), 0), coalesce(sum(total), 0) FROM progress WHERE noted_s > ?", (since_s,)
             ).fetchone()

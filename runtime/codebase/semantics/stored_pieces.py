@@ -10,12 +10,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.forest_entries import OpenPieces, PieceKind
-from runtime.codebase.semantics.piece_vectors import Near, PieceRows, VectorCount, piece_rows
+from runtime.codebase.semantics.piece_vectors import Near, VectorCount, piece_rows
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.vector_store import VectorStore
 from runtime.errors import MachineError
@@ -26,6 +26,9 @@ MAX_KEPT = 8
 RETRY_AFTER_S = 5.0
 
 T = TypeVar("T")
+
+# Reads the id, the id of the file and the key of each vector of an index.
+PieceRows = Callable[[IndexReader], Sequence[tuple[Any, ...]]]
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +42,12 @@ _NONE: Mapping[str, float] = {}
 
 
 class _Pieces(NamedTuple):
-    """Holds the pieces of one generation of an index by kind and id of their entry; `total`: their number."""
+    """Holds the pieces of an index by kind and id of their entry; `total`: their number.
 
-    generation: str
+    `generation`: that of the index, and for windows the last vector that was made when they were read.
+    """
+
+    generation: tuple[str, int]
     by_entry: Mapping[PieceKind, Mapping[str, Sequence[_Place]]]
     total: int
 
@@ -53,22 +59,25 @@ class StoredPieces:
         self,
         cache: VectorCache,
         opened: OpenPieces,
-        rows: PieceRows = piece_rows,
+        windows: PieceRows | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create it without opening anything. `cache`: tells which pieces can get no vector."""
+        """Create it without opening anything. `cache`: tells which pieces can get no vector.
+
+        `windows`: reads those to be compared in place of chunks and passages; a chunk has several.
+        """
         self._clock = clock
         self._cache = cache
         self._opened = opened
-        self._rows = rows
-        self._chunks: PieceKind = "chunk" if rows is piece_rows else "window"
+        self._rows = windows or piece_rows
+        self._chunks: PieceKind = "chunk" if windows is None else "window"
         self._guard = threading.Lock()
         self._stores: dict[PieceKind, VectorStore] = {}
-        self._pieces = _Pieces("", {}, 0)
+        self._pieces = _Pieces(("", 0), {}, 0)
         self._kept: dict[tuple[PieceKind, int | None], tuple[int, frozenset[str]]] = {}
         self._fault: str | None = None
         self._not_before_s = float("-inf")
-        self._counted: dict[int | None, tuple[tuple[str, int, int], VectorCount]] = {}
+        self._counted: dict[int | None, tuple[tuple[tuple[str, int], int, int], VectorCount]] = {}
 
     def newest(self, index: IndexReader) -> int:
         """Return the number of the last write to the store; 0 if it cannot be used."""
@@ -180,7 +189,7 @@ class StoredPieces:
         return done
 
     def _of(self, index: IndexReader) -> _Pieces:
-        generation = index.generation()
+        generation = (index.generation(), self._cache.newest_id() if self._chunks == "window" else 0)
         with self._guard:
             if self._pieces.generation == generation:
                 return self._pieces

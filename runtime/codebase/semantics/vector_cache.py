@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from runtime.codebase.index.piece_text import KEY_BYTES
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.packing import NO_VECTOR, PACKED_BYTES, pack, unpack
 from runtime.database.set_aside import set_aside
@@ -55,6 +56,13 @@ class Packed(NamedTuple):
 
     id: int
     data: bytes
+
+
+class WindowList(NamedTuple):
+    """Names the windows of a chunk behind its beginning, in order; `id`: its place among the vectors added."""
+
+    id: int
+    keys: tuple[bytes, ...]
 
 
 class VectorCache:
@@ -113,6 +121,18 @@ class VectorCache:
         self._work(read)
         return found
 
+    def window_lists_after(self, last_id: int) -> dict[bytes, WindowList]:
+        """Return the lists of windows that were added after the vector of an id, by their keys."""
+        found: dict[bytes, WindowList] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            query = "SELECT key, id, vector FROM vectors WHERE id > ? AND length(vector) != ?"
+            rows = connection.execute(query, (last_id, PACKED_BYTES))
+            found.update({key: WindowList(number, _split(data)) for key, number, data in rows})
+
+        self._work(read)
+        return found
+
     def packed_after(self, last_id: int) -> tuple[dict[bytes, Packed], int]:
         """Return the packed vectors that were added after the one of an id, and the id of the newest."""
         found: dict[bytes, Packed] = {}
@@ -146,10 +166,37 @@ class VectorCache:
         def add(connection: sqlite3.Connection) -> None:
             connection.executemany("INSERT OR IGNORE INTO vectors (key, vector) VALUES (?, ?)", rows)
             connection.executemany("DELETE FROM first WHERE key = ?", [(key,) for key, _ in rows])
-            (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()
-            connection.execute("DELETE FROM vectors WHERE id <= ?", (newest - self.max_vectors,))
+            self._delete_oldest(connection)
 
         self._work(add)
+
+    def put_windows(self, lists: Mapping[bytes, Sequence[bytes]], vectors: Mapping[bytes, Vectors]) -> None:
+        """Add vectors of windows, and lists of the keys of windows behind them; existing ones stay as they are.
+
+        A list has an id above those of the vectors added with it. It must not be as long as a packed vector.
+        """
+        rows = [(key, pack(vector)) for key, vector in vectors.items()]
+        rows += [(key, b"".join(keys)) for key, keys in lists.items()]
+
+        def add(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT OR IGNORE INTO vectors (key, vector) VALUES (?, ?)", rows)
+            self._delete_oldest(connection)
+
+        self._work(add)
+
+    def window_lists(self, keys: Sequence[bytes]) -> dict[bytes, WindowList]:
+        """Return the lists of windows that are kept, by their keys."""
+        found: dict[bytes, WindowList] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            for at in range(0, len(keys), _KEYS_PER_QUERY):
+                part = keys[at : at + _KEYS_PER_QUERY]
+                marks = ", ".join("?" * len(part))
+                rows = connection.execute(f"SELECT key, id, vector FROM vectors WHERE key IN ({marks})", part)
+                found.update({key: WindowList(number, _split(data)) for key, number, data in rows})
+
+        self._work(read)
+        return found
 
     def want_first(self, texts: Mapping[bytes, str]) -> None:
         """Leave word that these texts are to be embedded before all others; of too many, the oldest are forgotten."""
@@ -213,6 +260,10 @@ class VectorCache:
     def done_with_stored(self, index: WantedIndex) -> None:
         """Take back that the vectors of an index are to be kept in the vector store."""
         self._work(lambda db: db.execute("DELETE FROM wanted_stored WHERE index_path = ?", (index.index_path,)))
+
+    def _delete_oldest(self, connection: sqlite3.Connection) -> None:
+        (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()
+        connection.execute("DELETE FROM vectors WHERE id <= ?", (newest - self.max_vectors,))
 
     def _wanted_in(self, table: str) -> list[WantedIndex]:
         found: list[WantedIndex] = []
@@ -307,6 +358,10 @@ def _ensure_tables(connection: sqlite3.Connection) -> None:
             connection.execute(f"DROP TABLE IF EXISTS {statement.split()[2]}")
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _split(data: bytes) -> tuple[bytes, ...]:
+    return tuple(data[at : at + KEY_BYTES] for at in range(0, len(data), KEY_BYTES))
 
 
 def _format_of(connection: sqlite3.Connection) -> int:

@@ -6,25 +6,27 @@ import copy
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors
+from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.forest_entries import OpenPieces
-from runtime.codebase.semantics.further_windows import window_rows
 from runtime.codebase.semantics.packing import as_kept
 from runtime.codebase.semantics.piece_vectors import (
     Near,
-    PieceRows,
     PieceSearch,
     PieceVectors,
     VectorCount,
-    piece_rows,
 )
 from runtime.codebase.semantics.stored_pieces import StoredPieces
+from runtime.codebase.semantics.stored_windows import StoredWindows, best_of
 from runtime.codebase.semantics.vector_cache import VectorCache
+from runtime.codebase.semantics.window_vectors import WindowSearch, WindowVectors
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +55,7 @@ class VectorSemantics:
         self._guard = threading.Lock()
         self._known: OrderedDict[bytes, Vectors] = OrderedDict()
         self._of_index: OrderedDict[Path, PieceSearch] = OrderedDict()
-        self._windows_of_index: OrderedDict[Path, PieceSearch] = OrderedDict()
+        self._windows_of_index: OrderedDict[Path, WindowSearch] = OrderedDict()
         self._until: int | None = None
         self._by_windows = False
 
@@ -125,9 +127,7 @@ class VectorSemantics:
         found = vectors.nearest(index, at, limit, passages=passages, files=files, until=self._until)
         if passages or not self._by_windows:
             return found
-        # A chunk may be found by each of its windows.
-        most = limit * MAX_WINDOWS
-        further = self._further(index).nearest(index, at, most, passages=False, files=files, until=self._until)
+        further = self._further(index).nearest(index, at, limit, files=files, until=self._until)
         return best_of((*found, *further))[:limit]
 
     def cosines(
@@ -142,8 +142,15 @@ class VectorSemantics:
         found = self._vectors_of(index).cosines(index, at, chunk_ids, until=self._until)
         if not self._by_windows:
             return found
-        further = self._further(index).cosines(index, at, chunk_ids, until=self._until)
+        further = self.windows(index, query, chunk_ids, wait=wait) or {}
         return {number: max(cosine, further.get(number, cosine)) for number, cosine in found.items()}
+
+    def windows(
+        self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
+    ) -> dict[int, float] | None:
+        """Return the cosine of a query and the best further window of each chunk that has any; None if that fails."""
+        at = None if self._until == 0 else self._query_vector(query, self._patience_s(wait))
+        return None if at is None else self._further(index).cosines(index, at, chunk_ids, until=self._until)
 
     def counted(self, index: IndexReader) -> VectorCount:
         """Count the pieces of an index that have a vector or can get none, and all."""
@@ -159,8 +166,10 @@ class VectorSemantics:
 
     def close(self) -> None:
         """Close the files of the vectors."""
-        for vectors in (*self._of_index.values(), *self._windows_of_index.values()):
+        for vectors in self._of_index.values():
             vectors.close()
+        for windows in self._windows_of_index.values():
+            windows.close()
         self._cache.close()
 
     def _patience_s(self, wait: bool) -> float:
@@ -170,16 +179,17 @@ class VectorSemantics:
 
     def _vectors_of(self, index: IndexReader) -> PieceSearch:
         with self._guard:
-            return _held(self._of_index, index, lambda: self._pieces(piece_rows))
+            return _held(self._of_index, index, self._pieces)
 
-    def _further(self, index: IndexReader) -> PieceSearch:
+    def _further(self, index: IndexReader) -> WindowSearch:
         with self._guard:
-            return _held(self._windows_of_index, index, lambda: self._pieces(window_rows))
+            return _held(self._windows_of_index, index, self._windows)
 
-    def _pieces(self, rows: PieceRows) -> PieceSearch:
-        if self._stored is None:
-            return PieceVectors(self._cache, rows)
-        return StoredPieces(self._cache, self._stored, rows)
+    def _pieces(self) -> PieceSearch:
+        return PieceVectors(self._cache) if self._stored is None else StoredPieces(self._cache, self._stored)
+
+    def _windows(self) -> WindowSearch:
+        return WindowVectors(self._cache) if self._stored is None else StoredWindows(self._cache, self._stored)
 
     def _query_vector(self, query: str, patience_s: float) -> Vectors | None:
         key = piece_key(query)
@@ -214,7 +224,7 @@ class VectorSemantics:
                 self._known.popitem(last=False)
 
 
-def _held(of_index: OrderedDict[Path, PieceSearch], index: IndexReader, made: Callable[[], PieceSearch]) -> PieceSearch:
+def _held(of_index: OrderedDict[Path, T], index: IndexReader, made: Callable[[], T]) -> T:
     """Return the vectors of an index, made if they are not held; those of the index used longest ago go."""
     if index.path not in of_index:
         of_index[index.path] = made()
@@ -222,11 +232,3 @@ def _held(of_index: OrderedDict[Path, PieceSearch], index: IndexReader, made: Ca
     while len(of_index) > MAX_INDEXES:
         of_index.popitem(last=False)
     return of_index[index.path]
-
-
-def best_of(found: Iterable[Near]) -> list[Near]:
-    """Return each piece once, with its best cosine, best first."""
-    best: dict[int, float] = {}
-    for piece in found:
-        best[piece.id] = max(piece.cosine, best.get(piece.id, piece.cosine))
-    return [Near(number, cosine) for number, cosine in sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))]

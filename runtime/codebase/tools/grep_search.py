@@ -26,13 +26,20 @@ class GrepSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     regex: bool = False
     scope: Path | None = None
     max_results: Annotated[int, msgspec.Meta(ge=1, le=50)] = 50
+    endings: Annotated[tuple[str, ...], msgspec.Meta(max_length=20)] = ()
 
 
 def grep_search(
-    codebase: Codebase, pattern: str, regex: bool = False, scope: str | None = None, max_results: int = MAX_HITS
+    codebase: Codebase,
+    pattern: str,
+    regex: bool = False,
+    scope: str | None = None,
+    max_results: int = MAX_HITS,
+    endings: tuple[str, ...] = (),
 ) -> ToolResult:
     """Find lines with a string or regular expression; without a hit, in any case, then in the folder above the scope.
 
+    Only files whose names end with one of `endings` are searched, where any are given.
     `data`: pattern, scope, hits [{file, line, text, citation}].
     """
     log = AttemptLog()
@@ -44,7 +51,7 @@ def grep_search(
     place = scope
     try:
         for name, place, exact in tries:
-            tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit))
+            tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit, endings))
             found = tried[0] if tried else found
             # A search that timed out would time out again in more text.
             if found.hits or found.timed_out:
@@ -72,10 +79,18 @@ def grep_search(
 
 
 def _grep(
-    codebase: Codebase, pattern: str, regex: bool, scope: str | None, exact: bool, limit: int
+    codebase: Codebase,
+    pattern: str,
+    regex: bool,
+    scope: str | None,
+    exact: bool,
+    limit: int,
+    endings: tuple[str, ...],
 ) -> Callable[[], list[FoundText]]:
     def search() -> list[FoundText]:
-        found = codebase.search_text(pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit)
+        found = codebase.search_text(
+            pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit, endings=endings
+        )
         return [found] if found.hits or found.timed_out else []
 
     return search

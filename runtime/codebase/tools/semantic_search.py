@@ -21,7 +21,7 @@ from runtime.errors import RepositoryError
 BY_WORDS_UNTIL_COMPLETE = 200
 INCOMPLETE = (
     f"not all pieces have their vectors yet: the first {BY_WORDS_UNTIL_COMPLETE} that words find are ordered, and what "
-    "shares no word with the query may be missing"
+    "shares no word with the query may be missing; locate needs no vectors"
 )
 
 

@@ -22,7 +22,7 @@ from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.possible_receivers import PossibleReceivers
-from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.resolution.symbol_links import importers_of_symbol, is_of_whole_module, normal_name
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.remembered_relations import relations_that_hold
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
@@ -64,11 +64,11 @@ def explore_symbol_usage(
     kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, that unproven
     calls may mean), callers (proven calls) and references and tests [{file, line, kind, enclosing, text,
     proof [{kind, file, line}]}], unproven (how many further calls of that name may mean it: their receiver is not
-    known; unproven_in_tests: those in test files), importers [{file, line, module, name, text}], callees [{name, line,
-    symbol, kind, docstring, file, start_line, end_line, state (proven, external, unknown), proof}], others (proven
-    calls of the other functions and macros of that name, like callers, with `of`: the file of the definition),
-    remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from before, in files
-    that are unchanged since, that are in none of the other parts.
+    known; unproven_in_tests: those in test files), importers [{file, line, module, name, imports (symbol, module),
+    text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line, state (proven, external,
+    unknown), proof}], others (proven calls of the other functions and macros of that name, like callers, with `of`: the
+    file of the definition), remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from
+    before, in files that are unchanged since, that are in none of the other parts.
     Without `include_unproven`, rows without a proof are left out where nothing points to the symbol's class; `left_out`
     counts them, and calls by name come last.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
@@ -328,6 +328,7 @@ class _Sheet:
             "line": item.line,
             "module": item.module,
             "name": item.name,
+            "imports": "module" if is_of_whole_module(item, symbol) else "symbol",
             "text": citation.quote if citation else "",
             "citation": add_citation(self.citations, citation),
         }

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.errors import StateStorageError
+from runtime.errors import RateLimitedError, StateStorageError
 from runtime.hosting.limits.admission import Quotas
-from runtime.hosting.limits.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.limits.rate_limits import RateLimiter, RateLimits, RateState
 from runtime.hosting.limits.spending import SPENT, Exhausted, Spending
 from runtime.memory.usage_log import UsageLog, Use
 from runtime.primitives.clock import Clock
@@ -87,14 +87,23 @@ class LimitsService:
 
         return dict(zip(LIMIT_QUERIES, (spend,), strict=True))
 
-    def take(self, user_id: str, endpoint: str) -> None:
-        """Count a request. Raises RateLimitedError for a user who asks too often, or has used up a daily quota."""
+    def take(self, user_id: str, endpoint: str) -> list[RateState]:
+        """Count a request, and return how far the user is from each rate limit then.
+
+        Raises RateLimitedError for a user who asks too often (`rates`: the same of it), or has used up a daily quota.
+        """
         now_ms = self._clock.now_ms()
         used_up = self._spending.exhausted(user_id, now_ms)
         if used_up is not None:
             raise used_up.refusal(user_id, now_ms)
-        if self._rates.take(user_id, now_ms, endpoint):
+        try:
+            is_own = self._rates.take(user_id, now_ms, endpoint)
+        except RateLimitedError as error:
+            states = msgspec.to_builtins(self._rates.states(user_id, now_ms, endpoint))
+            raise RateLimitedError(error.message, **error.values, rates=states) from None
+        if is_own:
             self._note(user_id, f"{_REQUESTS} {self._rates.counted_as(endpoint)}".strip(), 1)
+        return self._rates.states(user_id, now_ms, endpoint)
 
     def spend(self, spent: list[SpentBy]) -> list[UsedUp]:
         """Count what runs have spent, and return the users who have used up a quota."""

@@ -6,7 +6,7 @@ former user `local` and batch work have no rates. Memory is bounded: `runtime.ho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -27,6 +27,19 @@ class RateLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     burst: int | None = 10
 
 
+class RateState(msgspec.Struct, frozen=True):
+    """Describes how far a principal is from one limit: `remaining` of `allowed` requests, more of them in `reset_s`.
+
+    `span_s`: the span of the limit; of a burst, how long an empty bucket takes to be full again.
+    """
+
+    name: str
+    allowed: int
+    span_s: int
+    remaining: int
+    reset_s: int
+
+
 class Requests:
     """Counts the requests of one principal."""
 
@@ -45,9 +58,8 @@ class Requests:
         """Return after how long one more request is permitted."""
         self.counts.forget(now_ms - DAY_MS)
         waits = [0.0]
-        windows = ((limits.per_minute, MINUTE_MS), (limits.per_hour, HOUR_MS), (limits.per_day, DAY_MS))
-        for allowed, span_ms in windows:
-            if allowed is not None and self.counts.total(now_ms - span_ms) >= allowed:
+        for _, allowed, span_ms in _windows(limits):
+            if self.counts.total(now_ms - span_ms) >= allowed:
                 waits.append(self.counts.room_at_ms(allowed, span_ms) - now_ms if allowed else span_ms)
         if limits.burst is not None:
             tokens, refill_ms = self._tokens(limits, now_ms)
@@ -60,6 +72,22 @@ class Requests:
         if limits.burst is not None:
             tokens, _ = self._tokens(limits, now_ms)
             self._bucket = (tokens - 1, now_ms)
+
+    def states(self, limits: RateLimits, now_ms: int) -> list[RateState]:
+        """Return how far the principal is from each limit, after what was counted until now."""
+        found = []
+        for name, allowed, span_ms in _windows(limits):
+            counted = min(self.counts.total(now_ms - span_ms), allowed)
+            more_in_ms = 0 if allowed else span_ms
+            if counted:
+                more_in_ms = self.counts.room_at_ms(counted, span_ms) - now_ms
+            found.append(RateState(name, allowed, span_ms // 1000, allowed - counted, _whole_s(more_in_ms)))
+        if limits.burst is not None:
+            tokens, refill_ms = self._tokens(limits, now_ms)
+            whole, span_s = max(0, int(tokens)), _whole_s(limits.burst * refill_ms)
+            next_in_ms = (whole + 1 - tokens) * refill_ms if whole < limits.burst else 0.0
+            found.append(RateState("burst", limits.burst, span_s, whole, _whole_s(next_in_ms)))
+        return found
 
     def _tokens(self, limits: RateLimits, now_ms: int) -> tuple[float, float]:
         """Return the tokens in the bucket now, and the milliseconds that one more takes."""
@@ -110,7 +138,7 @@ class RateLimiter:
         wait_ms = min(each.wait_ms(limits, now_ms) for each in requests)
         self._times += sum(len(each.counts) for each in requests) - held
         if wait_ms > 0:
-            retry_after_s = int(-(-wait_ms // 1000))
+            retry_after_s = _whole_s(wait_ms)
             raise RateLimitedError(
                 f"user '{user_id}' asks too often; try again in {retry_after_s} s",
                 user_id=user_id,
@@ -123,6 +151,19 @@ class RateLimiter:
                 each.counts.merge(now_ms)
         self._times += sum(len(each.counts) for each in requests) - held
         return len(requests) == 1
+
+    def states(self, user_id: str, now_ms: int, endpoint: str = "") -> list[RateState]:
+        """Return how far a principal is from each of its limits; empty if it has none, or none was counted."""
+        limits = self._limits(user_id, endpoint)
+        if limits is None:
+            return []
+        requests = self._table.found(f"{self.counted_as(endpoint)} {user_id}")
+        return self._states(requests, limits, self._time.at(now_ms))
+
+    def _states(self, requests: Sequence[Requests], limits: RateLimits, now_ms: int) -> list[RateState]:
+        """Return the states of the counters of a principal; of those of one limit the least used holds."""
+        by_limit = zip(*(each.states(limits, now_ms) for each in requests), strict=True)
+        return [max(states, key=lambda state: state.remaining) for states in by_limit]
 
     def restore(self, user_id: str, at_ms: int, endpoint: str, amount: int) -> None:
         """Count requests of the last day as at an earlier time; in the order of their times, before any `take`."""
@@ -157,3 +198,19 @@ class RateLimiter:
         if kind == "batch" or user_id in FORMER_USERS or (own is None and not is_limited(user_id, self._limited)):
             return None
         return self._by_endpoint.get(endpoint) or own or self._default
+
+
+def _windows(limits: RateLimits) -> Iterator[tuple[str, int, int]]:
+    """Yield the name, the allowed requests and the span of each limit that is in force, the bucket aside."""
+    windows = (
+        ("minute", limits.per_minute, MINUTE_MS),
+        ("hour", limits.per_hour, HOUR_MS),
+        ("day", limits.per_day, DAY_MS),
+    )
+    for name, allowed, span_ms in windows:
+        if allowed is not None:
+            yield name, allowed, span_ms
+
+
+def _whole_s(span_ms: float) -> int:
+    return int(-(-span_ms // 1000))

@@ -88,6 +88,11 @@ class Spending:
                 if len(counts) > _MANY:
                     counts.merge(now_ms)
 
+    def cost(self, user_id: str, now_ms: int) -> int:
+        """Return what the runs of a user have cost in the last 24 hours, as far as the cost has a quota."""
+        after_ms = self._time.at(now_ms) - DAY_MS
+        return min((each.counts["cost"].total(after_ms) for each in self._table.found(user_id)), default=0)
+
     def exhausted(self, user_id: str, now_ms: int) -> Exhausted | None:
         """Return the quota that the user has used up, and when there is room again; None while no quota is."""
         if not self._allowed or not is_limited(user_id, self._limited):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from runtime.memory.sessions import check_session_id
+from runtime.errors import JeevesError, QuestionError
 from runtime.run.envelope import InterruptResponse
-from runtime.settings import Settings
+from runtime.settings import Settings, open_state_dir
 from serve.answer_document import Ask, exit_status
 from serve.capability_sections import mode_named
 from serve.cli.command_settings import load_command_settings
@@ -27,16 +31,21 @@ from serve.cli.inputs import (
 from serve.cli.output.display import Display, display_for
 from serve.cli.output.explanation import explanation_text
 from serve.cli.output.meaning import told_of_share
+from serve.cli.output.places import addresses, has_links, installed_editor, open_cited
 from serve.cli.output.rebuilt_files import reporting_rebuilt_files
 from serve.cli.output.terminal import say, say_json, say_markdown, warn, warn_line
 from serve.cli.process_end import run_to_end
-from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
+from serve.cli.prompt import questions_typed
+from serve.cli.questions import described, how_to_answer, in_a_thread, is_at_terminal, put_to_person
 from serve.principals import at_terminal
-from serve.runtimes.answering import AskCallbacks
+from serve.runtimes.answering import AskCallbacks, AskRuntime
+from serve.session_names import check_session_name
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="Question about the repository.")],
+    question: Annotated[
+        str | None, typer.Argument(help="Question about the repository; without one, questions are asked for.")
+    ] = None,
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
     session: Annotated[str | None, typer.Option(help="Session id; questions in a session can refer back.")] = None,
@@ -54,20 +63,25 @@ def ask(
     deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Deadline of the run in seconds.")] = None,
     run_mode: RunModeOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Let the run wait if it raises a question.")] = False,
+    opens: Annotated[bool, typer.Option("--open", help="Open the first cited place in $VISUAL or $EDITOR.")] = False,
     system: SystemOption = None,
 ) -> None:
     """Answer one question about a repository, with citations checked against the files.
 
-    A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
+    Without a question, a prompt takes one after the other, in one session. A run that needs a person asks at the
+    terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
+    if question is None and not is_at_terminal():
+        raise QuestionError("there is no question; give one, or ask at a terminal for a prompt")
+    editor = installed_editor(os.environ) if opens else []
     settings = with_system(load_command_settings(config), system)
     limits = limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls)
     chosen = mode_named(settings, mode, pipeline, limits, deadline_s)
     settings = with_models(settings, reasoner or chosen.reasoner, models)
     if session is not None:
-        check_session_id(session)
+        check_session_name(session)
     asked = Ask(
-        question=checked_question(question, settings),
+        question="" if question is None else checked_question(question, settings),
         repo=checked_repository(repo),
         pipeline=chosen.pipeline,
         session_id=session,
@@ -82,33 +96,79 @@ def ask(
         mode=mode,
         product=chosen.product,
     )
+    asker = _Asker(settings, as_json, with_clarifications=wait)
     with reporting_rebuilt_files(settings):
-        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), chosen.deadline_s)
-    raise typer.Exit(status)
+        if question is None:
+            run_to_end(_converse(asker, asked, editor))
+            return
+        document = run_to_end(_answer(asker, asked), chosen.deadline_s)
+    if editor:
+        open_cited(document, editor)
+    raise typer.Exit(exit_status(document))
 
 
-async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarifications: bool) -> int:
-    from serve.runtimes.selection import open_runtime
+class _Asker:
+    """Asks questions of one runtime, which is opened with the first, and prints the answers."""
 
-    with display_for(sys.stderr.isatty() and not as_json) as display:
-        display.status("starting")
-        runtime = await open_runtime(settings, asked.pipeline)
+    def __init__(self, settings: Settings, as_json: bool, with_clarifications: bool) -> None:
+        self.settings = settings
+        self._as_json = as_json
+        self._with_clarifications = with_clarifications
+        self._runtime: AskRuntime | None = None
 
-        async def put(interrupt: dict[str, Any]) -> InterruptResponse | None:
-            if not is_at_terminal() or (interrupt["kind"] == "clarification" and not with_clarifications):
-                return None
+    async def ask(self, asked: Ask) -> dict[str, Any]:
+        """Show the stages of the run while it works, print its answer and return the document."""
+        from serve.runtimes.selection import open_runtime
+
+        with display_for(sys.stderr.isatty() and not self._as_json) as display:
+            if self._runtime is None:
+                display.status("starting")
+                self._runtime = await open_runtime(self.settings, asked.pipeline)
+
+            async def put(interrupt: dict[str, Any]) -> InterruptResponse | None:
+                is_unwanted = interrupt["kind"] == "clarification" and not self._with_clarifications
+                if is_unwanted or not is_at_terminal():
+                    return None
+                _hide(display)
+                return await put_to_person(interrupt)
+
+            callbacks = AskCallbacks(display.event, display.indexing, put, display.waiting)
+            document = await self._runtime.ask(asked, callbacks)
             _hide(display)
-            return await put_to_person(interrupt)
-
-        try:
-            document = await runtime.ask(asked, AskCallbacks(display.event, display.indexing, put, display.waiting))
-            _hide(display)
-            print_document(document, as_json)
-            if not as_json:
+            print_document(document, self._as_json)
+            if not self._as_json:
                 say(explanation_text(document))
-        finally:
-            await runtime.close()
-    return exit_status(document)
+        return document
+
+    async def close(self) -> None:
+        """Release the runtime, if one was opened."""
+        if self._runtime is not None:
+            await self._runtime.close()
+
+
+async def _answer(asker: _Asker, asked: Ask) -> dict[str, Any]:
+    try:
+        return await asker.ask(asked)
+    finally:
+        await asker.close()
+
+
+async def _converse(asker: _Asker, asked: Ask, editor: list[str]) -> None:
+    """Answer what a person types, in one session; what cannot be answered is told, and the next question taken."""
+    session = asked.session_id or f"prompt-{secrets.token_hex(6)}"
+    warn_line(f"session {session}; Ctrl-D or `exit` ends, `jeeves ask --session {session}` goes on with it later")
+    try:
+        async for text in questions_typed(open_state_dir(asker.settings.state_dir)):
+            try:
+                question = checked_question(text, asker.settings)
+                document = await asker.ask(msgspec.structs.replace(asked, question=question, session_id=session))
+            except JeevesError as error:
+                warn_line(f"jeeves: {error.message}")
+                continue
+            if editor:
+                await in_a_thread(partial(open_cited, document, editor))
+    finally:
+        await asker.close()
 
 
 def _hide(display: Display) -> None:
@@ -130,7 +190,7 @@ def print_document(document: dict[str, Any], as_json: bool) -> None:
     if as_json:
         say_json(document)
     elif sys.stdout.isatty():
-        say_markdown(document["answer"])
+        say_markdown(document["answer"], addresses(document, os.environ) if has_links(os.environ) else {})
     else:
         say(f"{document['answer']}\n")
         for why in dict.fromkeys(record["why"] for record in document.get("rules_took_over", ())):

@@ -65,6 +65,9 @@ def fix(
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
     models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     report: Annotated[Path | None, typer.Option(readable=False, help="Write the report to this file, too.")] = None,
+    given_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Id of this fix; one that was begun goes on.")
+    ] = None,
     as_json: AsJson = False,
     system: SystemOption = None,
     config: Config = None,
@@ -75,8 +78,11 @@ def fix(
     """
     if context.invoked_subcommand is not None:
         return
+    from serve.batch.fix_lock import check_fix_id, only_one
     from serve.batch.fix_planning import FixChoices, planned
 
+    if given_id is not None:
+        check_fix_id(given_id)
     _refuse_questions_without_terminal(asks=confirm or review)
     _refuse_unwritable(report)
     settings = with_models(with_system(load_command_settings(config), system), reasoner, models)
@@ -96,16 +102,30 @@ def fix(
         review=review,
         line_length=line_length,
     )
-    fix_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    fix_id = given_id or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    with only_one(settings.state_dir / FIXES_FOLDER / "locks", fix_id):
+        plan, record = _begun(settings, fix_id, lambda: planned(settings, root, choices, fix_id), as_json)
+        raise typer.Exit(_run(settings, plan, record, report, as_json))
+
+
+def _begun(
+    settings: Settings, fix_id: str, plan_it: Callable[[], tuple[FixPlan, FixRecord]], as_json: bool
+) -> tuple[FixPlan, FixRecord]:
+    """Return the plan of a fix and its record: those of one that was begun, or new ones."""
+    from serve.batch.fix_record import FixRecord
+
+    if fix_id in FixRecord.known(settings.state_dir / FIXES_FOLDER):
+        warn_line(f"fix {fix_id} was begun before, and goes on")
+        return _recorded(settings, fix_id)
     with display_for(sys.stderr.isatty() and not as_json) as display:
         display.status("listing violations")
-        with _told_of_full_disk(settings, f"no fix of {root} could begin"):
-            plan, record = planned(settings, root, choices, fix_id)
+        with _told_of_full_disk(settings, f"fix {fix_id} could not begin"):
+            plan, record = plan_it()
     for line in plan.told:
         warn_line(line)
     if plan.requests:
         warn_line(f"fix {fix_id}; after an interruption it goes on with: jeeves fix resume {fix_id}")
-    raise typer.Exit(_run(settings, plan, record, report, as_json))
+    return plan, record
 
 
 @app.command("show")

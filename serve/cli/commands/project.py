@@ -30,7 +30,8 @@ def init(
         say_line(f"wrote  {path}")
     for path in done.kept:
         say_line(f"kept   {path}")
-    say_line("git leaves these files out of this clone" if done.is_ignored else "this folder is no git repository")
+    left_out = "git leaves the new files out of this clone; files that are committed already stay in it"
+    say_line(left_out if done.is_ignored else "this folder is no git repository")
     say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
     for line in CODEX_HINT.splitlines():
         say_line(line)

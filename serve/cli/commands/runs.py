@@ -20,7 +20,7 @@ from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli.command_settings import load_command_settings
 from serve.cli.commands import runs_control
-from serve.cli.output.terminal import say_encoded_json, say_json, say_line
+from serve.cli.output.terminal import say, say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end
 from serve.pipeline_files import load_named_pipeline
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
@@ -90,8 +90,17 @@ def _change_row(row: Any) -> dict[str, Any]:
 
 
 @app.command("show")
-def show(run_id: Run, config: Config = None) -> None:
+def show(
+    run_id: Run,
+    as_html: Annotated[
+        bool, typer.Option("--html", help="Instead, print a page that stands alone: answer, bounds, stages, decisions.")
+    ] = False,
+    config: Config = None,
+) -> None:
     """Print the envelope of a run as JSON; `stays` is the reason why it cannot be resumed, if so."""
+    if as_html:
+        _show_page(run_id, config)
+        return
     if run_id.startswith(SESSION_PREFIX):
         from serve.cli.change_store import open_change_records
 
@@ -104,6 +113,19 @@ def show(run_id: Run, config: Config = None) -> None:
     if run.stays is not None and envelope.lifecycle != "terminated":
         document["stays"] = run.stays
     say_encoded_json(msgspec.json.encode(document).decode())
+
+
+def _show_page(run_id: str, config: Path | None) -> None:
+    from serve.answer_document import asked_in, document_of
+    from serve.run_page import run_page
+
+    if run_id.startswith(SESSION_PREFIX):
+        raise InputError(f"{run_id} is a session of a change; --html shows runs, and without it the session is shown")
+    settings = load_command_settings(config)
+    run = recorded_run(settings, RunId(run_id))
+    envelope: Envelope = fold(run.rules, run.events).envelope
+    document = document_of(asked_in(envelope.request), envelope, settings.reasoner)
+    say(run_page(envelope, document, explain(run.rules, run.events)))
 
 
 @app.command("why")

@@ -16,7 +16,7 @@ OnVectors = Callable[[int, int], None]
 
 
 def wait_for_vectors(settings: Settings, refreshed: Mapping[str, Any], on_vectors: OnVectors) -> dict[str, Any]:
-    """Wait until the pieces of a refreshed index have vectors, and return {pieces, ready, duration_ms}.
+    """Wait until the pieces of a refreshed index and their windows have vectors; return {pieces, ready, duration_ms}.
 
     `ready` is the share of the pieces that have one: less than 1 if files were changed meanwhile, or if the process
     that embeds has failed. InputError if search by meaning is switched off or its model is not usable.
@@ -40,10 +40,10 @@ def wait_for_vectors(settings: Settings, refreshed: Mapping[str, Any], on_vector
         process.take(wanted.root, Path(wanted.index_path))
         pieces = index.piece_count()
         while True:
-            is_over = wanted not in cache.wanted() or not process.is_running
+            is_left, has_windows = wanted in cache.wanted(), wanted not in cache.wanted_windows()
             ready = semantics.ready(index)
             on_vectors(round(ready * pieces), pieces)
-            if is_over or ready == 1.0:
+            if not process.is_running or (has_windows and (not is_left or ready == 1.0)):
                 break
             time.sleep(POLL_S)
     finally:

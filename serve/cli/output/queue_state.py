@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from typing import Any
 
 import msgspec
 
-from runtime.primitives.clock import SystemClock
 from runtime.queues.work_table import QueueStats
 from runtime.settings import Settings
-from runtime.store.opening import has_database, open_store
 from runtime.store.options import store_options
-from runtime.store.sql_work_queue import WORK_QUEUES
+from runtime.store.queue_counts import queue_counts
 
 
 def queue_state(settings: Settings) -> dict[str, QueueStats]:
     """Count the tasks of every queue by state, without creating a database. Raises StateStorageError."""
-    options = store_options(settings)
-    if not has_database(options, WORK_QUEUES.database):
-        return {}
-    with closing(open_store(options, SystemClock())) as stores:
-        queue = stores.part(WORK_QUEUES)
-
-        async def counted() -> dict[str, QueueStats]:
-            return {name: await queue.queue_stats(name) for name in await queue.list_queues()}
-
-        return asyncio.run(counted())
+    return asyncio.run(queue_counts(store_options(settings)))
 
 
 def as_document(state: dict[str, QueueStats]) -> dict[str, Any]:

@@ -7,8 +7,10 @@ printed passes through `runtime.primitives.visible_text` here; JSON keeps its va
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +58,20 @@ def warn_line(text: str) -> None:
     warn(f"{visible_line(text)}\n")
 
 
-def say_markdown(text: str) -> None:
-    """Print Markdown, formatted, on standard output; a link is followed by its address, so that it cannot mislead."""
-    from rich.console import Console
-    from rich.markdown import Markdown
+def say_markdown(text: str, addresses: Mapping[str, str] | None = None) -> None:
+    """Print Markdown, formatted, on standard output; `addresses`: mark of a citation → what it links to.
 
-    Console().print(Markdown(visible(text), hyperlinks=False))
+    A link in the text is followed by its address, so that it cannot mislead.
+    """
+    from rich.console import Console
+    from rich.theme import Theme
+
+    from serve.cli.output.markdown_view import MarkdownView
+
+    # Colours of foreground and background, as some terminals tell them: 7 and 15 are white.
+    is_light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
+    # Without a background, which would be a block in the wrong colour on half of all terminals.
+    Console(theme=Theme({"markdown.code": "bold cyan"})).print(MarkdownView(text, addresses or {}, is_light))
 
 
 def progress_console() -> Console:

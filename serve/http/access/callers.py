@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+import msgspec
 from fastapi import Request
 
+from runtime.errors import RateLimitedError
+from runtime.hosting.limits.rate_limits import RateState
 from runtime.run.bearer_tokens import Scope, TokenRecord
 from runtime.run.principal import Principal, may_control
 from serve.http.access.admission import TOKEN_STATE
+from serve.http.access.rate_fields import RATE_FIELDS_STATE, rate_fields
 from serve.http.access.scopes import WITHOUT_TOKEN, check_scope
+from serve.http.idempotency import check_one_key
+from serve.http.known_query import check_query
 from serve.principals import Networks, of_http_client
 
 # Routes that are counted as another endpoint of the settings.
@@ -54,10 +60,11 @@ class Caller(NamedTuple):
 class Callers:
     """Identifies callers by the token that they were admitted with, else by address.
 
-    `trusted` proxies tell another address. `count` raises RateLimitedError.
+    `trusted` proxies tell another address. `count` raises RateLimitedError, else returns how far a principal is from
+    its rate limits.
     """
 
-    def __init__(self, trusted: Networks, count: Callable[[str, str], Awaitable[None]]) -> None:
+    def __init__(self, trusted: Networks, count: Callable[[str, str], Awaitable[list[RateState]]]) -> None:
         self._trusted = trusted
         self._count = count
 
@@ -72,8 +79,20 @@ class Callers:
         host = None if request.client is None else request.client.host
         name = None if token is None else token.name
         principal = of_http_client(host, request.headers.getlist("x-forwarded-for"), self._trusted, name)
-        await self._count(principal.user_id, counted_endpoint(route))
+        await self._counted(request, principal.user_id, counted_endpoint(route))
+        await check_query(request)
+        check_one_key(request)
         return Caller(principal.user_id) if token is None else Caller(principal.user_id, token.scopes)
+
+    async def _counted(self, request: Request, user_id: str, endpoint: str) -> None:
+        """Count a request, and leave the fields of its answer that tell how many more are allowed."""
+        try:
+            states = await self._count(user_id, endpoint)
+        except RateLimitedError as error:
+            refused_at = msgspec.convert(error.values.get("rates", []), list[RateState])
+            setattr(request.state, RATE_FIELDS_STATE, rate_fields(refused_at))
+            raise
+        setattr(request.state, RATE_FIELDS_STATE, rate_fields(states))
 
 
 async def caller_of(request: Request) -> Caller:

@@ -13,6 +13,7 @@ import logging
 import shutil
 import tempfile
 import threading
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,8 @@ class Asking:
             progress.say("starting")
             record = await self._record_of_ours()
         runtime = WarmRuntime(record, self._version)
-        return await runtime.ask(ask, AskCallbacks(progress.on_event, progress.on_indexing))
+        callbacks = AskCallbacks(progress.on_event, progress.on_indexing)
+        return await ask_through_restart(lambda: runtime.ask(ask, callbacks), progress.say)
 
     def _warm_record(self, pipeline: str) -> WarmRecord | None:
         if self._settings.ray.mode == "in_process" or pipeline not in warm_pipeline_names(self._settings):
@@ -115,6 +117,23 @@ class Asking:
             process = self._process
         await process.listening()
         return WarmRecord(process.pid, str(process.socket), self._version, settings_digest(self._settings), "", 0)
+
+
+async def ask_through_restart(
+    ask: Callable[[], Awaitable[dict[str, Any]]], say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return the document of a question, asking once more if an actor was away that may come back.
+
+    Questions only read, so one whose first run is still under way may be asked twice.
+    """
+    try:
+        return await ask()
+    except ClusterError as error:
+        if not error.values.get("may_come_back"):
+            raise
+        log.info("mcp.asked_again", extra={"reason": error.message[:200]})
+    say("the system is restarting; asked again")
+    return await ask()
 
 
 class AskProcess:

@@ -1,13 +1,13 @@
 """Shortens long answers of a change: texts to their beginnings, lists to their first rows.
 
-What has to be handed in (tasks, files that must be verified, problems) is never cut; many changed files are told by
-folder, all of them.
+What has to be handed in (files that must be verified, problems) is never cut; many changed files are told by folder,
+all of them. Long lists of tasks are told without their checklists, which get_session_status tells whole.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serve.mcp.search.fitting import BYTES_PER_TOKEN, size_tokens
@@ -27,8 +27,8 @@ _SHARES = (0.5, 0.25, 0.1, 0.04, 0.0)
 
 
 def written(data: Mapping[str, Any]) -> str:
-    """Return an answer as JSON text, as models read it."""
-    return json.dumps(data, ensure_ascii=False, indent=1)
+    """Return an answer as JSON text. Blanks for the eye would cost a tenth more tokens."""
+    return json.dumps(data, ensure_ascii=False)
 
 
 def shortened(data: Mapping[str, Any], max_tokens: int = MAX_TOKENS) -> dict[str, Any]:
@@ -45,12 +45,37 @@ def shortened(data: Mapping[str, Any], max_tokens: int = MAX_TOKENS) -> dict[str
             if _fits(data, max_tokens):
                 return dict(data)
         shown = _cut(data, share, max_tokens * BYTES_PER_TOKEN // 2)
+    for form in (_in_brief, _ids_alone):
+        if _fits(shown, max_tokens):
+            break
+        shown = _with_tasks(shown, data, form)
     least = shown
     for most in _TEXT_CHARS:
         if _fits(shown, max_tokens):
             break
         shown = _clipped(least, most)
     return shown
+
+
+def _with_tasks(shown: dict[str, Any], data: Mapping[str, Any], form: Callable[[list[Any]], Any]) -> dict[str, Any]:
+    """Return an answer with its tasks in a shorter form, and the items of the next one as mere texts."""
+    if "next_task" in data:
+        task = data["next_task"]
+        items = [item["item"] if isinstance(item, dict) else item for item in task["checklist"]]
+        shown = {**shown, "next_task": {**task, "checklist": items}}
+    if not data.get("tasks"):
+        return shown
+    cut = {**shown.get("cut", {}), "tasks": "their checklists are left out"}
+    return {**shown, "tasks": form(data["tasks"]), "cut": cut, "hint": HINT}
+
+
+def _in_brief(tasks: list[Any]) -> list[dict[str, Any]]:
+    kept = ("id", "status", "failure_count", "fixes")
+    return [{**{k: task[k] for k in kept if k in task}, "items": len(task.get("checklist", ()))} for task in tasks]
+
+
+def _ids_alone(tasks: list[Any]) -> dict[str, list[str]]:
+    return {state: [task["id"] for task in tasks if task["status"] == state] for state in ("completed", "pending")}
 
 
 def _clipped(data: Mapping[str, Any], most: int) -> dict[str, Any]:

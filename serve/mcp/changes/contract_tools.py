@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from actors.capabilities.code_change.session.sessions import REBUILDS
-from runtime.contracts.contract import ESCALATION
+from runtime.contracts.contract import END, ESCALATION
 from runtime.errors import FencedError, RunStateError
 from serve.mcp.changes.answer_size import MAX_TOKENS, shortened, written
 from serve.mcp.changes.contract_host import ContractHost
@@ -141,6 +141,9 @@ async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession,
         await search.rebuild(report)
     if "error" in told or "recovery_available" in told:
         return told
+    if told.get("phase") == END:
+        left = f"intent {given.intent} with these flags leaves no phase to go through, so nothing is to be done"
+        return {**told, "notes": [*told.get("notes", ()), left]}
     notes = [*told.get("notes", ()), *host.beginning(), *not_in_force]
     return {**_with_rules(told, host.session()), **({"notes": notes} if notes else {})}
 
@@ -183,6 +186,9 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
         return {"error": {"code": "payload_mismatch", "problems": [problem]}}
     found = within(await impact_of(search, given.symbols, given.files, report), MAX_IMPACT_TOKENS)
     session = host.live
+    missing = found.get("not_found", ())
+    if session is not None and not found["must_verify"] and len(missing) == len(given.symbols) + len(given.files):
+        return {**found, "note": "nothing of this is in the repository, so the call counts for nothing in the session"}
     if session is not None:
         must = [row["file"] for row in found["must_verify"]]
         await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
@@ -228,7 +234,7 @@ CONTRACT_TOOLS = (
         "Show where the change stands",
         Status,
         _status,
-        "When you have lost track: phase, instruction, what to submit, tasks, rules, summaries. Free.",
+        "When you have lost track: phase, instruction, what to submit, tasks, rules, summaries.",
     ),
     ContractTool(
         "check_write_target",
@@ -260,7 +266,7 @@ CONTRACT_TOOLS = (
         Impact,
         _impact,
         "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests) and "
-        "`should_verify` (likeliest mentions; `more` counts the rest). Up to a second for each symbol.",
+        "`should_verify` (likeliest mentions). In a change from IMPACT_ANALYSIS on.",
     ),
     ContractTool(
         "cleanup_stale_branches",

@@ -18,7 +18,6 @@ MAX_LIKELY = 12
 MAX_REASONS = 5
 # Shares of the files that are tried where not all fit.
 _SHARES = (0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.0)
-DOCUMENTS_FOLDER = "docs"
 MAX_DOCUMENT_HITS = 50
 # Rows of a usage that are proven; the others are mentions by name.
 _PROVEN = {"callers": "calls it", "references": "refers to it", "importers": "imports it", "tests": "tests it"}
@@ -47,12 +46,14 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
     should: dict[str, list[str]] = {}
     weights: Counter[str] = Counter()
     unknown = []
-    for symbol in symbols:
-        usage, rows = await _look_up(search, symbol, report)
+    looked_up = await _all(_look_up(search, symbol, report) for symbol in symbols)
+    for symbol, (usage, rows) in zip(symbols, looked_up, strict=True):
         if not usage.data.get("definitions"):
             unknown.append(symbol)
         for part, said in _PROVEN.items():
-            _note(must, usage.data.get(part, ()), f"{said}: {symbol}")
+            for row in usage.data.get(part, ()):
+                is_module = row.get("imports") == "module"
+                _note(must, [row], f"imports the module of {symbol}" if is_module else f"{said}: {symbol}")
         mentions = usage.data.get("mentions", ())
         _note(should, mentions, f"names {symbol}, receiver unknown")
         weights.update({file: IN_CODE * count for file, count in _files(mentions).items()})
@@ -61,6 +62,8 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
         weights.update(_files(named))
     for file in files:
         related = await search.result("find_related", {"path": file}, report)
+        if related.status == "not_found":
+            unknown.append(file)
         for row in related.data.get("related", ()):
             reasons = set(row.get("reasons", ()))
             is_proven = bool(reasons & {"tests", "importers", "imported_by"})
@@ -84,14 +87,9 @@ async def _look_up(search: Results, symbol: str, report: Report) -> tuple[ToolRe
 
 
 async def _naming_lines(search: Results, symbol: str, report: Report) -> list[Mapping[str, Any]]:
-    wanted = {"pattern": document_pattern(symbol), "regex": True, "max_results": MAX_DOCUMENT_HITS}
-    hits = await search.result("grep_search", wanted, report)
-    rows = list(hits.data.get("hits", ()))
-    if hits.truncated:
-        # Sources come first, and may have taken all the room.
-        hits = await search.result("grep_search", {**wanted, "scope": DOCUMENTS_FOLDER}, report)
-        rows += [row for row in hits.data.get("hits", ()) if row not in rows]
-    return rows
+    wanted = {"pattern": document_pattern(symbol), "regex": True, "endings": _DOCUMENTS}
+    hits = await search.result("grep_search", {**wanted, "max_results": MAX_DOCUMENT_HITS}, report)
+    return list(hits.data.get("hits", ()))
 
 
 async def _all(awaited: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:

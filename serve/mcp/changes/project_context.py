@@ -77,8 +77,9 @@ class ProjectDocuments:
         """Return what the phase of document research is told: where documents lie, and what each is about."""
         try:
             context = await asyncio.to_thread(read_context, self._root)
-        except InputError as error:
-            return {"notes": [f"{CONTEXT_FILE} is not in force: {error.message}"]}
+        except InputError:
+            # The answer that began the session tells the fault.
+            return {}
         if context is None:
             return {}
         found = context.doc_research

@@ -7,6 +7,8 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from runtime.tools.result import ToolResult
 from serve.mcp.search.fitting import MIN_CELL_CHARS, compact, fitted, size_tokens
 from serve.mcp.search.plain_text import lines_of, numbered
@@ -25,6 +27,9 @@ _ERRORS = frozenset({"error", "denied", "timeout", "unsupported"})
 # Strategies by which a tool finds a file or a definition other than the one that was asked for.
 _STAND_INS = frozenset({"fuzzy_path", "index_by_name"})
 _LIKE_NAMES = frozenset({"partial_symbol", "imports"})
+
+# Rows that are shown of what lies beside the question: outside of its scope, or without its distinctive word.
+MAX_BESIDE_ROWS = 5
 
 _ELLIPSIS = "…"
 _CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
@@ -70,6 +75,10 @@ def answer_of(tool: str, result: ToolResult, arguments: Mapping[str, Any], max_t
             return ToolAnswer(told[:MAX_ERROR_CHARS], {"status": "not_found", "note": told[:MAX_ERROR_CHARS]})
         return _lines_read(result, max_tokens, _other_symbol(result, arguments))
     note = _note(tool, result, arguments)
+    if _widened(tool, result, arguments) and arguments.get("scope") != result.data.get("scope"):
+        result = _fewer_rows(result, "hits")
+    if _nowhere(tool, result):
+        result = _fewer_rows(result, "results")
     data = compact(result.data) | ({"note": note} if note else {})
     hint = f"{_CUT}{_narrower(tool)}"
     # The hint stands in the text and in the data, under its name.
@@ -117,15 +126,17 @@ def _other_symbol(result: ToolResult, arguments: Mapping[str, Any]) -> str:
 
 def _lines_read(result: ToolResult, max_tokens: int, note: str) -> ToolAnswer:
     data = compact(result.data) | ({"note": note} if note else {})
-    lines = str(result.data.get("text", "")).split("\n")
+    lines_found = str(result.data.get("text", "")).split("\n")
+    lines = list(lines_found)
     first, total = int(result.data["start_line"]), int(result.data["total_lines"])
     kept = len(lines)
     while True:
         last = first + kept - 1
         shown = {**data, "end_line": last, "text": "\n".join(lines[:kept])}
         if last < int(result.data["end_line"]) or (result.truncated and last < total):
-            shown["cut"] = f"lines {first}-{last} of {total}: go on with start_line={last + 1}, or raise max_lines "
-            shown["cut"] += f"and max_tokens; {last - first + 1} lines took {max_tokens} tokens here"
+            shown["cut"] = f"lines {first}-{last} of {total}: go on with start_line={last + 1}, or raise max_lines"
+            if kept < len(lines_found):
+                shown["cut"] += f" and max_tokens; {last - first + 1} lines fit in {max_tokens} tokens here"
         named = f" {shown['symbol']}" if shown.get("symbol") else ""
         text = f"{shown['file']}:{first}-{last} of {total} lines{named}\n{numbered(shown['text'], first)}"
         text = f"{note}\n{text}" if note else text
@@ -144,7 +155,8 @@ def _note(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str:
     """Return what to know about a result that is not complete; empty for a complete one."""
     other = _other_file(result, arguments)
     named = f"there is no file {arguments['path']}; this is of {other}" if other else ""
-    parts = (result.error or "", named, _widened(tool, result, arguments), _left_out(result))
+    nowhere = f"{', '.join(words)} occurs nowhere in this repository" if (words := _nowhere(tool, result)) else ""
+    parts = (result.error or "", nowhere, named, _widened(tool, result, arguments), _left_out(result))
     note = "; ".join(part for part in parts if part)
     if not result.truncated:
         return note
@@ -162,6 +174,16 @@ def _widened(tool: str, result: ToolResult, arguments: Mapping[str, Any]) -> str
         return f"nothing in {asked}: these are from {searched or 'the whole repository'}, in any case of letters"
     tries = [attempt.strategy for attempt in result.attempts]
     return "no line has it in exactly this case of letters; these have it in another" if "broadened" in tries else ""
+
+
+def _nowhere(tool: str, result: ToolResult) -> tuple[str, ...]:
+    """Return the distinctive words of a question that occur nowhere, so that what was found fits the others alone."""
+    return tuple(result.data.get("absence", {}).get("nowhere", ())) if tool == "locate" else ()
+
+
+def _fewer_rows(result: ToolResult, name: str) -> ToolResult:
+    """Return a result with the first rows alone of a list that holds what was not asked for."""
+    return msgspec.structs.replace(result, data={**result.data, name: result.data.get(name, [])[:MAX_BESIDE_ROWS]})
 
 
 def _left_out(result: ToolResult) -> str:

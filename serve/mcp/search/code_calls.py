@@ -17,7 +17,6 @@ import msgspec
 from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.forest import count_chunks, newest_vector
-from runtime.codebase.semantics.further_windows import want_windows
 from runtime.codebase.tool_registry import code_tools
 from runtime.run.bounds import Grant
 from runtime.run.stage_budget import StageBudget
@@ -108,9 +107,6 @@ class CodeCalls:
         """
         repository = await self._index.current(report)
         vectors = self._vectors if repository["embeds"] else None
-        if tool == "semantic_search" and vectors is not None:
-            # Who searches by meaning has the windows behind the first ones embedded too, for the next time.
-            await asyncio.to_thread(want_windows, Path(vectors), repository["root"], repository["index_path"])
         subject = PortableRepository(
             repository["root"], repository["index_path"], self._allow_secrets, vectors, self._store
         )

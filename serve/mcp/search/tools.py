@@ -168,7 +168,7 @@ SEARCH_TOOLS = (
         parameters.Locate,
         "semantic_search",
         "Find pieces of code that fit a description, by words and meaning. Returns file:lines and symbol, best first. "
-        "Fast.",
+        "In a change from SEMANTIC on. Fast.",
         kind="contract",
     ),
     SearchTool(

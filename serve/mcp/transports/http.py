@@ -6,6 +6,7 @@ and an Origin must be that Host, as at `jeeves serve`. Heads of requests are bou
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import logging
@@ -27,6 +28,7 @@ from serve.http.http_limits import DEFAULT_LIMITS
 from serve.http.listening import http_server, listening_socket
 from serve.http.problems import RefusedError
 from serve.mcp.connections import OpenRequests
+from serve.mcp.transports.draining import Draining
 from serve.mcp.transports.request_ids import RefusalsWithIds
 
 PATH = "/mcp"
@@ -36,7 +38,7 @@ MAX_TOKEN_BYTES = 4_096
 MAX_BODY_BYTES = 4 * 2**20
 MAX_SESSIONS = 256
 MAX_CONNECTIONS = 512
-DRAIN_S = 1
+DRAIN_S = 3
 
 _LIMITS = msgspec.structs.replace(DEFAULT_LIMITS, max_connections=MAX_CONNECTIONS)
 _NO_TOKEN = {"www-authenticate": 'Bearer realm="jeeves"', "connection": "close"}
@@ -145,7 +147,10 @@ async def serve_http(
     announce: Callable[[str], None],
     requests: OpenRequests,
 ) -> None:
-    """Serve until cancelled; `announce` gets the URL once requests are answered. Raises PortTakenError."""
+    """Serve until cancelled; `announce` gets the URL once requests are answered. Raises PortTakenError.
+
+    Calls that are under way then have `DRAIN_S` to be answered, and get an error after that.
+    """
     logging.getLogger("mcp").setLevel(logging.ERROR)  # what clients send amiss is not logged
     app = sdk.streamable_http_app(
         streamable_http_path=PATH,
@@ -156,9 +161,16 @@ async def serve_http(
     )
     listening = listening_socket(address.host, address.port)
     address = address._replace(port=listening.getsockname()[1])
-    server = http_server(
-        CallerGate(RequestCount(RefusalsWithIds(app), requests), {address.host, *hosts}, token), _LIMITS, DRAIN_S
-    )
+    closing = asyncio.Event()
+    drained = Draining(RequestCount(RefusalsWithIds(app), requests), closing)
+    gate = CallerGate(drained, {address.host, *hosts}, token)
+    server = http_server(gate, _LIMITS, DRAIN_S, closing.set)
     announce(f"http://{address.authority}{PATH}")
     async with sdk.session_manager.run():
-        await server.serve(sockets=[listening])
+        serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await asyncio.wait({serving})
+            raise

@@ -20,7 +20,7 @@ from actors.capabilities.code_analysis.ranking.leading_place import (
     fitted_weights,
     in_leading_order,
 )
-from actors.capabilities.code_analysis.ranking.line_kinds import LineKinds, line_kinds
+from actors.capabilities.code_analysis.ranking.line_kinds import LineKinds, deciding_lines, line_kinds
 from runtime.codebase.search.excerpts import Excerpt
 from tests.capabilities.code_analysis.support import cited
 
@@ -118,3 +118,20 @@ def test_an_answer_begins_with_the_leading_place() -> None:
     assert in_answer_order(facts)[0].fact.name == "f0"
     lead = next(claim for claim in answer(evidence_of(analyse(ASKED), facts)) if claim.role == "lead")
     assert (lead.subject, lead.code) == ("f1", DECIDES)
+
+
+def test_deciding_lines_are_conditions_with_their_outcomes_and_what_assigns_or_ends() -> None:
+    text = """def wait(self, late=None):
+    # if nothing waits
+    log.warning("x = %s", late)
+    if late is None:
+        late = self.usual()
+    self.send(
+        to=late,
+    )
+    return late"""
+    assert deciding_lines(text, 11) == [
+        [(14, "if late is None:"), (15, "late = self.usual()")],
+        [(15, "late = self.usual()")],
+        [(19, "return late")],
+    ]

@@ -22,7 +22,9 @@ from actors.capabilities.code_analysis.answers.confidence import (
     MOST_UNKNOWN,
     NOTHING,
     PIECES_OF_HALF,
+    WITH_DOCUMENT,
     features_of,
+    features_of_documents,
     features_of_meaning,
     level,
     trust_in,
@@ -41,6 +43,7 @@ from actors.capabilities.code_analysis.kinds.who_calls import KIND as WHO_CALLS
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.answer_order import (
     MAX_PER_FILE,
+    MAX_TOLD_PER_FILE,
     Place,
     in_answer_order,
 )
@@ -126,6 +129,18 @@ def test_places_of_one_file_are_told_together_and_no_lines_twice() -> None:
     assert [claim.citations[0].file for claim in again] == ["b.py", "b.py", "c.py", "c.py", "d.py"]
 
 
+def test_further_places_in_the_file_of_the_lead_are_told_besides_those_of_three_other_files() -> None:
+    others = [found(f"{number}.py", 1, 0.9) for number in range(MAX_POINTS + 1)]
+    ranked = [Place(fact, 0.9) for fact in (*others, found("lead.py", 30, 0.5))]
+    told = further_claims(ranked, 10 * MAX_WORDS, [cited("lead.py", 1, 9), cited("other.py", 1, 9)])
+    assert [claim.citations[0].file for claim in told] == ["0.py", "1.py", "2.py", "lead.py"]
+
+
+def test_a_file_has_more_places_where_they_are_told_than_where_they_are_compared() -> None:
+    facts = [found("a.py", 10 * number + 1, 1 - number / 10) for number in range(MAX_TOLD_PER_FILE + 1)]
+    assert len(in_answer_order(facts, MAX_TOLD_PER_FILE)) == MAX_TOLD_PER_FILE > MAX_PER_FILE
+
+
 @pytest.mark.parametrize("count", [MAX_PER_POINT - 1, MAX_PER_POINT, MAX_PER_POINT + 1])
 def test_at_most_three_places_of_a_file_are_told_besides_the_lead(count: int) -> None:
     ranked = [Place(found("b.py", 10 * number + 1, 0.9), 0.9) for number in range(count)]
@@ -137,6 +152,24 @@ def test_a_further_place_is_told_if_its_words_are_left(more: int, told: int) -> 
     place = in_answer_order([found("a.py", 1, 1.0)])
     (claim,) = further_claims(place, MAX_WORDS)
     assert len(further_claims(place, word_count(claim) + more)) == told
+
+
+@pytest.mark.parametrize(("more", "expected"), [(-1, ["b = 2"]), (0, ["b = 2", "return c"])])
+def test_words_that_are_left_tell_the_lines_that_decide_beside_the_telling_one(more: int, expected: list[str]) -> None:
+    chosen = Excerpt(1, 4, 1, 4, "f(\n  a)\nb = 2\nreturn c", (3,), ("b = 2",), 0.5)
+    place = [Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0)]
+    (short,) = further_claims(place, 4)
+    (fuller,) = further_claims(place, word_count(short) + 2 + more)
+    assert list(short.quotes) == ["b = 2"]
+    assert list(fuller.quotes) == expected
+    assert fuller.citations == short.citations
+
+
+def test_no_place_gives_way_to_deciding_lines_of_another_one() -> None:
+    chosen = Excerpt(1, 4, 1, 4, "f(\n  a)\nb = 2\nreturn c", (3,), ("b = 2",), 0.5)
+    ranked = [Place(found(f"{n}.py", 1, 1.0, excerpt=chosen), 1.0) for n in range(MAX_POINTS)]
+    told = further_claims(ranked, 4 * MAX_POINTS)
+    assert [list(claim.quotes) for claim in told] == [["b = 2"]] * MAX_POINTS
 
 
 def test_the_lead_shows_its_code_also_where_its_sentence_stands_far_from_it() -> None:
@@ -365,6 +398,14 @@ def test_what_nothing_is_near_to_in_meaning_is_not_found_though_its_words_occur(
     words = {"top_share": 0.6, "present": 1.0, "together": 0.5, "familiar": 0.6}
     assert not trust_in({**words, "near": 0.2}).is_found
     assert trust_in({**words, "near": 0.55}).is_found
+
+
+def test_what_documentation_speaks_of_in_the_words_of_the_question_is_not_denied() -> None:
+    low = {"top_share": 0.0, "ahead": 0.0, "present": 1.0, "together": 0.0, "familiar": 0.0}
+    assert not trust_in(low).is_found
+    assert trust_in({**low, **features_of_documents(Absence(documented=True))}).presence == WITH_DOCUMENT >= ENOUGH
+    assert features_of_documents(Absence()) == features_of_documents(None) == {}
+    assert not trust_in({**low, "present": 0.0, **features_of_documents(Absence(documented=True))}).is_found
 
 
 def test_what_other_software_speaks_of_and_this_repository_hardly_does_is_not_found() -> None:

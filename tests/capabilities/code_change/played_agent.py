@@ -187,7 +187,11 @@ class Agent:
         task = self.last["next_task"]
         await self.session.check_write_target("load.py")
         self.edit()
-        items = [{"item": each["item"], "status": "done", "evidence": "load.py:5-10"} for each in task["checklist"]]
+        proven = {"status": "done", "evidence": "load.py:5-10"}
+        # The same few lines prove few tasks; one that is planned for nothing is left out.
+        left_out = {"status": "skipped", "reason": "there is nothing left to do"}
+        told = left_out if task["description"] == "nothing" else proven
+        items = [{"item": each["item"], **told} for each in task["checklist"]]
         return {"task_id": task["id"], "checklist": items, "tools_used": ["check_write_target"], "summary": "done"}
 
     async def _completion(self) -> Mapping[str, Any]:

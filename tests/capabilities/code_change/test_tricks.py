@@ -127,14 +127,20 @@ async def test_who_names_another_failing_task_each_time_comes_to_an_intervention
         await agent.step(passed=False, details="it fails", failed_tasks=[failed])
         if agent.last["phase"] != "READY":
             break
-        fix = {"id": f"fix{rounds}", "description": "f", "status": "pending", "fixes": failed, "revert_reason": "x"}
-        new = {"id": f"new{rounds}", "description": "n", "status": "pending"}
+        fix = {
+            "id": f"fix{rounds}",
+            "description": "nothing",
+            "status": "pending",
+            "fixes": failed,
+            "revert_reason": "x",
+        }
+        new = {"id": f"new{rounds}", "description": "nothing", "status": "pending"}
         added = [{**each, "checklist": [{"item": each["id"], "status": "pending"}]} for each in (fix, new)]
         await agent.submit({"tasks": [*tasks, *added], "tools_used": [], "summary": "again"})
         assert "error" not in agent.last, agent.last["error"]
         await agent.go_to(15)
         for each in (fix, new):
-            done = [{"item": each["id"], "status": "done"}]
+            done = [{"item": each["id"], "status": "skipped"}]
             tasks.append(
                 {"id": each["id"], "description": each["description"], "status": "completed", "checklist": done}
             )

@@ -471,13 +471,30 @@ def test_a_generic_class_is_written_as_the_builtin_one_where_only_typing_is_impo
         ("[one for one in [names[0], None] if one]", "list[str]"),
         ("[one for one in [names[0], None] if len(names)]", None),
         ("names.index(names[0])", "int"),
+        ("json.loads(names[0])", "typing.Any"),
+        ("json.loads(names[0])['a'].b(1)", "typing.Any"),
+        ("getattr(names, 'x')", "typing.Any"),
+        ("getattr(names, 'x', None)", "typing.Any | None"),
+        ("getattr(names, 'x', names)", None),
+        ("typing.cast('list[int]', names)", "list[int]"),
+        ("sum(len(name) for name in names)", "int"),
+        ("sum([names], [])", None),
+        ("urllib.parse.urlsplit(names[0]).port", "int | None"),
+        ("measure(names)", "int"),
+        ("[measure]", None),
     ],
 )
 def test_expressions_have_types_or_are_unknown(value: str, annotation: str | None) -> None:
     source = f"""
+        import json
         import os
+        import typing
+        import urllib.parse
 
         def show(names: list[str]) -> None:
+            def measure(each: list[str] | str) -> int:
+                return len(each)
+
             found = {value}
             # begin
             for name in names:
@@ -490,6 +507,67 @@ def test_expressions_have_types_or_are_unknown(value: str, annotation: str | Non
         assert "the type of found is not known" in refusal(source, STRICT)
     else:
         assert signature(source, STRICT) == f"def _do_part(names: list[str], found: {annotation}) -> None"
+
+
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_names_that_are_bound_to_one_another_have_the_type_of_the_first_value(is_checked: bool) -> None:
+    source = """
+        def scan(text: str) -> int:
+            begin, end = 0, len(text)
+            while begin < end:
+                stop = begin
+                # begin
+                if text[stop] == "!":
+                    stop += 1
+                    print(stop)
+                # end
+                begin = stop + 1
+            return begin
+    """
+    rules = TypingRules(module="shop.orders", is_strict=True, is_checked=is_checked)
+    assert signature(source, rules) == "def _do_part(text: str, stop: int) -> int"
+
+
+def test_a_name_that_is_bound_to_another_type_later_has_none_where_no_checker_looks() -> None:
+    source = """
+        def scan(text: str) -> None:
+            size = 1
+            # begin
+            if size:
+                print(size)
+                print(text)
+            # end
+            size = size + 1
+            size = str(size)
+    """
+    assert "the type of size is not known" in refusal(source, TypingRules(is_strict=True))
+    assert signature(source, STRICT) == "def _do_part(text: str, size: int) -> None"
+
+
+def test_what_annotations_say_beside_the_type_is_left_out_and_a_bare_list_holds_anything() -> None:
+    source = """
+        from typing import Annotated, Any
+
+        class Card:
+            @classmethod
+            def load(cls, name: str) -> "Card":
+                return cls()
+
+            def show(self) -> None: ...
+
+        def show(kind: type[Card], size: Annotated[int | None, "pixels"], rows: list) -> None:
+            card, other = kind.load(""), kind()
+            if size is None:
+                return
+            for row in rows:
+                # begin
+                if row:
+                    print(card, other, size, row)
+                # end
+                print(1)
+    """
+    parameters = "size: int, card: Card, other: Card, row: Any"
+    assert signature(source, STRICT) == f"def _do_part({parameters}) -> None"
 
 
 def test_what_handlers_of_one_name_catch_is_known_where_they_catch_the_same() -> None:

@@ -224,6 +224,46 @@ def test_tabs_line_ends_strings_and_comments_stay_as_they_are(newline: str, unit
     assert done == newline.join(line.replace("~", unit) for line in expected)
 
 
+def test_a_name_that_nothing_before_the_block_binds_is_as_unbound_in_the_new_function() -> None:
+    source = text("""
+        def total(rows):
+            for row in rows:
+                is_long = len(row) > 3
+                if is_long:
+                    size = len(row)
+                if row and is_long:
+                    print(size)
+            return 1
+    """)
+    assert "def _do_part(rows):\n    for row in rows:\n" in extracted(source, 2, 7)
+    assert refusal(source, 3, 7).code == "maybe_unbound", "an earlier turn of the loop may have bound it"
+    assert refusal(source, 6, 7).code == "maybe_unbound"
+
+
+def test_no_new_function_ends_with_a_return_of_nothing() -> None:
+    source = text("""
+        def show(rows):
+            if not rows:
+                for row in rows:
+                    print(row)
+                return
+            print(1)
+    """)
+    expected = "def _do_part(rows):\n    for row in rows:\n        print(row)\n\n\n"
+    assert extracted(source, 3, 5).startswith(expected)
+    assert "        _do_part(rows)\n        return\n" in extracted(source, 3, 5)
+
+
+def test_an_unbound_name_whose_only_binding_is_the_result_does_not_move() -> None:
+    source = text("""
+        def total(rows):
+            print(rows)
+            size = size + 1
+            return size
+    """)
+    assert refusal(source, 2, 3).code == "maybe_unbound"
+
+
 def test_a_call_that_is_too_long_is_wrapped() -> None:
     source = text("""
         def f(first_parameter, second_parameter, third_parameter):

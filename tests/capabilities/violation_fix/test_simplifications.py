@@ -110,6 +110,18 @@ EXACT = {
         "for key in ('x', 'y', 'z'):\n    if key in a:\n        b.append(key)",
     ),
     "assign_default": ("x = 0\nif a:\n    x = b\nreturn x", "x = b if a else 0\nreturn x"),
+    "assign_choice of a text": (
+        "if a == '>':\n    x = True\nelse:\n    x = False\nreturn x",
+        "x = a == '>'\nreturn x",
+    ),
+    "assign_choice of any values": (
+        "if a == b:\n    x = True\nelse:\n    x = False\nreturn x",
+        "x = bool(a == b)\nreturn x",
+    ),
+    "assign_extreme": ("if a > b:\n    b = a\nreturn b", "b = max(b, a)\nreturn b"),
+    "assign_extreme at least": ("if a < b:\n    b = a\nreturn b", "b = min(b, a)\nreturn b"),
+    "assign_extreme of a number": ("if b < 0:\n    b = 0\nreturn b", "b = max(b, 0)\nreturn b"),
+    "assign_other": ("if not a:\n    a = b.x\nreturn a", "a = a or b.x\nreturn a"),
 }
 
 
@@ -168,6 +180,20 @@ KEPT = {
     "assign_default": [
         "x = 0\nif x == a:\n    x = b\nreturn x",
         "x = a()\nif b:\n    x = c\nreturn x",
+    ],
+    "assign_extreme": [
+        "if b < a:\n    b = a\nreturn b",
+        "if a >= b:\n    b = a\nreturn b",
+        "if a() > b:\n    b = a()\nreturn b",
+        "if a > b:\n    b = c\nreturn b",
+        "max = c\nif a > b:\n    b = a\nreturn b",
+        "if a > b:\n    b = a  # why\nreturn b",
+    ],
+    "assign_other": [
+        "if not a:\n    b = c\nreturn b",
+        "if not a.x:\n    a.x = c\nreturn a",
+        "if not a:\n    a = b or c\nreturn a",
+        "if not a:\n    a = b\nelse:\n    a = c\nreturn a",
     ],
     "call_choice": [
         "if a:\n    b.add(1)\nelse:\n    c.add(1)",

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.agents.reporter import GATHERED_FOR_S, RECORDED, REPORT, Report, Reporter, StagePayload, decode_report
+from runtime.agents.reporter import (
+    GATHERED_FOR_S,
+    RECORDED,
+    REPORT,
+    Report,
+    Reporter,
+    StagePayload,
+    decode_report,
+    encode_recorded,
+    recorded_reports,
+)
 from runtime.bus.frames import Frame
 from runtime.bus.memory_bus import MemoryBus, settle
 from runtime.bus.outbox import Inbox, Outbox
@@ -68,8 +78,8 @@ class ReporterHarness:
         await self.supervisor.command(AGENT, RECORDED, b"", RUN, report_id)
 
     async def recorded(self, frame: Frame) -> None:
-        assert frame.header.correlation_id is not None
-        self.reporter.recorded(frame.header.correlation_id)
+        for report_id in recorded_reports(frame):
+            self.reporter.recorded(report_id)
 
     def deliver_badly(self, data: bytes) -> Any:
         assert self.dice is not None
@@ -131,6 +141,32 @@ async def test_an_attempt_that_was_refused_is_reported_until_that_is_recorded() 
 def test_the_incarnation_travels_under_its_old_name() -> None:
     wired = msgspec.to_builtins(Report(key(), AGENT, "first", ()))
     assert wired["life"] == "first"
+
+
+async def test_one_acknowledgement_may_be_about_many_reports() -> None:
+    harness = ReporterHarness()
+    harness.is_silent = True
+    for hop in range(1, 4):
+        harness.reporter.report(StageSucceeded(key(hop), {}))
+    await settle()
+    first, *others = [MessageId(f"life.{number}") for number in range(1, 4)]
+    await harness.supervisor.command(AGENT, RECORDED, encode_recorded(others), RUN, first)
+    await settle()
+    assert len(harness.sender) == 0
+
+
+async def test_stages_that_begin_while_others_gather_are_reported_at_the_end_of_the_next_span() -> None:
+    harness = ReporterHarness()
+    for hop in range(1, 4):
+        harness.reporter.report(StageStarted(key(hop)))
+        await harness.clock.advance(GATHERED_FOR_S / 4)
+    await harness.clock.advance(GATHERED_FOR_S / 4)
+    assert harness.kept == [StageStarted(key(1))]
+    await harness.clock.advance(GATHERED_FOR_S)
+    assert harness.kept == [StageStarted(key(hop)) for hop in range(1, 4)]
+    harness.reporter.report(StageStarted(key(4)))
+    await harness.clock.advance(GATHERED_FOR_S)
+    assert harness.kept[-1] == StageStarted(key(4))
 
 
 async def test_stages_do_not_wait_for_one_another() -> None:

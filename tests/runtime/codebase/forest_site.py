@@ -94,7 +94,7 @@ class Forest:
 
     def wanted(self, kind: PieceKind = "chunk") -> set[str]:
         with self.reader() as reader:
-            return set(entries_of(reader, kind))
+            return set(entries_of(reader, kind, self.cache))
 
     def near(self, query: str, limit: int = 5, semantics: Semantics | None = None, **more: Any) -> list[str]:
         with self.reader() as reader:

@@ -18,6 +18,7 @@ from runtime.codebase.search.absence import (
     Absence,
     Mention,
     absence_of,
+    is_documented,
     subjects,
 )
 from runtime.codebase.search.familiarity import AS_USUAL, LEAST_USUAL, familiarity, usual_words
@@ -79,6 +80,41 @@ def test_a_word_occurs_in_any_form_spelling_or_abbreviation(built: Codebase, wor
 
 def test_a_short_word_does_not_occur_as_the_beginning_of_another_one(built: Codebase) -> None:
     assert nowhere(built, "Where is a quic stream opened?") == ("quic",)
+
+
+DOCUMENTED = {
+    "GUIDE.md": "# Yard\n\nLate parcels wait until a van returns.\n\n# Vans\n\nVans load heavy crates.\n",
+    "STAFF.md": "# Staff\n\nDrivers sleep upstairs.\n",
+    "CHANGELOG.md": "# Changes\n\n- Fragile lamps travel upright in padded boxes.\n",
+    "tests/test_yard.py": '"""Broken scales weigh wet sacks wrongly."""\n\n\ndef test_it():\n    assert True\n',
+    "yard/gate.py": 'def shut():\n    """Locks rusty gates before heavy storms."""\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Do late parcels wait for vans that return?", True),
+        ("Do parcels wait for vans?", False),  # three words are in other repositories, too
+        ("Do drivers load heavy crates upstairs?", False),  # in two documents
+        ("Do fragile lamps travel upright in boxes?", False),  # only a changelog
+        ("Do broken scales weigh wet sacks?", False),  # only a test
+        ("Are rusty gates locked before storms?", True),
+        ("Do late parcels wait for vans that return? " + "yes " * MAX_QUESTION_CHARS, False),
+        ("", False),
+    ],
+)
+def test_a_question_whose_words_one_passage_of_documentation_has_is_documented(
+    tmp_path: Path, question: str, expected: bool
+) -> None:
+    root = tmp_path / "yard"
+    root.mkdir()
+    write_files(root, DOCUMENTED)
+    refresh(root, tmp_path / "index.sqlite")
+    codebase = Codebase.open(root, tmp_path / "index.sqlite")
+    assert is_documented(codebase.index, question) is expected
+    assert absence_of(codebase.index, question).documented is expected
+    codebase.close()
 
 
 @pytest.mark.parametrize("verb", ["heeds", "redeploys", "pesters", "moderates", "unpunished", "superfluous"])

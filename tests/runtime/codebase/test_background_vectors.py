@@ -16,7 +16,7 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
 from runtime.codebase.semantics.packing import PACKED_BYTES, as_kept, pack
 from runtime.codebase.semantics.piece_order import TOUCHED_AFTER_NS, pieces_in_order, touched_files
-from runtime.codebase.semantics.piece_vectors import _ROWS_AT_ONCE, _cosines
+from runtime.codebase.semantics.piece_vectors import _ROWS_AT_ONCE, cosines_of
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import TEXTS_AT_ONCE, VectorMaker, missing_pieces
 from runtime.codebase.semantics.vector_semantics import VectorSemantics
@@ -302,6 +302,6 @@ def test_every_part_of_a_large_matrix_is_compared(count: int) -> None:
     numbers = rng.integers(-127, 128, (count, DIMENSIONS), dtype=np.int8)
     scales = rng.random(count, np.float32)
     query = rng.normal(size=DIMENSIONS).astype(np.float32)
-    assert _cosines(numbers, scales, query) == pytest.approx(
+    assert cosines_of(numbers, scales, query) == pytest.approx(
         (numbers.astype(np.float32) @ query) * scales, rel=1e-4, abs=1e-3
     )

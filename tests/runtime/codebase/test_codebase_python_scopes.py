@@ -128,6 +128,23 @@ def test_importers_of_a_definition_are_found_through_what_hands_it_on(scopes: Co
     }
 
 
+def test_who_imports_other_names_of_a_module_is_no_importer_of_a_name(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    files = {
+        "pkg/core.py": "def send(x):\n    return x\n\n\ndef twice(x):\n    return x\n",
+        "other.py": "from pkg.core import twice\n",
+        "whole.py": "import pkg.core\n",
+        "part.py": "from pkg import core\n",
+        "star.py": "from pkg.core import *\n",
+    }
+    write_files(root, files)
+    rows = explore_symbol_usage(opened(root), "send").data["importers"]
+    assert {(row["file"], row["imports"]) for row in rows} == {
+        (f"{at}.py", "module") for at in ("whole", "part", "star")
+    }
+
+
 HEIRS = {
     "a.py": "class Base:\n    def run(self):\n        self.step()\n\n    def step(self):\n        pass\n",
     "b.py": "from a import Base\n\n\nclass Middle(Base):\n    def go(self):\n        self.step()\n\n\n"

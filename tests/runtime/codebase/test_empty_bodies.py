@@ -88,6 +88,71 @@ MORE_EMPTY = {
     "a.js": ["function load() { return Promise.resolve(); }\n"],
     "a.ts": ["function load(): any { return null as any; }\n"],
 }
+IDLE = {
+    "a.py": [
+        "def f(text):\n    text = text\n",
+        "def f(text):\n    if False:\n        return bool(text)\n",
+        "def f(text):\n    del text\n",
+        'def f(text):\n    """Does it."""\n    0\n',
+        "def f(text):\n    for _ in ():\n        call(text)\n",
+        "def f(text):\n    return text\n",
+        "def f(text):\n    text\n",
+    ],
+    "a.js": [
+        "function f(a) { void a; }\n",
+        "function f(a) {\n  a = a;\n}\n",
+        "function f(a) {\n  if (false) { call(a); }\n}\n",
+        "const f = (a) => {\n  return a;\n};\n",
+    ],
+    "a.ts": [
+        "function f(a: string): any {\n  return ({} as any);\n}\n",
+        "function f(a: string) {\n  ({} as any);\n}\n",
+    ],
+    "a.go": ["package a\n\nfunc F(a int) {\n\t_ = a\n}\n", "package a\n\nfunc F(a int) int {\n\treturn a\n}\n"],
+    "a.rs": ["fn f(a: u8) {\n    let _ = a;\n}\n", "fn f(a: u8) -> u8 {\n    a\n}\n"],
+    "a.c": ["int f(int a) {\n  (void)a;\n  return 0;\n}\n", "int f(int a) {\n  return a;\n}\n"],
+}
+FAILING_ONLY = {
+    "a.py": [
+        "def f(w):\n    raise ValueError('x')\n",
+        "def f(w):\n    return\n    return w * 2\n",
+        "def f(w):\n    int()\n",
+    ],
+    "a.js": ["function f(w) { throw new Error('x'); }\n", "const f = async () => { await null; };\n"],
+    "a.rb": [
+        "def f(w)\n  fail NotImplementedError, 'x'\nend\n",
+        "def f(w)\n  raise 'x'\nend\n",
+        "def f(w)\n  if false\n    w * 2\n  end\nend\n",
+    ],
+    "a.rs": ['fn f(w: i32) -> i32 { panic!("x") }\n', "fn f(w: i32) -> i32 { 0 }\n"],
+}
+ACTIVE = {
+    "a.py": [
+        "def f(self):\n    return self\n",
+        "def f(text):\n    text = text.strip()\n",
+        "def f(text):\n    return LIMIT\n",
+        "def f(text):\n    if text:\n        return 1\n",
+        "def f(text):\n    if False:\n        pass\n    else:\n        call()\n",
+        "def f(items):\n    for _ in items:\n        call()\n",
+        "def f(text):\n    yield\n",
+        "def f(text):\n    yield text\n",
+        "def f(text):\n    raise\n",
+        "def f(text):\n    raise ValueError(f'no {text}')\n",
+        "def f(text):\n    raise TypeError('read only')\n",
+        "def f(text):\n    if text:\n        raise ValueError('x')\n",
+        "class C:\n    limit = 3\n",
+        "def f(self, text):\n    self.text = text\n",
+    ],
+    "a.js": ["function f(a) { return a + 1; }\n", "function f(a) { b = a; }\n", "const f = (a) => a.b;\n"],
+    "a.go": ["package a\n\nfunc F() int {\n\treturn limit\n}\n"],
+    "a.rs": [
+        "fn f() -> u8 {\n    LIMIT\n}\n",
+        "fn f(a: u8) -> u8 {\n    a + 1\n}\n",
+        "fn f(&self) -> u8 {\n    self.a\n}\n",
+    ],
+    "a.c": ["int f(int a) {\n  return a + 1;\n}\n", "int f(void) {\n  return limit;\n}\n"],
+    "a.rb": ["def f(a)\n  @a = a\nend\n", "def f\n  limit\nend\n"],
+}
 LOGGING_ONLY = {
     "a.py": [
         "def load(url):\n    logging.info('loading %s', url)\n",
@@ -158,13 +223,21 @@ def cases(by_path: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), [*cases(EMPTY), *cases(MORE_EMPTY), *cases(LOGGING_ONLY), *cases(PRINTING_ONLY)]
+    ("path", "text"),
+    [
+        *cases(EMPTY),
+        *cases(MORE_EMPTY),
+        *cases(LOGGING_ONLY),
+        *cases(PRINTING_ONLY),
+        *cases(IDLE),
+        *cases(FAILING_ONLY),
+    ],
 )
 def test_what_does_nothing_is_empty(path: str, text: str) -> None:
     assert is_empty(text, path, 1, text.count("\n"))
 
 
-@pytest.mark.parametrize(("path", "text"), [*cases(FULL), *cases(PRINTING)])
+@pytest.mark.parametrize(("path", "text"), [*cases(FULL), *cases(PRINTING), *cases(ACTIVE)])
 def test_what_does_something_is_not(path: str, text: str) -> None:
     assert not is_empty(text, path, 1, text.count("\n"))
 
@@ -177,6 +250,13 @@ def test_the_head_of_an_empty_function_is_empty_too(path: str, text: str) -> Non
 
 def test_the_head_of_a_function_that_works_stands_for_its_body() -> None:
     assert not is_empty("def f():\n    return g()\n", "a.py", 1, 1)
+
+
+@pytest.mark.parametrize(("body", "is_nothing"), [("return g(w)", False), ("pass", True)])
+def test_a_decorator_alone_stands_for_what_it_decorates(body: str, is_nothing: bool) -> None:
+    text = f"class C:\n    @cache\n    @named(\n        'w'\n    )\n    def f(w):\n        {body}\n"
+    assert is_empty(text, "a.py", 2, 2) is is_nothing
+    assert is_empty(text, "a.py", 2, 5) is is_nothing
 
 
 def test_a_line_of_logging_in_a_function_that_works_is_work() -> None:

@@ -13,13 +13,14 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.gathering import gather
-from runtime.codebase.semantics.embedding import MAX_WINDOWS, Vectors, shared_embedder
-from runtime.codebase.semantics.further_windows import CHUNKS_AT_ONCE, WindowMaker, want_windows
+from runtime.codebase.semantics.embedding import MAX_FURTHER_WINDOWS, Vectors, Window, shared_embedder
+from runtime.codebase.semantics.further_windows import CHUNKS_AT_ONCE, WindowMaker, window_rows
 from runtime.codebase.semantics.piece_vectors import Near
 from runtime.codebase.semantics.similarity import is_installed
+from runtime.codebase.semantics.stored_windows import best_of
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import VectorMaker
-from runtime.codebase.semantics.vector_semantics import VectorSemantics, best_of
+from runtime.codebase.semantics.vector_semantics import VectorSemantics
 from runtime.codebase.tools.semantic_search import BY_WORDS_UNTIL_COMPLETE, semantic_search
 from tests.runtime.codebase.test_background_vectors import Embedder as WordEmbedder
 
@@ -32,17 +33,19 @@ class Embedder(WordEmbedder):
     def __init__(self) -> None:
         super().__init__()
         self.windowed: list[str] = []
+        self.windows: list[Window] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return super().embed([text[:WINDOW_CHARS] for text in texts])
 
-    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
-        self.windowed += texts
-        found = []
-        for text in texts:
-            windows = [text[at : at + WINDOW_CHARS] for at in range(WINDOW_CHARS, len(text), WINDOW_CHARS)]
-            found.append(self.embed(windows[: MAX_WINDOWS - 1]))
-        return found
+    def further_windows(self, text: str) -> list[Window]:
+        self.windowed.append(text)
+        starts = range(WINDOW_CHARS, len(text), WINDOW_CHARS)
+        return [tuple(map(ord, text[at : at + WINDOW_CHARS])) for at in starts]
+
+    def embed_windows(self, windows: Sequence[Window]) -> Vectors:
+        self.windows += windows
+        return self.embed(["".join(map(chr, window)) for window in windows])
 
 
 @pytest.fixture
@@ -67,7 +70,7 @@ def function(name: str, end: str, lines: int = 12) -> str:
 
 
 def test_a_chunk_is_found_by_what_stands_behind_its_first_window(
-    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache, tmp_path: Path
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
 ) -> None:
     wanted = put(root, index_path, a=function("first", "'zebra'", 6), b="bank = 1\n")
     cache.want(wanted)
@@ -80,7 +83,7 @@ def test_a_chunk_is_found_by_what_stands_behind_its_first_window(
             for row in reader.rows("SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE path = 'a.py'")
         ]
         before = windows.cosines(reader, "zebra", [chunk])
-        want_windows(tmp_path / "vectors.sqlite", str(root), str(index_path))
+        cache.want_windows(wanted)
         all_made(WindowMaker(embedder, cache))
         after = windows.cosines(reader, "zebra", [chunk])
         assert before is not None
@@ -110,11 +113,26 @@ def test_each_chunk_is_looked_at_once_and_again_when_it_has_changed(
     assert "return 2" in embedder.windowed[-1]
 
 
-def test_a_chunk_has_four_windows_at_most(root: Path, index_path: Path, embedder: Embedder, cache: VectorCache) -> None:
-    cache.want_windows(put(root, index_path, a=function("long", "'zebra'", 40)))
-    before = cache.newest_id()
+def test_a_chunk_that_was_changed_keeps_the_windows_before_the_change(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
+) -> None:
+    cache.want_windows(put(root, index_path, a=function("long", "'bank'", 40)))
     all_made(WindowMaker(embedder, cache))
-    assert cache.newest_id() - before == MAX_WINDOWS - 1
+    first = len(embedder.windows)
+    assert first > 5
+    cache.want_windows(put(root, index_path, a=function("long", "'zebra'", 40)))
+    all_made(WindowMaker(embedder, cache))
+    assert 1 <= len(embedder.windows) - first <= 2
+
+
+def test_tests_have_no_windows_since_they_are_not_compared_by_meaning(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
+) -> None:
+    (root / "tests").mkdir()
+    (root / "tests" / "test_a.py").write_text(function("test_a", "'zebra'"))
+    cache.want_windows(put(root, index_path, a=function("long", "'bank'")))
+    all_made(WindowMaker(embedder, cache))
+    assert [text.split()[0] for text in embedder.windowed] == ["a.py"]
 
 
 class Failing(Embedder):
@@ -124,10 +142,10 @@ class Failing(Embedder):
         super().__init__()
         self.word = word
 
-    def further_windows(self, texts: Sequence[str]) -> list[Vectors]:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         if any(self.word in text for text in texts):
             raise RuntimeError("the model failed")
-        return super().further_windows(texts)
+        return super().embed(texts)
 
 
 def test_a_chunk_that_the_model_fails_on_is_passed_over_and_not_tried_again(
@@ -136,7 +154,12 @@ def test_a_chunk_that_the_model_fails_on_is_passed_over_and_not_tried_again(
     cache.want_windows(put(root, index_path, a=function("bad", "'poison'"), b=function("good", "'zebra'")))
     embedder = Failing("poison")
     all_made(WindowMaker(embedder, cache))
-    assert [text.split()[0] for text in embedder.windowed if text] == ["b.py"]
+    assert [text.split()[0] for text in embedder.windowed] == ["a.py", "b.py"]
+    with closing(IndexReader(index_path)) as reader:
+        assert {number for number, _, _ in window_rows(reader, cache)} == {
+            row[0]
+            for row in reader.rows("SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE path = 'b.py'")
+        }
     cache.want_windows(WantedIndex(str(index_path), str(root)))
     again = Embedder()
     all_made(WindowMaker(again, cache))
@@ -189,11 +212,21 @@ def test_until_all_is_embedded_a_search_says_how_much_is_and_orders_more_by_word
 
 
 @pytest.mark.skipif(not is_installed(), reason="the model of meaning is not installed")
-def test_the_model_cuts_windows_of_its_size_and_embeds_each() -> None:
+def test_the_model_cuts_windows_of_64_tokens_behind_path_and_name() -> None:
     embedder = shared_embedder()
-    short, long, longest = embedder.further_windows(["a few words", "word " * 200, "word " * 2_000])
-    assert (len(short), len(long), len(longest)) == (0, 1, MAX_WINDOWS - 1)
-    assert np.allclose(np.linalg.norm(longest, axis=1), 1, atol=1e-4)
-    text = "alpha beta " * 63 + "the zebra crosses the river at night " * 3
-    (asked, head), (window,) = embedder.embed(["a zebra crossing a river", text]), embedder.further_windows([text])
-    assert max(float(asked @ row) for row in window) > float(asked @ head) + 0.2
+    head = "a/path.py name"
+    first, second = embedder.further_windows(f"{head}\n" + "it " * 100 + "was " * 20)
+    assert first[:-65] == second[: len(first) - 65]
+    assert embedder.further_windows(head) == embedder.further_windows("") == []
+    for words, windows in ((64, 0), (65, 1), (112, 1), (113, 2), (2_000, MAX_FURTHER_WINDOWS)):
+        assert len(embedder.further_windows(f"{head}\n" + "it " * words)) == windows, words
+
+
+@pytest.mark.skipif(not is_installed(), reason="the model of meaning is not installed")
+def test_the_model_finds_in_a_window_what_the_first_128_tokens_lack() -> None:
+    embedder = shared_embedder()
+    text = "notes.md\n" + "alpha beta " * 63 + "the zebra crosses the river at night " * 3
+    windows = embedder.embed_windows(embedder.further_windows(text))
+    assert np.allclose(np.linalg.norm(windows, axis=1), 1, atol=1e-4)
+    asked, first = embedder.embed(["a zebra crossing a river", text])
+    assert max(float(asked @ row) for row in windows) > float(asked @ first) + 0.2

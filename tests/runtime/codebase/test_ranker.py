@@ -21,6 +21,7 @@ from runtime.codebase.search.gathering import MAX_BY_MEANING, Gathered, gather
 from runtime.codebase.search.prose.near_passages import near_passages
 from runtime.codebase.search.ranker import State, ranker, ranker_from, weights_file
 from runtime.codebase.search.ranking import ordered
+from runtime.codebase.semantics.further_windows import WindowMaker
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import VectorMaker
@@ -28,6 +29,7 @@ from runtime.codebase.semantics.vector_semantics import VectorSemantics
 from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 from tests.runtime.codebase.test_background_vectors import Embedder
+from tests.runtime.codebase.test_further_windows import Embedder as WindowedEmbedder
 
 FILES = {
     "docs/guide.md": "# Paying\n\nA refund goes through `Depot.pay_back`, which asks the bank.\n",
@@ -213,6 +215,42 @@ def test_passages_near_in_meaning_lift_the_code_around_them(root: Path, index_pa
     opened.close()
 
 
+def test_the_best_window_of_a_candidate_lifts_it_as_a_passage_in_it_does(
+    root: Path, index_path: Path, tmp_path: Path
+) -> None:
+    body = "".join(f"    step_{number}()\n" for number in range(12))
+    write_files(root, {"src/long.py": f"def long_one():\n{body}    return bank\n", "src/zoo.py": "zebra = 'bank'\n"})
+    refresh(root, index_path)
+    embedder, cache = WindowedEmbedder(), VectorCache(tmp_path / "vectors.sqlite")
+    wanted = WantedIndex(str(index_path), str(root))
+    cache.want(wanted)
+    maker = VectorMaker(embedder, cache)
+    while maker.step():
+        pass
+    semantics = VectorSemantics(embedder.within, cache)
+    opened = Codebase.open(root, index_path, semantics=semantics)
+
+    def long_one() -> Candidate:
+        question = "where is the bank returned by long one"
+        meaning = QuestionMeaning(semantics, opened.index, opened.try_source, question)
+        gathered = gather(opened.index, question, None, meaning)
+        assert gathered is not None
+        return next(one for one in gathered.candidates if one.words.hit.file == "src/long.py")
+
+    before = long_one()
+    assert before.said is None
+    cache.want_windows(wanted)
+    windows = WindowMaker(embedder, cache)
+    while windows.step():
+        pass
+    after = long_one()
+    assert after.cosine == before.cosine
+    assert after.said is not None
+    assert after.said > 0.9
+    assert after.nearness == after.said
+    opened.close()
+
+
 def test_at_most_sixty_come_by_meaning_alone(root: Path, opened: Callable[[Path], Codebase]) -> None:
     class Everything:
         def nearest(self, limit: int, *, passages: bool) -> list[tuple[int, float]]:
@@ -220,6 +258,9 @@ def test_at_most_sixty_come_by_meaning_alone(root: Path, opened: Callable[[Path]
 
         def cosines(self, chunk_ids: object) -> dict[int, float]:
             return dict.fromkeys(range(1, 200), 0.9)
+
+        def windows(self, chunk_ids: object) -> None:
+            return None
 
         def similar(self, hits: object) -> None:
             return None

@@ -17,6 +17,7 @@ from runtime.hosting.limits.admission import Quotas
 from runtime.hosting.limits.rate_limits import RateLimiter
 from runtime.hosting.local_runner import LocalRunner
 from runtime.hosting.run_table import NO_QUOTAS
+from runtime.memory.run_metrics import RunReport
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId
@@ -41,6 +42,7 @@ class Hosted:
         quotas: Quotas = NO_QUOTAS,
         rates: RateLimiter | None = None,
         log: RunLog | None = None,
+        keep_metrics: Callable[[RunReport], None] | None = None,
     ) -> None:
         self.config = config
         self.clock = FakeClock(START_MS)
@@ -57,7 +59,10 @@ class Hosted:
             stage: Agent(agent, capability, "scripted", {}, self.clock, queries)
             for stage, agent in config.stages.items()
         }
-        self.runner = LocalRunner({config.name: config}, {config.name: hosted}, self.log, self.clock, quotas, rates)
+        self.runner = LocalRunner(
+            *({config.name: config}, {config.name: hosted}, self.log, self.clock, quotas, rates),
+            keep_metrics=keep_metrics,
+        )
 
     def request(self, question: str = "?", **fields: Any) -> Request:
         """A request for this pipeline."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.hosting.timers import Timers
+from runtime.hosting.timers import DROPPED_KEPT, Timers
 from runtime.primitives.clock import FakeClock, SystemClock, seconds, utc_time
 from runtime.primitives.ids import RunId, new_run_id
 from runtime.supervision.commands import SetTimer
@@ -153,6 +153,72 @@ async def test_a_timer_that_drops_its_own_run_is_not_cut_off() -> None:
     timers.set(RUN, SetTimer("t", 1_000))
     await clock.advance(2)
     assert finished == ["t"]
+
+
+async def test_a_timer_that_is_due_before_all_others_fires_first() -> None:
+    fired = Fired(FakeClock(0))
+    for timer_id, due_ms in (("late", 3_000), ("soon", 1_000), ("middle", 2_000), ("sooner", 500)):
+        fired.set(timer_id, due_ms)
+        await fired.clock.advance(0)
+    await fired.clock.advance(9)
+    assert fired.seen == [
+        (RUN, timer_id, due_ms)
+        for timer_id, due_ms in (("sooner", 500), ("soon", 1_000), ("middle", 2_000), ("late", 3_000))
+    ]
+    fired.set("again", 10_000)
+    await fired.clock.advance(1)
+    assert fired.seen[-1] == (RUN, "again", 10_000)
+
+
+@pytest.mark.parametrize("stepped_ms", [-3_600_000, 3_600_000])
+async def test_a_wall_clock_that_is_put_back_or_forward_moves_no_timer_that_is_set(stepped_ms: int) -> None:
+    class SteppedClock(FakeClock):
+        """Its wall clock may be off; time goes on as it was."""
+
+        off_ms = 0
+
+        def now_ms(self) -> int:
+            return super().now_ms() + self.off_ms
+
+    clock = SteppedClock()
+    fired = Fired(clock)
+    fired.set("before", clock.now_ms() + 1_000)
+    await clock.advance(0)
+    clock.off_ms = stepped_ms
+    fired.set("after", clock.now_ms() + 2_000)
+    await clock.advance(0.999)
+    assert fired.seen == []
+    await clock.advance(0.001)
+    assert [timer_id for _, timer_id, _ in fired.seen] == ["before"]
+    await clock.advance(1)
+    assert [timer_id for _, timer_id, _ in fired.seen] == ["before", "after"]
+
+
+async def test_a_timer_that_fires_holds_up_no_other() -> None:
+    clock, fired = FakeClock(0), []
+
+    async def fire(run_id: RunId, timer_id: str) -> None:
+        fired.append(timer_id)
+        await asyncio.Event().wait()
+
+    timers = Timers(clock, fire)
+    timers.set(RUN, SetTimer("first", 1_000))
+    timers.set(OTHER, SetTimer("second", 1_001))
+    await clock.advance(2)
+    assert fired == ["first", "second"]
+    timers.close()
+
+
+async def test_dropped_timers_take_no_memory_however_long_they_would_have_run() -> None:
+    fired = Fired(FakeClock(0))
+    fired.set("kept", 5_000, OTHER)
+    for number in range(5 * DROPPED_KEPT):
+        run_id = RunId(f"r-of-{number}")
+        fired.set("t", 10**9, run_id)
+        fired.timers.drop(run_id)
+        assert len(fired.timers._queue) <= DROPPED_KEPT + 2
+    await fired.clock.advance(10)
+    assert fired.seen == [(OTHER, "kept", 5_000)]
 
 
 async def test_closing_forgets_every_timer() -> None:

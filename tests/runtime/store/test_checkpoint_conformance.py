@@ -19,7 +19,7 @@ BASE = {"put", "put_writes", "get_tuple", "list", "delete_thread"}
     reason="the extra `bench` is not installed",
 )
 async def test_the_base_suite_for_checkpoints_passes(place: Place) -> None:
-    from langgraph.checkpoint.conformance import checkpointer_test, validate  # type: ignore[import-untyped]
+    from langgraph.checkpoint.conformance import checkpointer_test, validate
 
     from tests.runtime.store.checkpoint_saver import CheckpointSaver
 

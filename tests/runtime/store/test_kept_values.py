@@ -112,7 +112,7 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 11
+    assert len(parts) == 12
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
@@ -122,6 +122,7 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
             "journal.sqlite",
             "queues.sqlite",
             "relations.sqlite",
+            "run_metrics.sqlite",
             "sessions.sqlite",
         ]
         names += ["tokens.sqlite", "tool_metrics.sqlite", "usage.sqlite"]
@@ -133,6 +134,6 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
         ]
         for schema in schemas:
             changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    names = ["cache", "code_changes", "journal", "queues", "relations", "runs_supervisor_0", "sessions"]
-    names += ["tokens", "tool_metrics", "usage"]
+    names = ["cache", "code_changes", "journal", "queues", "relations", "run_metrics", "runs_supervisor_0"]
+    names += ["sessions", "tokens", "tool_metrics", "usage"]
     assert sorted(schemas) == [f"{prefix}_{name}" for name in names]

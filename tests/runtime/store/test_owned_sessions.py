@@ -8,7 +8,7 @@ import pytest
 
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer, MemoryStore
 from runtime.memory.cache import CacheStore
-from runtime.memory.owned_sessions import TURNS_COPIED, OwnedSession
+from runtime.memory.owned_sessions import IDS_AT_ONCE, TURNS_COPIED, OwnedSession, SessionOwner
 from runtime.memory.sessions import SessionStore, Turn
 from runtime.primitives.clock import FakeClock
 from tests.runtime.store.conftest import Place
@@ -44,6 +44,14 @@ async def test_sessions_of_a_user_are_listed_in_pages_the_newest_first(store: Se
         before = (page[-1].opened_at_ms, page[-1].name)
     assert paged == everything
     assert store.owned.listed("nobody", 10) == []
+
+
+@pytest.mark.parametrize("asked", [IDS_AT_ONCE - 1, IDS_AT_ONCE, IDS_AT_ONCE + 1])
+def test_owners_are_found_by_the_ids_of_their_sessions(store: SessionStore, asked: int) -> None:
+    store.owned.open("me", "tour", "id-last")
+    ids = [*(f"id-{number}" for number in range(asked - 1)), "id-last"]
+    assert store.owned.owners(ids) == {"id-last": SessionOwner("me", "tour")}
+    assert store.owned.owners([]) == {}
 
 
 async def test_a_session_that_is_used_again_keeps_its_place_and_its_beginning(store: SessionStore) -> None:

@@ -45,6 +45,7 @@ def test_parts_have_databases_and_queries_of_their_own() -> None:
         "journal",
         "queues",
         "relations",
+        "run_metrics",
         "runs",
         "sessions",
         "tokens",

@@ -23,7 +23,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
 from actors.capabilities.code_analysis.question.polar import polar_clause
-from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
+from actors.capabilities.code_analysis.ranking.answer_order import MAX_TOLD_PER_FILE, in_answer_order
 from actors.capabilities.code_analysis.ranking.leading_place import Weights, in_leading_order
 from runtime.codebase.files.boilerplate import asks_for_boilerplate, is_boilerplate
 
@@ -34,7 +34,7 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
     `weights`: those by which the leading place is chosen; by default the fitted ones.
     """
     question, facts = evidence.question.text, _told(evidence)
-    places = in_leading_order(question, in_answer_order(facts), weights)
+    places = in_leading_order(question, in_answer_order(facts, MAX_TOLD_PER_FILE), weights)
     parts = places_of_parts(question, places)
     values = value_claims(facts, lambda clause: numbers_of_text(parts, question, clause))
     asked = [clause for part in parts if (clause := polar_clause(part.part.text)) is not None]

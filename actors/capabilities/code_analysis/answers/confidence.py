@@ -44,9 +44,10 @@ WITH_VECTORS = "_with_vectors"
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
 LEAST_COMPARED = 0.5
 
-# The least presence where the value of a name is proven which covers what the question asks for.
-WITH_PROVEN_VALUE = 0.8
-PROVEN_VALUE = "proven_value"
+# The least presence where the value of a name is proven which covers what the question asks for, and where a passage of
+# documentation has all of its words.
+WITH_PROVEN_VALUE = WITH_DOCUMENT = 0.8
+PROVEN_VALUE, DOCUMENTED = "proven_value", "documented"
 
 Weights = Mapping[str, Mapping[str, float]]
 
@@ -119,13 +120,18 @@ def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
 
 
+def features_of_documents(absence: Absence | None) -> dict[str, float]:
+    """Return the feature of a question whose words stand together in a passage of documentation; none of others."""
+    return {DOCUMENTED: 1.0} if absence is not None and absence.documented else {}
+
+
 def all_features(
     places: Sequence[Place], facts: Sequence[CodeFact], absence: Absence | None, compared: float | None
 ) -> dict[str, float]:
     """Return all features of an answer, also those that only some have."""
     features = features_of(places, absence)
     if any(features.values()):
-        features |= features_of_meaning(absence, compared) | features_of_values(facts)
+        features |= features_of_meaning(absence, compared) | features_of_values(facts) | features_of_documents(absence)
     return features
 
 
@@ -143,6 +149,8 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
         presence = min(presence, MOST_IF_ABSENT)
     elif features.get(PROVEN_VALUE):
         presence = max(presence, WITH_PROVEN_VALUE)
+    elif features.get(DOCUMENTED):
+        presence = max(presence, WITH_DOCUMENT)
     confidence = presence * _probability(weights[f"good{by}"], features)
     return Trust(round(presence, 2), round(confidence, 2))
 

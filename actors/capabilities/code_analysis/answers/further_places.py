@@ -7,6 +7,7 @@ lines behind it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +15,7 @@ from actors.capabilities.code_analysis.answers.documents.comment_pairing import 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
+from actors.capabilities.code_analysis.ranking.line_kinds import deciding_lines
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
 from runtime.codebase.search.prose.prose_paragraphs import comment_lines
@@ -26,6 +28,8 @@ MAX_PER_POINT = 3
 MAX_CONSIDERED = 12
 MAX_QUOTE_CHARS = 140
 MAX_CITED_LINES = 25
+# How many lines that decide something are quoted besides the telling ones, where words are left.
+MAX_DECIDING = 3
 _COMMENT_MARKS = " \t/#*!-;"
 
 
@@ -35,26 +39,57 @@ def further_claims(
     told: Sequence[Citation] = (),
     asked: Mapping[tuple[str, int, int], tuple[tuple[int, ...], str]] | None = None,
 ) -> list[Claim]:
-    """Return claims about places of at most three files, at most three of each, in at most so many words.
+    """Return claims about places of at most three further files, at most three of each, in at most so many words.
 
-    A place that does not fit is told in fewer words, or not at all, as is one of nothing but imports, signatures and
-    remarks; one whose lines are `told` already, not again. Claims about the same file stand together. `asked`: by
-    place, the numbers of the parts of the question that it answers, and what is said in front for it.
+    The file of the lead, which is the first of the lines that are `told` already, is open before the reader: it does
+    not count among the three. A place that does not fit is told in fewer words, or not at all, as is one of nothing but
+    imports, signatures and remarks; one whose lines are told, not again. Claims about the same file stand together.
+    `asked`: by place, the numbers of the parts of the question that it answers, and what is said in front for it. Words
+    that are left in the end tell, place by place, the lines that decide something beside those that tell most.
     """
-    claims: dict[str, list[Claim]] = {}
+    claims: dict[str, list[_Told]] = {}
+    home = {citation.file for citation in told[:1]}
     for place in places[:MAX_CONSIDERED]:
-        of_file = claims.get(place.fact.citation.file, [])
-        if len(of_file) == MAX_PER_POINT or (not of_file and len(claims) == MAX_POINTS):
+        file = place.fact.citation.file
+        of_file = claims.get(file, [])
+        is_further = file not in home and not of_file
+        if len(of_file) == MAX_PER_POINT or (is_further and len(claims.keys() - home) == MAX_POINTS):
             continue
-        known = [*told, *(citation for claim in of_file for citation in claim.citations)]
+        known = [*told, *(citation for one in of_file for citation in one.claim.citations)]
         numbers, ahead = (asked or {}).get(place.fact.place, ((), ""))
         worded = (_worded(place.fact, most, numbers, ahead) for most in (2, 1))
         claim = next((claim for claim in worded if claim is not None and word_count(claim) <= left_words), None)
         if claim is None or any(_overlap(one, other) for one in claim.citations for other in known):
             continue
         left_words -= word_count(claim)
-        claims[place.fact.citation.file] = [*of_file, claim]
-    return [claim for of_file in claims.values() for claim in of_file]
+        claims[file] = [*of_file, _Told(place.fact, claim, ahead)]
+    return _with_deciding_lines([one for of_file in claims.values() for one in of_file], left_words)
+
+
+class _Told(NamedTuple):
+    """Holds the claim about a place with what is said in front of it."""
+
+    fact: CodeFact
+    claim: Claim
+    ahead: str
+
+
+def _with_deciding_lines(told: Sequence[_Told], left_words: int) -> list[Claim]:
+    """Return the claims, the first ones with as many deciding lines as so many further words allow."""
+    claims = []
+    for one in told:
+        claim = next(filter(None, (_fuller(one, more, left_words) for more in range(MAX_DECIDING, 0, -1))), one.claim)
+        left_words -= word_count(claim) - word_count(one.claim)
+        claims.append(claim)
+    return claims
+
+
+def _fuller(told: _Told, deciding: int, left_words: int) -> Claim | None:
+    """Return the claim with so many deciding lines; None if these are too long, or not in the lines that it cites."""
+    claim = _worded(told.fact, 2 + deciding, told.claim.parts, told.ahead, deciding)
+    if claim is None or claim.citations != told.claim.citations:
+        return None
+    return claim if 0 < word_count(claim) - word_count(told.claim) <= left_words else None
 
 
 def word_count(claim: Claim) -> int:
@@ -129,14 +164,16 @@ def _overlap(one: Citation, other: Citation) -> bool:
     return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str) -> Claim | None:
+def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str, deciding: int = 0) -> Claim | None:
     """Return the claim about a place in its own sentence, its telling lines, or both; None if it has neither.
+
+    `deciding`: how many lines that decide something are told besides.
 
     Lines are told with a sentence only where it is about them. Where it is about none of those chosen, what it does
     document is told with it, unless the lines by themselves tell more of the question.
     """
     excerpt = excerpt_in(fact)
-    numbered = list(zip(excerpt.quoted, excerpt.quotes, strict=True))
+    numbered = sorted({*zip(excerpt.quoted, excerpt.quotes, strict=True), *_deciding(excerpt, deciding)})
     said = own_words(excerpt)
     own = numbered if said is None else lines_about(said, numbered)
     if said is not None and not _telling(own, said):
@@ -152,9 +189,20 @@ def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str) -> Cl
     if not bits:
         return None
     text = f"{ahead}{named(fact)}: {', '.join(bits)}"
-    is_of_quoted = set(told) <= set(excerpt.quoted)
+    is_of_quoted = set(told) <= {number for number, _ in numbered}
     cited = cited_lines(fact, said, told) if is_of_quoted and told else _own_lines(fact, said, told)
     return Claim("point", text, cited, subject=fact.name, quotes=tuple(quotes), parts=parts)
+
+
+def _deciding(excerpt: Excerpt, most: int) -> set[tuple[int, str]]:
+    """Return lines of the shown code that decide something, at most so many, those beside the telling ones first."""
+    runs = deciding_lines(excerpt.text, excerpt.shown_start)
+    runs.sort(key=lambda run: min((abs(run[0][0] - other) for other in excerpt.quoted), default=0))
+    told: set[tuple[int, str]] = set()
+    for run in runs:
+        further = {line for line in run if line[0] not in excerpt.quoted} | told
+        told = further if len(further) <= most else told
+    return told
 
 
 def _own_lines(fact: CodeFact, said: Sentence | None, told: Sequence[int]) -> tuple[Citation, ...]:

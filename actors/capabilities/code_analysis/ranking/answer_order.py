@@ -17,7 +17,8 @@ PURPOSE_WEIGHTS: Mapping[Purpose, float] = {"answer": 1.0, "find": 0.8, "part": 
 AGAIN_BONUS = 0.15
 # What the ids of the steps begin with that search for a part of a question; a digit follows.
 PART = "part"
-MAX_PER_FILE = 3
+# Of a file, so many places count where places are compared, and so many more may be told.
+MAX_PER_FILE, MAX_TOLD_PER_FILE = 3, 5
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -32,7 +33,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.fact.symbol_kind == "section"
 
 
-def in_answer_order(facts: Iterable[CodeFact]) -> list[Place]:
+def in_answer_order(facts: Iterable[CodeFact], most_per_file: int = MAX_PER_FILE) -> list[Place]:
     """Return the places that searches for an answer found, best first; overlapping lines of a file count once."""
     best: dict[tuple[str, int], Place] = {}
     for fact in facts:
@@ -44,15 +45,15 @@ def in_answer_order(facts: Iterable[CodeFact]) -> list[Place]:
         if key not in best or score > best[key].score:
             best[key] = Place(fact, score)
     ranked = sorted(best.values(), key=lambda place: (-place.score, *place.fact.place))
-    return _apart(ranked)
+    return _apart(ranked, most_per_file)
 
 
-def _apart(ranked: Sequence[Place]) -> list[Place]:
-    """Drop places that lie within a better one, and further places of a file that has three already."""
+def _apart(ranked: Sequence[Place], most_per_file: int) -> list[Place]:
+    """Drop places that lie within a better one, and further places of a file that has enough of them already."""
     kept: list[Place] = []
     for place in ranked:
         of_file = [other for other in kept if other.fact.citation.file == place.fact.citation.file]
-        if len(of_file) < MAX_PER_FILE and not any(_overlap(place.fact, other.fact) for other in of_file):
+        if len(of_file) < most_per_file and not any(_overlap(place.fact, other.fact) for other in of_file):
             kept.append(place)
     return kept
 

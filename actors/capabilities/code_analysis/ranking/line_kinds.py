@@ -2,7 +2,7 @@
 
 A place whose lines share words with a question often does no more than declare, import or record: the words stand in
 its signature. Recognised by how lines begin in most languages; read by `leading_place`, which learned what each kind is
-worth.
+worth, and by the writer of further places.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _LOG = (
     r"(?:\w+(?:\.|->|::)){0,6}(?:_?log(?:ger|ging)?|LOG(?:GER|_\w+)?|console|slog|debug|warn(?:ing)?|trace)s?"
     r"(?:\.\w+)?!?\("
 )
-_HEAD = rf"{_MODIFIERS}(?:def|fn|func|function|class|struct|interface|trait|impl|enum|module)\b[^=]*$"
+_DEFINES = rf"{_MODIFIERS}(?:def|fn|func|function|class|struct|interface|trait|impl|enum|module)\b"
+_HEAD = rf"{_DEFINES}[^=]*$"
 _TYPED_HEAD = r"(?:public|private|protected|internal)\s[^=;]*\([^=;]*$"
 _BARE = re.compile(rf"(?:{_IMPORT}|@\w|{_LOG}|{_HEAD}|{_TYPED_HEAD})")
 _CONDITION = re.compile(
@@ -34,6 +35,8 @@ _CONDITION = re.compile(
 )
 _OUTCOME = re.compile(r"\b(?:return|yield|raise|throw|panic|abort|reject|if|unless)\b")
 _ASSIGNMENT = re.compile(r"[\w\])\"'*]\s?(?:\?\?|\|\||[:+*/|&-])?=(?![=>~])")
+_DEFINITION = re.compile(_DEFINES)
+_ARGUMENT = re.compile(r"(?:,|[(\[])\s*\\?$")
 _LITERAL = re.compile(r"[\"'\[{(}\]\d)]|[\w\"'.-]+\s?:\s")
 
 
@@ -61,6 +64,24 @@ def line_kinds(text: str) -> LineKinds:
         sum(_LITERAL.match(line) is not None for line in code),
         sum(_decides(line) for line in code),
     )
+
+
+def deciding_lines(text: str, first_line: int) -> list[list[tuple[int, str]]]:
+    """Return the lines of code that decide something, stripped, each with its number, a condition with its outcome.
+
+    `first_line` is the number of the first line. Signatures, calls of a log, arguments and what only opens a bracket
+    decide nothing.
+    """
+    lines = text.split("\n")
+    marked = enumerate(zip(lines, comment_lines(lines), strict=True), first_line)
+    code = [(number, line.strip()) for number, (line, is_comment) in marked if line.strip() and not is_comment]
+    found = []
+    for at, (number, line) in enumerate(code):
+        cut = line[:MAX_LINE_CHARS]
+        is_other = _BARE.match(cut) or _DEFINITION.match(cut) or _ARGUMENT.search(cut)
+        if _decides(cut) and not is_other:
+            found.append([(number, line), *(code[at + 1 : at + 2] if _CONDITION.match(cut) else [])])
+    return found
 
 
 def _decides(line: str) -> bool:

@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 
 # A further place that is needed with less than this probability is not told, by words alone and with vectors.
-ENOUGH: Mapping[str, float] = {"words": 0.06, "vectors": 0.08}
+ENOUGH: Mapping[str, float] = {"words": 0.03, "vectors": 0.03}
 # The least cosine of the question and a document's passage, and the share of the best one's, to quote it.
 LEAST_COSINE, COSINE_SHARE = 0.45, 0.85
 LEAST_SCORE = 1e-3

@@ -30,7 +30,8 @@ class ChangedLines(msgspec.Struct, frozen=True):
 
     `removals`: the lines before and behind what was only removed, which are among them. `deleted`: files that are gone.
     `replaced`: for each range of new lines the old ones in whose place they stand. `whole`: files whose mode differs,
-    and binary ones, which differ as a whole: their first line stands for them.
+    and binary ones, which differ as a whole: their first line stands for them. `removed`: all lines that were taken out
+    of files that are still there, without blanks at their ends.
     """
 
     changes: tuple[Change, ...]
@@ -39,6 +40,7 @@ class ChangedLines(msgspec.Struct, frozen=True):
     deleted: frozenset[str]
     replaced: Mapping[str, Replaced] = {}
     whole: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -74,6 +76,7 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         lines: dict[str, Lines] = {}
         replaced: dict[str, Replaced] = {}
         removals: dict[str, Lines] = {}
+        removed: set[str] = set()
         whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder / change.file)}
         for change in (each for each in found if printable(each.file) == each.file):
             if change.how == "added":
@@ -84,10 +87,11 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
                 added, removals[change.file] = hunks(told)
                 lines[change.file] = (*added, *removals[change.file])
                 replaced[change.file] = replacements(told)
+                removed.update(line[1:].strip() for line in told.partition("\n@@ ")[2].split("\n") if line[:1] == "-")
                 if _MODE.search(told.partition("\n@@ ")[0]):
                     whole.add(change.file)
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
-    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, frozenset(whole))
+    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, frozenset(whole), frozenset(removed))
 
 
 def _is_binary(path: Path) -> bool:
@@ -135,6 +139,7 @@ def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str
         changed.deleted - same,
         changed.replaced,
         changed.whole - same,
+        changed.removed,
     )
 
 

@@ -16,6 +16,7 @@ MAX_FILE_BYTES = 20_000_000
 MAX_RANGE_LINES = 2_000
 
 _PLACE = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
+_SEVERAL = re.compile(r":\d+(?:-\d+)?(?:\s|,|;)")
 _DELETED = re.compile(r"deleted:\s*(.+)", re.DOTALL)
 _COMMENT_MARKS = ("#", "//", "/*", "--", ";", "%")
 _FORM = "write path:line, path:first-last or deleted: path"
@@ -35,14 +36,21 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines) -> str | None
     if gone := _DELETED.fullmatch(evidence.strip()):
         file = gone.group(1).strip()
         return None if file in changed.deleted else f"'{file}' was not deleted by this change"
-    found = _PLACE.fullmatch(evidence.strip())
-    if found is None:
+    place = place_of(evidence)
+    if place is None:
         return f"'{evidence[:120]}' is no place; {_FORM}"
-    file, start = found.group(1), int(found.group(2))
-    end = int(found.group(3) or start)
+    file, start, end = place
+    if len(_SEVERAL.findall(file)) > 0:
+        return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
     return _refuted_lines(file, start, end, folder, changed)
+
+
+def place_of(evidence: str) -> tuple[str, int, int] | None:
+    """Return the file of a place and its first and last line; None where evidence is no place."""
+    found = _PLACE.fullmatch(evidence.strip())
+    return None if found is None else (found.group(1), int(found.group(2)), int(found.group(3) or found.group(2)))
 
 
 def path_problem(file: str, folder: Path) -> str | None:

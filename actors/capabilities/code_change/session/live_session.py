@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from actors.capabilities.code_change.evidence.write_guard import unpermitted, wr
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import (
+    lost_tests_note,
     main_tree_note,
     observed,
     performed,
@@ -24,6 +26,7 @@ from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import Decision, answered, demands_of, submitted
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
+from runtime.contracts.shared_evidence import doubts_of, unclaimed
 from runtime.errors import RepositoryError
 from runtime.primitives.own_threads import in_own_thread
 
@@ -33,6 +36,12 @@ Shown = Mapping[str, Sequence[tuple[int, int]]]
 ASKED_OF_PERSON = frozenset({"delete", "merge"})
 MAX_TARGETS = 20
 MAX_TOLD_FILES = 200
+# Submissions in a row that were refused, from which on the agent is told to ask the person.
+STUCK_AFTER = 5
+STUCK = (
+    "{count} submissions in a row were refused here. Do not guess on: tell the person what stands in the way; "
+    "`jeeves runs show {session}` shows it, and `jeeves runs cancel {session}` ends the session"
+)
 
 
 class LiveSession:
@@ -43,6 +52,7 @@ class LiveSession:
         self._state = state
         self._ports = ports
         self._lock = asyncio.Lock()
+        self._refused = 0
 
     @property
     def state(self) -> SessionState:
@@ -122,6 +132,11 @@ class LiveSession:
             notes = (*notes, moved) if moved is not None else notes
         if (note := await in_own_thread(main_tree_note, self._state)) is not None:
             notes = (*notes, note)
+        self._refused = self._refused + 1 if decision.code == "payload_mismatch" else 0
+        if self._refused and self._refused % STUCK_AFTER == 0:
+            notes = (*notes, STUCK.format(count=self._refused, session=before.session_id))
+            stuck: Answer = {"phase": before.phase, "count": self._refused, "problems": list(decision.problems)}
+            await self._keep(self._state, "stuck", stuck)
         kept = Decision(self._state, decision.code, decision.problems, notes, (), decision.is_recalled)
         return answer_of(self._contract, kept)
 
@@ -230,9 +245,15 @@ class LiveSession:
             "base_commit": place.base_commit,
             "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],
             "count": len(changed.changes),
+            "difference": f"git -C {shlex.quote(str(self.folder))} diff {place.base_commit[:12]}, and the new files",
         }
         if (moved := await in_own_thread(submodules_note, self._state)) is not None:
             told["note"] = moved
+        if lost := await in_own_thread(lost_tests_note, self._state):
+            told["tests"] = lost
+        left = unclaimed(self._state.tasks, changed.files) if self._state.tasks else ""
+        if doubts := [*([left] if left else []), *doubts_of(self._state.tasks)]:
+            told["doubtful_evidence"] = doubts
         return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told
 
     async def _keep(self, state: SessionState, kind: str = "", data: dict[str, Any] | None = None) -> None:

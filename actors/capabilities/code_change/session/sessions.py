@@ -11,7 +11,13 @@ from actors.capabilities.code_change.session.live_session import Answer, LiveSes
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import first_place, laid_aside, own_edits, with_work_tree
+from actors.capabilities.code_change.session.workplaces import (
+    first_place,
+    laid_aside,
+    own_edits,
+    watched_place,
+    with_work_tree,
+)
 from actors.capabilities.code_change.store.session_store import SessionRow
 from runtime.codebase.git.commits import task_branches
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX
@@ -37,6 +43,7 @@ LIVE_MS = 30 * 60_000
 MAX_QUERY_CHARS = 20_000
 NOTHING_LEFT = "no session was left in this repository; leave `recovery` and the flag resume out to begin one"
 NOT_AGREED = "clean: a person has to agree, and did not; they can run `jeeves clean --repo {root}`"
+NOBODY_AGREED = "You drive it, and nobody at this client agreed to drop it. "
 YOURS = (
     "You drive it: go on with it (get_session_status says where it stands); if the person wants it dropped, call with "
     "`recovery`: discard, and they are asked. "
@@ -91,7 +98,7 @@ class ChangeSessions:
             if recovery == "resume" or has_trait(self._contract, named, "resume"):
                 return await self._resumed(found[0]) if found else _refused(NOTHING_LEFT)
             if found and not await self._may_go(found[0], is_wished=cleans or recovery == "discard"):
-                return self._left_over(found[0])
+                return self._left_over(found[0], is_wished=cleans or recovery == "discard")
             if problems := self._problems(intent, query, named, gate_level):
                 return _refused(*problems)
             try:
@@ -149,7 +156,12 @@ class ChangeSessions:
         found = await in_own_thread(self._ports.store.open_sessions, str(self._root))
         if found:
             return self._left_over(found[0])
-        return {"phase": "NONE", "instruction": "No session is under way; start_session begins one."}
+        told: Answer = {"phase": "NONE", "instruction": "No session is under way; start_session begins one."}
+        last = await in_own_thread(self._ports.store.last_session, str(self._root))
+        if last is None:
+            return told
+        kept = standing(self._contract, last.state)
+        return {**told, "last_session": {key: kept[key] for key in ("session_id", "outcome", "merged") if key in kept}}
 
     async def _begun(self, intent: str, query: str, flags: tuple[str, ...], gate_level: str, key: str) -> Answer:
         session_id = SESSION_PREFIX + new_run_id(self._ports.clock.now_ms()).removeprefix("r-")
@@ -188,7 +200,7 @@ class ChangeSessions:
         changes = any(passes[key] for key in self._contract.phases if self._contract.phases[key].duty == "plan")
         if not changes:
             try:
-                return state.with_(place=first_place(self._root)), []
+                return state.with_(place=watched_place(self._root)), []
             except RepositoryError:
                 # What is only looked at need not be in git.
                 return state, []
@@ -205,7 +217,7 @@ class ChangeSessions:
         notes = [HOOKS.format(hooks=hooks)] if hooks else []
         return placed.with_(stale_branches=self._ports.stale_of(placed)[:MAX_STALE]), notes
 
-    def _left_over(self, row: SessionRow) -> Answer:
+    def _left_over(self, row: SessionRow, *, is_wished: bool = False) -> Answer:
         state = row.state
         told: dict[str, Any] = {
             "session_id": state.session_id,
@@ -217,7 +229,7 @@ class ChangeSessions:
                 f"session {state.session_id} is live in {told['phase']}; one repository has one session at a time. "
             )
             if row.owner == self._ports.owner:
-                problem += YOURS
+                problem += NOBODY_AGREED if is_wished else YOURS
             elif self._is_of_our_server(row):
                 problem += (
                     "Another client of this server drives it; `recovery`: resume takes it over from that client. "

@@ -16,6 +16,9 @@ from actors.capabilities.code_change.evidence.changed_lines import (
     without_own,
 )
 from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
+from actors.capabilities.code_change.evidence.lapsed_evidence import lapsed_evidence
+from actors.capabilities.code_change.evidence.lost_tests import lost_tests
+from actors.capabilities.code_change.evidence.proofs import proofs_of
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
@@ -23,12 +26,13 @@ from runtime.codebase.git.commits import commit_change, head_of_change, lay_asid
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
 from runtime.codebase.git.submodules import moved_submodules
-from runtime.codebase.git.work_trees import WorkTree, digest_of, open_work_tree
+from runtime.codebase.git.work_trees import WorkTree, changes_since, digest_of, open_work_tree, printable
 from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.due_checks import has_checks
 from runtime.contracts.duties import Demand, Effect, Observed
-from runtime.contracts.session_state import SessionState, Workplace
+from runtime.contracts.session_state import Proof, SessionState, Workplace
+from runtime.contracts.shared_evidence import Lapse
 from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.own_threads import in_own_thread
 
@@ -43,17 +47,33 @@ def first_place(root: Path) -> Workplace:
         return Workplace(str(root), git.commit_of("HEAD") or "", head.removeprefix("ref: refs/heads/"))
 
 
+def watched_place(root: Path) -> Workplace:
+    """Return where a session that changes nothing looks: the repository, with the digest of what is edited there."""
+    place = first_place(root)
+    if not place.base_commit:
+        return place
+    try:
+        with GitWriter(root) as git:
+            return _moved(place, main_digest=digest_of(git, is_ours))
+    except RepositoryError:
+        # What is only looked at need not be in order.
+        return place
+
+
 async def observed(
     contract: Contract, state: SessionState, payload: Mapping[str, Any], demands: frozenset[Demand], ports: Ports
 ) -> Observed:
     """Return what a decision about a submission must know, and no more. Raises GitWriteError."""
     refuted: Mapping[str, str] = {}
+    proofs: Mapping[str, Proof] = {}
     changed: ChangedLines | None = None
     if demands & {"evidence", "diff"} and state.place is not None and state.place.base_commit:
         folder = Path(state.place.folder)
         changed = await in_own_thread(session_changes, state, folder, state.place.base_commit)
     if "evidence" in demands and changed is not None and state.place is not None:
-        refuted = await in_own_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
+        folder = Path(state.place.folder)
+        refuted = await in_own_thread(refuted_items, payload["checklist"], folder, changed)
+        proofs = await in_own_thread(proofs_of, payload["checklist"], folder, changed)
     files = changed.files if changed is not None else ()
     similarities: Mapping[str, float] = {}
     if "bands" in demands:
@@ -61,10 +81,43 @@ async def observed(
         similarities = await ports.similarities(state.query, symbols) if symbols else {}
     foreign = unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {}
     head = await in_own_thread(_head_of_branch, state) if "head" in demands else ""
-    seen = Observed(refuted=refuted, changed=files, unpermitted=foreign, similarities=similarities, head=head)
-    if "checks" not in demands or foreign or not has_checks(contract):
+    uncommitted = await in_own_thread(_uncommitted, state) if head else ()
+    tests = await in_own_thread(lost_tests_note, state) if "tests" in demands else ""
+    seen = Observed(
+        refuted=refuted,
+        proofs=proofs,
+        changed=files,
+        unpermitted=foreign,
+        similarities=similarities,
+        head=head,
+        uncommitted=uncommitted,
+        tests=tests,
+        lapsed=await in_own_thread(_lapsed, state, changed, demands, head, uncommitted) if "proofs" in demands else (),
+    )
+    if "checks" not in demands or foreign or seen.lapsed or not has_checks(contract):
         return seen
     return await in_own_thread(with_checks, contract, state, payload, seen)
+
+
+def _lapsed(
+    state: SessionState,
+    changed: ChangedLines | None,
+    demands: frozenset[Demand],
+    head: str,
+    uncommitted: Sequence[str],
+) -> tuple[Lapse, ...]:
+    """Return the accepted items whose evidence does not hold in the session's folder any more.
+
+    What is to be merged is the branch's commit: it is judged where the folder shows exactly that. Raises GitWriteError.
+    """
+    place = state.place
+    if place is None or not place.base_commit or not any(task.status == "completed" for task in state.tasks):
+        return ()
+    folder = Path(place.folder)
+    if "head" in demands and (not head or uncommitted or not folder.is_dir()):
+        return ()
+    seen = changed if changed is not None else session_changes(state, folder, place.base_commit)
+    return lapsed_evidence(state.tasks, folder, seen)
 
 
 def session_changes(state: SessionState, folder: Path, base_commit: str) -> ChangedLines:
@@ -90,6 +143,15 @@ def submodules_note(state: SessionState) -> str | None:
     return f"submodules have moved, which is no part of the change and is not committed: {told}{more}. Tell the person"
 
 
+def lost_tests_note(state: SessionState) -> str:
+    """Return what a session's change takes away from the tests, as a sentence; empty where it takes nothing."""
+    place = state.place
+    if place is None or not place.base_commit or not Path(place.folder).is_dir():
+        return ""
+    folder = Path(place.folder)
+    return lost_tests(folder, place.base_commit, session_changes(state, folder, place.base_commit)).sentence
+
+
 def own_edits(root: Path, base_commit: str) -> dict[str, str]:
     """Return what the user has not committed, file → digest. Raises GitWriteError."""
     files = changed_lines(root, base_commit, is_ours).files
@@ -106,6 +168,20 @@ def _head_of_branch(state: SessionState) -> str:
     if state.place is None or not state.place.branch:
         return ""
     return head_of_change(Path(state.repository), work_tree(state.place), state.place.head, state.permitted)
+
+
+def _uncommitted(state: SessionState) -> tuple[str, ...]:
+    """Return the files that differ from the branch's commit, new ones that were never permitted aside."""
+    assert state.place is not None
+    folder = Path(state.place.folder)
+    if not folder.is_dir():
+        return ()
+    with GitWriter(folder) as git:
+        head = git.commit_of(f"refs/heads/{state.place.branch}")
+        changes = changes_since(git, head, is_ours) if head is not None else ()
+        return tuple(
+            printable(each.file) for each in changes if each.how != "added" or printable(each.file) in state.permitted
+        )
 
 
 def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState:
@@ -224,6 +300,8 @@ def main_tree_note(state: SessionState) -> str | None:
                 return None
     except RepositoryError as error:
         return f"whether {state.repository} was edited cannot be told: {error.message}"
+    if not state.place.is_worktree:
+        return f"{state.repository} was edited since this session began, which only looks; tell the person"
     return (
         f"{state.repository} was edited since this session began; it works in {state.place.folder} and does not see it"
     )

@@ -143,6 +143,13 @@ class SessionStore:
         with self._database.read() as queries:
             return [_row(row) for row in queries.rows(query, (scope,))]
 
+    def last_session(self, scope: str) -> SessionRow | None:
+        """Return the session of a repository that is over and was called last; None without one."""
+        query = f"{_OVER} ORDER BY touched_ms DESC LIMIT 1"
+        with self._database.read() as queries:
+            rows = queries.rows(query, (scope,))
+        return _row(rows[0]) if rows else None
+
     def open_ids(self) -> set[str]:
         """Return the ids of all sessions that are not over; work trees of one repository are scopes of their own."""
         with self._database.read() as queries:
@@ -201,6 +208,7 @@ class SessionStore:
             return changes.execute(f"DELETE FROM changes WHERE {_OLD}", (before_ms,))
 
 
+_OVER = "SELECT body, owner, touched_ms FROM changes WHERE scope = ? AND is_over = 1"
 _ROW = "SELECT body, owner, touched_ms FROM changes WHERE session_id = ?"
 _OLD = "is_over = 1 AND touched_ms < ?"
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from actors.capabilities.violation_fix.checks.violation import Unchecked
+from runtime.codebase.files.file_entry import FileEntry, SkipReason
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import SourceText, decode, is_binary
-from runtime.codebase.files.walk import FileEntry, SkipReason, Walk, WalkOptions, is_secret, walk
+from runtime.codebase.files.walk import Walk, WalkOptions, is_secret, walk
 from runtime.codebase.language_registry import language_named, language_of
 from runtime.errors import InputError
 from runtime.primitives.hashing import content_hash

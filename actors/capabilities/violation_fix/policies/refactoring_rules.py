@@ -23,6 +23,9 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 # A reader takes few cuts; the branches of one chain may be more.
 MAX_CUTS = 2
+# A function that is far over the limit is taken apart into more.
+MAX_CUTS_IF_LONG = 3
+FAR_OVER = 5
 MAX_STEPS = 5
 MAX_SIMPLIFICATIONS = 5
 SIMPLIFIED = "simplified"
@@ -108,7 +111,8 @@ def plan_refactorings(
         return GiveUp("within_limits", f"{function_qualified_name} keeps all limits")
     if "arguments" in exceeded:
         return _plan_parameters(source, place, exceeded["arguments"], frozenset(tried), options)
-    planner = _Planner(function_qualified_name, limits, frozenset(tried), options)
+    far_over = exceeded.get("complexity", 0) >= FAR_OVER
+    planner = _Planner(function_qualified_name, limits, frozenset(tried), options, far_over=far_over)
     return planner.plan(source) or planner.reason(exceeded)
 
 
@@ -152,13 +156,16 @@ class _Step:
 
 
 class _Planner:
-    def __init__(self, name: str, limits: Limits, tried: frozenset[str], options: PlanningOptions) -> None:
+    def __init__(
+        self, name: str, limits: Limits, tried: frozenset[str], options: PlanningOptions, *, far_over: bool
+    ) -> None:
         self.name = name
         self.limits = limits
         self.tried = tried
         self.options = options
         self.refusals: Counter[str] = Counter()
         self.blocked: dict[str, str] = {}
+        self.max_cuts = MAX_CUTS_IF_LONG if far_over else MAX_CUTS
 
     def plan(self, source: str) -> Plan | None:
         """Return the plan that a reader takes most likely, if that is likely enough."""
@@ -174,7 +181,7 @@ class _Planner:
             reached = _score_with(step, before, score)
             if reached < MIN_SCORE or (best is not None and reached <= best.score):
                 continue
-            if not _is_bearable((*before, step)):
+            if not _is_bearable((*before, step), self.max_cuts):
                 continue
             followed += 1
             if followed > BREADTH[len(before)]:
@@ -293,11 +300,11 @@ def _score_with(step: _Step, before: Sequence[_Step], score: float) -> float:
     return min(score, step.score) * (_FURTHER_BRANCH if is_branch else _FURTHER_STEP)
 
 
-def _is_bearable(steps: Sequence[_Step]) -> bool:
+def _is_bearable(steps: Sequence[_Step], max_cuts: int) -> bool:
     """Return whether there are not too many cuts; branches of one chain count as one."""
     names = [str(step.proposal.parameters.get("name", number)) for number, step in enumerate(steps)]
     # Two names for one thing leave the reader to guess which does what.
     if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
         return False
     cuts = [step.family or str(number) for number, step in enumerate(steps)]
-    return len(set(cuts) - {SIMPLIFIED}) <= MAX_CUTS
+    return len(set(cuts) - {SIMPLIFIED}) <= max_cuts

@@ -280,6 +280,9 @@ class _BlockAnalysis:
         # What is read only if a context manager eats an exception may be unbound, if it always is.
         rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
         live |= rarely & self.flow.maybe_bound_at[self.entry]
+        # What nothing before the block binds is bound in the new function just as late, or not at all. The last
+        # binding of an output may become a `return`: then the name would be looked up outside the new function.
+        live &= self.flow.maybe_bound_at[self.entry] | ~self.bound | self.flow.bits(outputs)
         missing = live & ~self.flow.surely_bound_at[self.entry]
         if missing:
             raise self.refuse("maybe_unbound", f"{_list(self.flow.spelled(missing))} may be unbound before the block")

@@ -156,10 +156,14 @@ class HelperWriter:
             text += self.source.newline
         edits = [Edit(edit.start - base, edit.end - base, edit.text) for edit in self._rewritten_jumps()]
         strings = self.source.lines_inside_strings
-        pieces = apply_edits(text, edits)
+        lines = list(enumerate(_lines(apply_edits(text, edits)), self.first))
+        if self.extraction.form is Form.THEN_JUMP and len(self.extraction.statements) > 1:
+            # At the end of a function, a return of nothing says nothing.
+            while lines[-1][1] in (f"{old}return{self.source.newline}", self.source.newline):
+                lines.pop()
         return "".join(
             indent + line[len(old) :] if number not in strings and line.startswith(old) and line.strip() else line
-            for number, line in enumerate(_lines(pieces), self.first)
+            for number, line in lines
         )
 
     def _rewritten_jumps(self) -> list[Edit]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from actors.capabilities.violation_fix.refactoring.annotations.known_calls import (
+    ANY,
     CLASSES,
     FUNCTIONS,
     METHODS,
@@ -36,17 +37,25 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
 
 # Returns the type of a local name where an expression stands; None for one that is not local or not known.
 NameTypes = Callable[[str], Type | None]
+# Returns what a call of a local function gives; the second argument tells whether the call is awaited.
+CallTypes = Callable[[str, bool], Type | None]
 _NUMBERS = (INT, FLOAT)
 
 
 class ExpressionTypes:
-    """Infers types of expressions of one function; `local` tells those of its names, `is_local` which are local."""
+    """Infers types of expressions of one function.
 
-    def __init__(self, package: Package, local: NameTypes, is_local: Callable[[str], bool]) -> None:
+    `local` tells those of its names, `is_local` which are local, `call_local` what its nested functions return.
+    """
+
+    def __init__(
+        self, package: Package, local: NameTypes, is_local: Callable[[str], bool], call_local: CallTypes
+    ) -> None:
         self.package = package
         self.members = MemberTypes(package)
         self._local = local
         self._is_local = is_local
+        self._call_local = call_local
         self._bound: dict[str, Type | None] = {}
 
     def of(self, node: ast.expr) -> Type | None:
@@ -88,7 +97,9 @@ class ExpressionTypes:
         if full is not None and (found := self.members.constant(full)) is not None:
             return found
         value = self._present(node.value)
-        return self.members.attribute(value, node.attr) if value is not None else None
+        if value is None or value == ANY:
+            return value
+        return self.members.attribute(value, node.attr)
 
     def constant(self, node: ast.Constant) -> Type | None:
         if node.value is None:
@@ -140,8 +151,8 @@ class ExpressionTypes:
 
     def subscript(self, node: ast.Subscript) -> Type | None:
         value = self._present(node.value)
-        if value is None:
-            return None
+        if value is None or value == ANY:
+            return value
         if isinstance(node.slice, ast.Slice):
             return value if value.name in ("str", "bytes", "list", "typing.Sequence") else None
         if value.name in MAPPINGS and len(value.arguments) == 2:
@@ -212,10 +223,23 @@ class ExpressionTypes:
         full = self._full_name(node.func)
         if full is not None and (found := self._call_by_name(full, node, is_awaited=is_awaited)) is not None:
             return found
+        if isinstance(node.func, ast.Name) and node.func.id not in self._bound and self._is_local(node.func.id):
+            return self._call_of_local(node.func.id, is_awaited=is_awaited)
         if not isinstance(node.func, ast.Attribute):
             return None
         receiver = self._present(node.func.value)
+        if receiver == ANY:
+            return receiver
         return self._method(receiver, node.func.attr, node, is_awaited) if receiver is not None else None
+
+    def _call_of_local(self, name: str, *, is_awaited: bool) -> Type | None:
+        found = self._local(name)
+        if found == ANY:
+            return found
+        if found is not None and found.name == "type" and not is_awaited:
+            made = found.arguments[0] if len(found.arguments) == 1 else None
+            return self.members.instance(made) if made is not None else None
+        return self._call_local(name, is_awaited)
 
     def _call_by_name(self, full: str, node: ast.Call, *, is_awaited: bool) -> Type | None:
         if full in CLASSES:
@@ -237,6 +261,8 @@ class ExpressionTypes:
                 return self._looked_up(receiver, name, node)
             template = METHODS["dict"].get(name)
             return filled(template, receiver.arguments) if template is not None and name != "copy" else None
+        if receiver.name == "type" and len(receiver.arguments) == 1:
+            return self.members.class_method_result(receiver.arguments[0], name, is_awaited=is_awaited)
         return self.members.method_result(receiver, name, is_awaited=is_awaited)
 
     def _looked_up(self, receiver: Type, name: str, node: ast.Call) -> Type | None:
@@ -276,6 +302,24 @@ class ExpressionTypes:
         if len(node.args) == 1:
             return element_of(self.of(node.args[0])) if not node.keywords else None
         return joined([self.of(argument) for argument in node.args])
+
+    def _summed(self, node: ast.Call) -> Type | None:
+        element = element_of(self.of(node.args[0])) if len(node.args) == 1 and not node.keywords else None
+        return INT if element == BOOL else element if element in _NUMBERS else None
+
+    def _cast(self, node: ast.Call) -> Type | None:
+        names = {part.id for part in ast.walk(node.args[0]) if isinstance(part, ast.Name)} if node.args else set()
+        is_known = len(node.args) == 2 and not any(self._is_local(name) for name in names)
+        return self.package.annotated(node.args[0], self.package.module) if is_known else None
+
+    def _got(self, node: ast.Call) -> Type | None:
+        """Return the type of `getattr(...)`: anything, or what it is by default."""
+        if len(node.args) == 2:
+            return ANY
+        default = node.args[2] if len(node.args) == 3 else None
+        if not isinstance(default, ast.Constant) or not (default.value is None or isinstance(default.value, bool)):
+            return None
+        return union([ANY, NONE if default.value is None else BOOL])
 
     def _same(self, node: ast.Call) -> Type | None:
         return self.of(node.args[0]) if node.args else None
@@ -325,6 +369,9 @@ _BY_FUNCTION: Mapping[str, Callable[[ExpressionTypes, ast.Call], Type | None]] =
     **dict.fromkeys(("copy.copy", "copy.deepcopy"), ExpressionTypes._same),
     **dict.fromkeys(("max", "min"), ExpressionTypes._extreme),
     "abs": ExpressionTypes._same,
+    "getattr": ExpressionTypes._got,
+    "sum": ExpressionTypes._summed,
+    "typing.cast": ExpressionTypes._cast,
     "zip": ExpressionTypes._zipped,
     "enumerate": ExpressionTypes._enumerated,
     "next": ExpressionTypes._next,

@@ -17,6 +17,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
 
 # Stand for the first and the second argument of the type that a method is called on.
 FIRST, SECOND = Type("@0"), Type("@1")
+ANY = Type("typing.Any")
 
 
 def _list(of: Type) -> Type:
@@ -31,6 +32,13 @@ _MATCH = Type("re.Match", (STR,))
 _PATH = Type("pathlib.Path")
 _TEXT_METHODS = "isalnum isalpha isascii isdigit isidentifier islower isnumeric isspace isupper startswith endswith"
 _SET = Type("set", (FIRST,))
+_URL_PARTS = _methods(
+    {
+        STR: "scheme netloc path query fragment",
+        union([STR, NONE]): "username password hostname",
+        union([INT, NONE]): "port",
+    }
+)
 
 METHODS: Mapping[str, Mapping[str, Type]] = {
     "str": _methods(
@@ -88,6 +96,8 @@ ATTRIBUTES: Mapping[str, Mapping[str, Type]] = {
     "pathlib.Path": _methods({STR: "name stem suffix", _PATH: "parent", Type("tuple", (STR, Type("..."))): "parts"}),
     "re.Match": _methods({STR: "string"}),
     "re.Pattern": _methods({STR: "pattern"}),
+    "urllib.parse.ParseResult": {**_URL_PARTS, "params": STR},
+    "urllib.parse.SplitResult": _URL_PARTS,
 }
 # Classes whose instances have no type argument: a call gives one.
 CLASSES = frozenset(
@@ -109,6 +119,10 @@ FUNCTIONS: Mapping[str, Type] = {
             FLOAT: "time.time time.monotonic time.perf_counter",
             Type("range"): "range",
             Type("logging.Logger"): "logging.getLogger",
+            Type("asyncio.AbstractEventLoop"): "asyncio.get_running_loop asyncio.new_event_loop",
+            Type("inspect.Signature"): "inspect.signature",
+            ANY: "json.loads json.load",
+            union([Type("ipaddress.IPv4Address"), Type("ipaddress.IPv6Address")]): "ipaddress.ip_address",
             _list(STR): "textwrap.wrap shlex.split",
         }
     ),
@@ -120,6 +134,8 @@ TEXT_FUNCTIONS: Mapping[str, Type] = _methods(
         "os.path.expanduser os.path.expandvars os.path.relpath os.path.normcase re.escape re.sub",
         Type("tuple", (STR, STR)): "os.path.split os.path.splitext",
         _list(STR): "os.listdir",
+        Type("urllib.parse.ParseResult"): "urllib.parse.urlparse",
+        Type("urllib.parse.SplitResult"): "urllib.parse.urlsplit",
         union([_MATCH, NONE]): "re.match re.search re.fullmatch",
         Type("typing.Iterator", (_MATCH,)): "re.finditer",
         Type("re.Pattern", (STR,)): "re.compile",

@@ -44,9 +44,10 @@ class MemberTypes:
     def _declared(self, statement: ast.stmt, module: ModuleTypes) -> Type | None:
         if isinstance(statement, ast.AnnAssign):
             return self._package.annotated(statement.annotation, module)
-        if isinstance(statement, ast.Assign):
-            return literal_type(statement.value)
-        return None
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            full = module.resolve(statement.value.func)
+            return self.call_result(full, is_awaited=False) if full is not None else None
+        return literal_type(statement.value) if isinstance(statement, ast.Assign) else None
 
     def _is_enumeration(self, full_name: str) -> bool:
         found = self._package.definition(full_name)
@@ -126,6 +127,20 @@ class MemberTypes:
         if owner:
             return self.method_result(Type(f"{module.name}.{owner}"), name, is_awaited=is_awaited)
         return self._result(statement, module, is_awaited=is_awaited)
+
+    def instance(self, made: Type) -> Type | None:
+        """Return the type of what a call of a class gives, for a class of the package without type arguments."""
+        is_plain = not made.arguments and any(True for _ in self.classes(made.name)) and not self._is_generic(made.name)
+        return made if is_plain else None
+
+    def class_method_result(self, owner: Type, name: str, *, is_awaited: bool) -> Type | None:
+        """Return what a method gives that is called on a class."""
+        for _, _, class_ in self.classes(owner.name):
+            member = _member(class_, name)
+            if member is not None:
+                is_found = isinstance(member, Function) and decorator_names(member) & {"classmethod", "staticmethod"}
+                return self.method_result(owner, name, is_awaited=is_awaited) if is_found else None
+        return None
 
     def _is_generic(self, full_name: str) -> bool:
         for _, _, class_ in self.classes(full_name):

@@ -28,6 +28,13 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 MAX_MODULES = 60
 _MAX_HOPS = 5
 THIS = "this_module"
+# Say something of a declaration and nothing of the type, which is their first argument.
+_TRANSPARENT = frozenset(
+    {
+        *("typing.ClassVar", "typing.Final", "typing.Required", "typing.NotRequired"),
+        *("typing.Annotated", "typing_extensions.Annotated"),
+    }
+)
 
 
 class ModuleSources(Protocol):
@@ -248,10 +255,8 @@ class Package:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if name.endswith((".Literal",)):
             return named(name, *(Type(VERBATIM + ast.unparse(part)) for part in parts))
-        if name in ("typing.ClassVar", "typing.Final", "typing.Required", "typing.NotRequired"):
+        if name in _TRANSPARENT:
             return self.annotated(parts[0], module)
-        if name.endswith(".Annotated"):
-            return None
         found = [self.annotated(part, module) for part in parts]
         known = [each for each in found if each is not None]
         return named(self.full_name(name), *known) if len(known) == len(found) else None

@@ -40,6 +40,8 @@ MAPPINGS = frozenset(
     }
 )
 SEQUENCES = frozenset({"list", "typing.Sequence", "typing.MutableSequence", "collections.deque", "typing.Deque"})
+# Without arguments, what they hold may be anything.
+_BARE = frozenset({"list", "set", "frozenset", "dict", "tuple"})
 # One may be passed where the other is asked for.
 _WIDENED = {("bool", "int"), ("int", "float"), ("bool", "float")}
 
@@ -143,12 +145,16 @@ def element_of(type_: Type | None) -> Type | None:
     if type_ is None:
         return None
     type_ = without_none(type_)
+    if type_.name == "typing.Any":
+        return type_
     if type_.name in _ELEMENTS and not type_.arguments:
         return Type(_ELEMENTS[type_.name])
     if type_.name == "tuple" and type_.arguments:
         return joined(argument for argument in type_.arguments if argument.name != "...")
     if type_.name == "typing.ItemsView" and len(type_.arguments) == 2:
         return Type("tuple", type_.arguments)
+    if type_.name in _BARE and not type_.arguments:
+        return Type("typing.Any")
     if type_.name in _ITERATED and type_.arguments:
         return type_.arguments[0]
     return None

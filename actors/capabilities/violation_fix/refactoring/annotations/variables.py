@@ -7,7 +7,8 @@ A name has the type of its annotation, else of what is first assigned to it, as 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from actors.capabilities.violation_fix.refactoring.annotations.expressions import ExpressionTypes, targets_bound
 from actors.capabilities.violation_fix.refactoring.annotations.modules import Package
@@ -32,6 +33,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 from actors.capabilities.violation_fix.refactoring.placement import find_host
 
 _GROWTH = {"append": "list", "add": "set", "extend": "list", "appendleft": "collections.deque"}
+_BINDING_OTHERWISE = (*get_args(Scope), ast.Import, ast.ImportFrom, ast.MatchAs, ast.MatchStar)
 _Located = ast.stmt | ast.expr | ast.excepthandler | ast.pattern
 _EMPTY = {"list": ast.List, "set": ast.Set, "dict": ast.Dict}
 
@@ -43,9 +45,11 @@ class LocalTypes:
         self.place = place
         self._package = package
         self._outer = outer
-        self.expressions = ExpressionTypes(package, self._declared_or_outer, self._is_local)
+        self.expressions = ExpressionTypes(package, self._declared_or_outer, self._is_local, self._called)
         self._known: dict[str, Type | None] = {}
         self._pending: set[str] = set()
+        self._times_cut_short = 0
+        self._provisional: set[str] = set()
         located = (
             node for statement in place.function.body for node in own_nodes(statement) if isinstance(node, _Located)
         )
@@ -73,12 +77,25 @@ class LocalTypes:
 
     def declared(self, name: str) -> Type | None:
         """Return the type that holds wherever a name of the function is bound; None where it is not known."""
-        if name not in self._known:
-            if name in self._pending:
-                return None
-            self._pending.add(name)
-            self._known[name] = self._declared(name)
-            self._pending.discard(name)
+        if name in self._known:
+            return self._known[name]
+        if name in self._pending:
+            self._times_cut_short += 1
+            return None
+        before = self._times_cut_short
+        self._pending.add(name)
+        found = self._declared(name)
+        self._pending.discard(name)
+        if self._pending and self._times_cut_short > before:
+            # Known once the names are that it was found through.
+            self._provisional.add(name)
+            self._known.pop(name, None)
+            return found
+        self._known[name] = found
+        if not self._pending and self._provisional:
+            relied_on, self._provisional = sorted(self._provisional), set()
+            if found is not None and any(self.declared(each) is None for each in relied_on):
+                self._known = {name: None}
         return self._known[name]
 
     def _declared(self, name: str) -> Type | None:
@@ -91,19 +108,44 @@ class LocalTypes:
         if given is not None or name in {argument.arg for argument in self.place.parameters}:
             return given
         bindings = self._bindings(name)
-        if not bindings or None in bindings[:1]:
-            return None
-        first = bindings[0]
+        first = next(bindings, None)
         if first == NONE:
-            later = next((each for each in bindings[1:] if each != NONE), None)
+            later = next((each for each in bindings if each != NONE), None)
             first = union([later, NONE]) if later is not None else None
-        if first is None or (not self._package.rules.is_checked and not self._agree(first, bindings)):
+        if first is None or (not self._package.rules.is_checked and not self._agree(name, first, bindings)):
             return None
         return first
 
-    def _agree(self, first: Type, bindings: Sequence[Type | None]) -> bool:
-        """Check all bindings, where no type checker does: one name may hold values of different types there."""
-        return all(each is not None and is_compatible(each, first) for each in bindings)
+    def _agree(self, name: str, first: Type, bindings: Iterator[Type | None]) -> bool:
+        """Check all bindings, where no type checker does: one name may hold values of different types there.
+
+        While they are checked, the name has the first type: `count = count + 1` is of that type, if `count` is.
+        """
+        known = dict(self._known)
+        self._known[name] = first
+        before = self._times_cut_short
+        for each in bindings:
+            # What depends on a name that is being looked for is checked once that is found.
+            is_open, before = self._times_cut_short > before, self._times_cut_short
+            if (each is None and not is_open) or (each is not None and not is_compatible(each, first)):
+                self._known = known
+                return False
+        return True
+
+    def _called(self, name: str, is_awaited: bool) -> Type | None:
+        """Return what a call of a nested function gives, where the name stands for nothing else."""
+        if name not in self.place.locals:
+            return self._outer._called(name, is_awaited) if self._outer is not None else None
+        binding = [node for node in self._nodes if name in _bound_itself(node)]
+        function = binding[0] if len(binding) == 1 else None
+        if not isinstance(function, Function) or function.decorator_list or function.returns is None:
+            return None
+        is_other = isinstance(function, ast.AsyncFunctionDef) is not is_awaited
+        if is_other or _names_in(function.returns) & self.place.locals:
+            return None
+        found = self._package.annotated(function.returns, self._package.module)
+        is_open = found is None or any(self._package.is_type_variable(part) for part in found.walk())
+        return None if is_open else found
 
     def _given(self, name: str) -> Type | None:
         """Return the type of a method's first parameter, or of one that gathers arguments."""
@@ -121,30 +163,25 @@ class LocalTypes:
                 return Type("tuple", (inner, Type("..."))) if is_all else Type("dict", (STR, inner))
         return None
 
-    def _bindings(self, name: str) -> list[Type | None]:
-        """Return the types of what is bound to a name, in the order of the text."""
-        found: list[Type | None] = []
+    def _bindings(self, name: str) -> Iterator[Type | None]:
+        """Yield the types of what is bound to a name, in the order of the text."""
         for node in self._nodes:
             if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if name in _names_stored(target):
-                        found.append(self._assigned(node, target, name))
+                yield from (self._assigned(node, each, name) for each in node.targets if name in _names_stored(each))
             elif isinstance(node, ast.For | ast.AsyncFor) and name in _names_stored(node.target):
                 element = element_of(self.expressions.of(node.iter)) if isinstance(node, ast.For) else None
-                found.append(targets_bound(node.target, element).get(name))
+                yield targets_bound(node.target, element).get(name)
             elif isinstance(node, ast.With | ast.AsyncWith):
-                found += [
-                    targets_bound(item.optional_vars, self._entered(item, node)).get(name)
-                    for item in node.items
-                    if item.optional_vars is not None and name in _names_stored(item.optional_vars)
-                ]
+                for item in node.items:
+                    target = item.optional_vars
+                    if target is not None and name in _names_stored(target):
+                        yield targets_bound(target, self._entered(item, node)).get(name)
             elif isinstance(node, ast.NamedExpr) and node.target.id == name:
-                found.append(self.expressions.of(node.value))
+                yield self.expressions.of(node.value)
             elif isinstance(node, ast.ExceptHandler) and node.name == name:
-                found.append(self._caught_as(name))
-            elif isinstance(node, Scope | ast.Import | ast.ImportFrom | ast.MatchAs | ast.MatchStar):
-                found += [None] if name in _bound_itself(node) else []
-        return found
+                yield self._caught_as(name)
+            elif isinstance(node, _BINDING_OTHERWISE) and name in _bound_itself(node):
+                yield None
 
     def _assigned(self, node: ast.Assign, target: ast.expr, name: str) -> Type | None:
         if isinstance(target, ast.Name) and (kind := _empty_kind(node.value)) is not None:

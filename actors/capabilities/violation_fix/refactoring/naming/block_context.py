@@ -17,7 +17,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     scope_nodes,
 )
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import BlockEffects
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import BlockEffects, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
 from actors.capabilities.violation_fix.refactoring.naming.likeness import has_twin
@@ -203,6 +203,26 @@ class BlockContext:
         item = _target_noun(self.only_loop)
         return plural(item) if item else None
 
+    def is_repeated(self, call: ast.Call | None) -> bool:
+        """Return whether a loop in the block makes a call again and again; one that breaks off makes it once."""
+        loops = (node for node in self.nodes if isinstance(node, Loop) and not self.stops_early)
+        return call is not None and any(part is call for loop in loops for part in ast.walk(loop))
+
+    @cached_property
+    def changes_several_items(self) -> bool:
+        """True where items under several fixed keys are set, or one in each turn of a loop in the block."""
+        keys = {effect.name for effect in self.effects.all if effect.kind is EffectKind.ITEM and effect.name}
+        loops = (node for node in self.nodes if isinstance(node, Loop))
+        in_loops = (part for loop in loops for part in ast.walk(loop) if isinstance(part, ast.Subscript))
+        return len(keys) > 1 or any(isinstance(part.ctx, ast.Store) for part in in_loops)
+
+    def is_trivial_call(self, call: ast.Call | None) -> bool:
+        """Return whether the block does nothing but make a call under a condition: its name would only repeat it."""
+        only = self.statements[0] if len(self.statements) == 1 else None
+        while isinstance(only, ast.If) and len(only.body) == 1 and not only.orelse:
+            only = only.body[0]
+        return isinstance(only, ast.Expr) and call is not None and any(part is call for part in ast.walk(only.value))
+
     @cached_property
     def label(self) -> Label | None:
         """The case that the condition around the block names."""
@@ -228,6 +248,12 @@ class BlockContext:
         values = [value for value in returns if not isinstance(value, ast.Constant)]
         names = {value.id for value in values if isinstance(value, ast.Name)}
         return names.pop() if len(names) == 1 and all(isinstance(value, ast.Name) for value in values) else None
+
+    @cached_property
+    def returns_several(self) -> bool:
+        """True where the block returns a tuple for the function: a name for one thing would hide the others."""
+        returns = (node.value for node in self.nodes if isinstance(node, ast.Return))
+        return any(isinstance(value, ast.Tuple) and len(value.elts) > 1 for value in returns)
 
     @cached_property
     def defined_names(self) -> frozenset[str]:

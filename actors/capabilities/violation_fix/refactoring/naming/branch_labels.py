@@ -73,4 +73,6 @@ def subject_of(test: ast.expr) -> str | None:
         return ast.dump(test.left)
     if isinstance(test, ast.Call) and noun_of(test.func) == "isinstance" and test.args:
         return ast.dump(test.args[0])
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
+        return ast.dump(test.func.value)
     return None

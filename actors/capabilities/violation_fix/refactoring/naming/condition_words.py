@@ -75,10 +75,18 @@ def _words_of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -
     return []
 
 
+# Marks around the words of an option, an operator or a media type.
+_MARKS = "$-@:./ "
+_PLAIN_PREFIXES = ("application/", "x-", "www-")
+
+
 def _words_of_value(value: ast.expr) -> list[str]:
     if isinstance(value, ast.Constant):
         text = value.value
-        spelled = text.replace("-", "_") if isinstance(text, str) else ""
+        spelled = text.strip(_MARKS) if isinstance(text, str) else ""
+        for prefix in _PLAIN_PREFIXES:
+            spelled = spelled.removeprefix(prefix)
+        spelled = spelled.replace("-", "_").replace("/", "_")
         return words_of(spelled) if spelled.isidentifier() else []
     if isinstance(value, ast.Attribute):
         return words_of(value.attr)
@@ -92,6 +100,8 @@ def _words_of_call(call: ast.Call) -> list[str]:
         return words_of(type_name)[-3:] if type_name else []
     if name == "hasattr" and len(call.args) == 2:
         return _words_of_value(call.args[1])
+    if name == "startswith" and len(call.args) == 1:
+        return _words_of_value(call.args[0])
     words = words_of(name)
     if len(words) < 2 or words[0] not in {"is", "has"}:
         return []
@@ -116,6 +126,12 @@ def description_of_pattern(pattern: ast.pattern) -> str | None:
     return noun if words and is_good_noun(noun) else None
 
 
+def is_flag_test(test: ast.expr) -> bool:
+    """Return whether a condition only asks for a name: what the name was set for is checked elsewhere."""
+    operand = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(operand, ast.Name)
+
+
 def tested_nouns(test: ast.expr, local_names: frozenset[str]) -> Iterator[str]:
     """Yield the local names and own attributes that a condition looks at; what it calls is none."""
     called = {id(node.func) for node in ast.walk(test) if isinstance(node, ast.Call)}
@@ -123,6 +139,7 @@ def tested_nouns(test: ast.expr, local_names: frozenset[str]) -> Iterator[str]:
         if id(node) in called:
             continue
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-            yield node.attr
+            if not node.attr.startswith("__"):
+                yield node.attr
         elif isinstance(node, ast.Name) and node.id in local_names and node.id not in ("self", "cls"):
             yield node.id

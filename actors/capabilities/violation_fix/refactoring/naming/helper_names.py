@@ -16,8 +16,8 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
-from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
@@ -63,6 +63,8 @@ def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
     """Take off for each output that the name does not tell of: a reader would not expect it."""
     words = {singular(word) for word in suggestion.name.split("_")}
     hidden = [name for name in context.outputs if not words & {singular(word) for word in words_of(name)}]
+    # What only the code around it explains has its words from a comment.
+    hidden = [] if len(context.outputs) == 1 and not is_good_noun(context.outputs[0]) else hidden
     return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
 
 
@@ -86,13 +88,37 @@ def _joined(*parts: str | Sequence[str]) -> str:
     return "_" + "_".join(words)
 
 
+def _from_comment_on_result(context: BlockContext) -> Iterator[SuggestedName]:
+    """Take a comment's command where what it names is all that the block, paragraphs below it included, changes."""
+    words, _ = words_of_comment(context.comment) if context.comment else ([], False)
+    ends_well = _ends_plainly(context) or context.outputs
+    if len(words) < 2 or not ends_well or (words[0] in _ASKING and context.has_guards):
+        return
+    changed = [_changed_by(effect) for effect in context.effects.all] + list(context.outputs)
+    if changed and all(_ends_alike(words_of(name), words[1:]) for name in changed):
+        yield SuggestedName(_joined(words), 0.8, "the comment above the block")
+
+
+def _changed_by(effect: Effect) -> str:
+    """Return the attribute or collection that an effect changes."""
+    return effect.name if effect.kind is EffectKind.ATTRIBUTE else effect.target.rpartition(".")[2] or effect.name
+
+
+def _ends_alike(name: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a name ends with the words of a phrase, or the phrase with those of the name."""
+    pairs = list(zip(reversed(name), reversed(words), strict=False))
+    return bool(pairs) and all(singular(one) == singular(two) for one, two in pairs)
+
+
 def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
-    if not context.comment or context.has_inner_comments or context.has_blank_lines:
+    if not context.comment or context.has_inner_comments or context.has_blank_lines or context.returns_several:
         return
     used = context.words_used
     words, is_whole = words_of_comment(context.comment)
     is_used = any(word in used or singular(word) in used or plural(word) in used for word in words[1:])
-    if words and (is_used or (is_whole and context.cut.shape is not Shape.REST)):
+    # Two words or more are a thing of their own.
+    is_telling = is_whole or (len(words) > 2 and len(context.outputs) < 2)
+    if words and (is_used or (is_telling and context.cut.shape is not Shape.REST)):
         quality = (0.8 if is_whole else 0.66) if context.cut.shape is not Shape.REST else 0.5
         quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
         if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
@@ -154,13 +180,13 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     yield SuggestedName(_joined(verb, noun), quality, f"the output {', '.join(names)}")
 
 
-# Verbs that promise a result.
+# They promise a result.
 _ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
 
 
 def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
-    if not context.only_raises or not context.tests:
+    if not context.only_raises or all(is_flag_test(test) for test in context.tests):
         return
     counted: Counter[str] = Counter()
     for test in context.tests:
@@ -175,6 +201,9 @@ def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
     tested = [set(tested_nouns(test, context.place.locals)) for test in context.tests]
     if all(names & parameters for names in tested) and len(parameters & set(counted)) > 1:
         yield SuggestedName("_check_arguments", 0.7, "tests of arguments that raise")
+        own = context.function_noun or context.function_name
+        if is_good_noun(own) and not context.function_name.startswith("__"):
+            yield SuggestedName(_joined("check", own, "arguments"), 0.68, "tests of arguments that raise")
 
 
 def _from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
@@ -229,22 +258,63 @@ def _from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     verb = verbs.pop() if len(verbs) == 1 else ""
     if verb not in VERBS - VAGUE_VERBS:
         return
+    if all(context.is_trivial_call(effect.call) for effect in effects):
+        return
     called = {effect.name for effect in effects}
     rest = words_of(called.pop())[1:] if len(called) == 1 else []
-    if rest and is_good_noun("_".join(rest)):
-        several = context.only_loop is not None
+    several = any(context.is_repeated(effect.call) for effect in effects)
+    if rest and rest[-1] not in VERBS and is_good_noun("_".join(rest)):
         words = [*rest[:-1], plural(rest[-1])] if several else rest
         if several or len(effects) == 1:
             yield SuggestedName(_joined([verb, *words]), 0.74 if several else 0.6, "the only call that has an effect")
+        items = words_of(context.iterated_noun or "")
+        if len(items) == 1 and not {singular(items[0])} & {singular(word) for word in rest}:
+            owner = singular(items[0])
+            quality = 0.77 * noun_quality(owner)
+            yield SuggestedName(_joined([verb, owner, *words]), quality, "what the loop does with each item")
+    # `set_exception` says what is set, not what it is done to.
+    if rest and verb in _OBJECT_VERBS:
+        return
     if context.iterated_noun and is_good_noun(context.iterated_noun):
         quality = 0.76 * noun_quality(context.iterated_noun)
         yield SuggestedName(_joined(verb, context.iterated_noun), quality, "what the loop does with each item")
-    if context.label is not None:
+    if context.label is not None and not rest:
         yield SuggestedName(_joined(verb, context.label.noun), 0.7, "the only call in the branch")
-    nouns = {noun_of(effect.call.args[0]) if effect.call and effect.call.args else None for effect in effects}
+    first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
+    nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
     noun = nouns.pop() if len(nouns) == 1 else None
     if not rest and noun and is_good_noun(noun):
         yield SuggestedName(_joined(verb, noun), 0.64 * noun_quality(noun), "the only call that has an effect")
+
+
+_OBJECT_VERBS = frozenset({"set", "add", "append", "insert", "put", "remove", "get", "show", "start", "call"})
+
+
+def _from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what changes one object in several ways, by its attributes, items and methods."""
+    effects = context.effects.all
+    if len(effects) < 2 or context.outputs or not _ends_plainly(context) or context.has_guards:
+        return
+    if any(effect.kind is EffectKind.CALL and not effect.target for effect in effects):
+        return
+    owner = min((effect.target for effect in effects), key=len)
+    if owner in ("self", "cls", "") or not all(_is_done_to(owner, effect) for effect in effects):
+        return
+    noun = owner.rpartition(".")[2]
+    kinds = {effect.kind for effect in effects}
+    # One item is no update of the whole.
+    is_update = EffectKind.ATTRIBUTE in kinds or (EffectKind.ITEM in kinds and context.changes_several_items)
+    if not is_good_noun(noun) or not is_update:
+        return
+    quality = 0.68 if EffectKind.ATTRIBUTE in kinds else 0.62
+    yield SuggestedName(_joined("update", noun), quality * noun_quality(noun), f"what is done to {noun}")
+
+
+def _is_done_to(owner: str, effect: Effect) -> bool:
+    """Return whether an effect is one on an object or its attributes; what it holds are other objects."""
+    receiver = effect.call.func.value if effect.call and isinstance(effect.call.func, ast.Attribute) else None
+    is_held = any(isinstance(part, ast.Subscript | ast.Call) for part in ast.walk(receiver)) if receiver else False
+    return not is_held and f"{effect.target}.".startswith(f"{owner}.")
 
 
 def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
@@ -256,7 +326,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     quality = 0.62 if label.is_case else 0.54
     quality += 0.1 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0
     verb, noun = context.function_verb, context.function_noun
-    if verb in DISTRIBUTIVE_VERBS:
+    # One word for a flag, such as `double`, tells nothing of what is done.
+    tells = label.is_case or len(words_of(label.noun)) > 1 or label.noun.endswith("s")
+    if verb in DISTRIBUTIVE_VERBS and tells:
         yield SuggestedName(_joined(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
         label.is_case
@@ -313,12 +385,14 @@ def _ends_plainly(context: BlockContext) -> bool:
 
 _RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
     _from_comment,
+    _from_comment_on_result,
     _from_skipping,
     _from_outputs,
     _from_validation,
     _from_attributes,
     _from_collection,
     _from_calls,
+    _from_one_object,
     _from_branch,
     _from_loop,
     _from_yields,

@@ -51,7 +51,7 @@ POOR_NOUNS = words_in(
     """
     a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc xx yy tmp temp ret rv res val vals obj objs arg args
     kw kwargs kwds self cls it el elem foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst dct fn func cb
-    dummy unused flag flags data stuff thing things
+    dummy unused flag flags data stuff thing things ones
     """
 )
 # Nouns that nearly every function has: alone they tell nothing.
@@ -81,6 +81,8 @@ DISTRIBUTIVE_VERBS = words_in(
     """
 )
 _SHORT_WORDS = words_in("id ip os db ui io by in of on to or is no up at as")
+# What comparisons are called in queries.
+_OPERATORS = words_in("eq ne gt gte lt lte")
 _ACRONYMS = words_in("html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
 
 _ARTICLES = words_in("the a an any all our this these those its their each every some current given new")
@@ -88,7 +90,7 @@ _STOPS = words_in(
     """
     for of from with to in into if when and or that which by on as so because unless until while where since using via
     but not is are was were be been has have had it we you they i at per before after than then without between
-    e.g i.e etc only now here there still also just yet already
+    based according e.g i.e etc only now here there still also just yet already
     """
 )
 _PREPOSITIONS = words_in("for of from to in into on at with")
@@ -192,14 +194,19 @@ def noun_quality(identifier: str) -> float:
 
 def is_word(word: str) -> bool:
     """Return whether letters can be read out: no single letter, nothing without vowels, no heap of consonants."""
-    if word in _ACRONYMS:
+    if word in _ACRONYMS or word in _OPERATORS:
         return True
     if len(word) == 2:
         return word in _SHORT_WORDS
     return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", word)
 
 
+_WITHOUT_PLURAL = words_in("data metadata info information children people media")
+
+
 def plural(noun: str) -> str:
+    if noun in _WITHOUT_PLURAL:
+        return noun
     if noun.endswith("s") and not noun.endswith("ss"):
         return noun
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":

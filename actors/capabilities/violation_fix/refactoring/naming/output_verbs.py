@@ -30,7 +30,9 @@ def verb_for(
     values = [value for node in bindings if (value := getattr(node, "value", None)) is not None]
     loops = [statement for statement in statements if isinstance(statement, Loop)]
     if any(_adds_to(node, output) for node in nodes):
-        return ("extend", 0.55) if is_input else ("collect", 0.8)
+        # What is collected has a name for several.
+        collected = ("collect", 0.8) if output.rstrip("0123456789_").endswith("s") else ("build", 0.74)
+        return ("extend", 0.55) if is_input else collected
     if not bindings and not any(_binds_item(node, output) for node in nodes):
         # Bound by a definition or an import: no verb says that.
         return "get", 0.0
@@ -81,7 +83,7 @@ def _verb_of_change(
     verbs = {_verb_of_value(value) for value in values}
     if len(verbs) == 1 and (verb := verbs.pop()) not in (None, "build", "create", "collect", "compute"):
         return str(verb), 0.68
-    if any(isinstance(node, ast.AugAssign) for node in bindings):
+    if all(isinstance(node, ast.AugAssign) for node in bindings):
         return "extend", 0.5
     if values and all(output in names_read(value) or isinstance(value, ast.Constant) for value in values):
         return "normalize", 0.64

@@ -56,6 +56,52 @@ def assign_default(spot: Spot) -> str | None:
     return spot.replaced(before, node, [text])
 
 
+def assign_extreme(spot: Spot) -> str | None:
+    """Write `if a > b: b = a` as `b = max(b, a)`, which compares and keeps the same."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node) or node.orelse or len(node.body) != 1:
+        return None
+    assigned, test = node.body[0], node.test
+    if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1 or not isinstance(test, ast.Compare):
+        return None
+    target = assigned.targets[0]
+    if not isinstance(target, ast.Name) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Lt | ast.Gt):
+        return None
+    value = ast.dump(assigned.value)
+    sides = [test.left, test.comparators[0]]
+    is_target = [isinstance(side, ast.Name) and side.id == target.id for side in sides]
+    if is_target.count(True) != 1 or ast.dump(sides[is_target.index(False)]) != value or not _is_inert(assigned.value):
+        return None
+    # The builtin asks whether the second is less, or greater, than the first: `b < a` is asked as `a > b`.
+    is_value_first = is_target[1]
+    if not is_value_first and not isinstance(assigned.value, ast.Constant):
+        return None
+    is_greater = isinstance(test.ops[0], ast.Gt) is is_value_first
+    name = "max" if is_greater else "min"
+    spot.refuse_shadowed(name)
+    spot.refuse_comments(spot.line, last_line(node))
+    line = f"{spot.indent}{target.id} = {name}({target.id}, {spot.text(assigned.value)})"
+    return spot.replaced(node, node, [line]) if spot.fits(line) else None
+
+
+def assign_other(spot: Spot) -> str | None:
+    """Write `if not x: x = y` as `x = x or y`, where y is short."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node) or node.orelse or len(node.body) != 1:
+        return None
+    assigned, test = node.body[0], node.test
+    if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1 or not isinstance(test, ast.UnaryOp):
+        return None
+    target, asked = assigned.targets[0], test.operand
+    if not isinstance(test.op, ast.Not) or not isinstance(target, ast.Name) or not isinstance(asked, ast.Name):
+        return None
+    if asked.id != target.id or not is_simple_value(assigned.value):
+        return None
+    spot.refuse_comments(spot.line, last_line(node))
+    line = f"{spot.indent}{target.id} = {target.id} or {spot.text(assigned.value)}"
+    return spot.replaced(node, node, [line]) if spot.fits(line) and len(line) <= MAX_LENGTH else None
+
+
 def call_choice(spot: Spot) -> str | None:
     """Write two calls that differ in one argument as one call with a choice in it."""
     node = spot.node
@@ -106,7 +152,7 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if chosen is None:
         text = _inner_choice(spot, node.test, value, other) or f"{spot.text(value)} if {test} else {spot.text(other)}"
     elif chosen:
-        text = test if is_boolean(node.test) else f"bool({test})"
+        text = test if is_boolean(node.test) or _compares_text(node.test) else f"bool({test})"
     else:
         text = f"not {test}" if not isinstance(node.test, ast.BoolOp | ast.Compare) else f"not ({test})"
     if text.startswith("bool("):
@@ -115,6 +161,15 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if not spot.fits(line) or len(line) > MAX_LENGTH:
         raise spot.refuse("long_condition", "the line would be too long")
     return line
+
+
+def _compares_text(test: ast.expr) -> bool:
+    """Check for a comparison with a text: what is no boolean there is no text, and would not be asked in an `if`."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq | ast.NotEq) or len(test.ops) > 1:
+        return False
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) for part in (test.left, *test.comparators)
+    )
 
 
 def _inner_choice(spot: Spot, test: ast.expr, value: ast.expr, other: ast.expr) -> str | None:

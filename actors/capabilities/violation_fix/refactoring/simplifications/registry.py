@@ -12,6 +12,8 @@ from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, R
 from actors.capabilities.violation_fix.refactoring.simplifications.choices import (
     assign_choice,
     assign_default,
+    assign_extreme,
+    assign_other,
     call_choice,
     return_choice,
 )
@@ -58,6 +60,8 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "return_choice": return_choice,
     "assign_choice": assign_choice,
     "assign_default": assign_default,
+    "assign_extreme": assign_extreme,
+    "assign_other": assign_other,
     "call_choice": call_choice,
     "loop_over": loop_over,
     "move_out": move_out,
@@ -79,6 +83,8 @@ REDUCING: Mapping[str, float] = {
     "return_choice": 0.7,
     "assign_choice": 0.82,
     "assign_default": 0.74,
+    "assign_extreme": 0.88,
+    "assign_other": 0.78,
     "call_choice": 0.76,
     "loop_over": 0.84,
     "move_out": 0.82,

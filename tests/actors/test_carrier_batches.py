@@ -1,14 +1,15 @@
-"""Bundles: what gathers goes together, in order; what fails fails those alone that were in it."""
+"""Batches by Ray calls: what gathers goes together, in order; what fails fails those alone that were in it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.bus.batching import MAX_BATCH_BYTES, MAX_BATCH_ITEMS, MAX_CONCURRENT_CALLS, Batcher
+from actors.links.carrier import MAX_BATCH_BYTES, MAX_BATCH_ITEMS, MAX_CONCURRENT_CALLS, Carrier
 from runtime.bus.memory_bus import settle
 
 
@@ -32,28 +33,33 @@ class Place:
         return [len(bundle) for bundle in self.bundles]
 
 
-def sent(batcher: Batcher[int], items: list[bytes]) -> list[asyncio.Task[int]]:
-    return [asyncio.create_task(batcher.send(item)) for item in items]
+def carrier_to(place: Callable[[list[bytes]], Awaitable[Sequence[int]]]) -> Carrier[int]:
+    """A carrier that never has a link."""
+    return Carrier(place, lambda _, count: [0] * count)
+
+
+def sent(carrier: Carrier[int], items: list[bytes]) -> list[asyncio.Task[int]]:
+    return [asyncio.create_task(carrier.send(item)) for item in items]
 
 
 async def test_an_item_alone_goes_at_once() -> None:
     place = Place()
-    assert await Batcher(place).send(b"xyz") == 3
+    assert await carrier_to(place).send(b"xyz") == 3
     assert place.bundles == [[b"xyz"]]
 
 
 async def test_what_is_sent_in_one_turn_goes_together_and_each_hears_its_own_outcome() -> None:
     place = Place()
-    assert await asyncio.gather(*sent(Batcher(place), [b"a", b"bb", b"ccc"])) == [1, 2, 3]
+    assert await asyncio.gather(*sent(carrier_to(place), [b"a", b"bb", b"ccc"])) == [1, 2, 3]
     assert place.bundles == [[b"a", b"bb", b"ccc"]]
 
 
 async def test_what_is_sent_while_calls_are_under_way_gathers_and_waits_for_one_of_them() -> None:
     place = Place(is_open=False)
-    batcher = Batcher(place)
+    carrier = carrier_to(place)
     tasks = []
     for number in range(MAX_CONCURRENT_CALLS + 3):
-        tasks += sent(batcher, [bytes([number])])
+        tasks += sent(carrier, [bytes([number])])
         await settle()
     assert place.sizes == [1] * MAX_CONCURRENT_CALLS
     place.under_way[0].set_result(None)
@@ -67,7 +73,7 @@ async def test_what_is_sent_while_calls_are_under_way_gathers_and_waits_for_one_
 @pytest.mark.parametrize("number", [MAX_BATCH_ITEMS - 1, MAX_BATCH_ITEMS, MAX_BATCH_ITEMS + 1])
 async def test_a_bundle_has_a_largest_number_of_items(number: int) -> None:
     place = Place()
-    await asyncio.gather(*sent(Batcher(place), [b"x"] * number))
+    await asyncio.gather(*sent(carrier_to(place), [b"x"] * number))
     assert place.sizes == [number] if number <= MAX_BATCH_ITEMS else [MAX_BATCH_ITEMS, 1]
 
 
@@ -75,13 +81,13 @@ async def test_a_bundle_has_a_largest_number_of_items(number: int) -> None:
 async def test_a_bundle_has_a_largest_size(last: int, bundles: int) -> None:
     place = Place()
     half = MAX_BATCH_BYTES // 2
-    await asyncio.gather(*sent(Batcher(place), [b"x" * half, b"x" * (MAX_BATCH_BYTES - half + last)]))
+    await asyncio.gather(*sent(carrier_to(place), [b"x" * half, b"x" * (MAX_BATCH_BYTES - half + last)]))
     assert len(place.bundles) == bundles
 
 
 async def test_an_item_larger_than_a_bundle_goes_alone() -> None:
     place = Place()
-    await asyncio.gather(*sent(Batcher(place), [b"a", b"x" * (MAX_BATCH_BYTES + 1), b"b"]))
+    await asyncio.gather(*sent(carrier_to(place), [b"a", b"x" * (MAX_BATCH_BYTES + 1), b"b"]))
     assert place.sizes == [1, 1, 1]
 
 
@@ -95,10 +101,10 @@ async def test_what_a_call_raises_is_raised_for_its_items_and_for_no_others() ->
             raise ConnectionError("gone")
         return [1 for _ in items]
 
-    batcher: Batcher[int] = Batcher(once_broken)
-    first = await asyncio.gather(*sent(batcher, [b"a", b"b"]), return_exceptions=True)
+    carrier = carrier_to(once_broken)
+    first = await asyncio.gather(*sent(carrier, [b"a", b"b"]), return_exceptions=True)
     assert [str(error) for error in first] == ["gone", "gone"]
-    assert await asyncio.gather(*sent(batcher, [b"c", b"d"])) == [1, 1]
+    assert await asyncio.gather(*sent(carrier, [b"c", b"d"])) == [1, 1]
 
 
 async def test_a_call_that_answers_for_fewer_items_than_it_got_is_an_error_for_all_of_them() -> None:
@@ -106,12 +112,12 @@ async def test_a_call_that_answers_for_fewer_items_than_it_got_is_an_error_for_a
         return [1 for _ in items[1:]]
 
     with pytest.raises(ValueError, match="shorter"):
-        await asyncio.gather(*sent(Batcher(short), [b"a", b"b"]))
+        await asyncio.gather(*sent(carrier_to(short), [b"a", b"b"]))
 
 
 async def test_whoever_no_longer_waits_costs_the_others_nothing() -> None:
     place = Place(is_open=False)
-    tasks = sent(Batcher(place), [b"a", b"bb"])
+    tasks = sent(carrier_to(place), [b"a", b"bb"])
     await settle()
     tasks[0].cancel()
     place.under_way[0].set_result(None)
@@ -122,9 +128,9 @@ async def test_whoever_no_longer_waits_costs_the_others_nothing() -> None:
 def test_all_items_arrive_once_in_their_order_however_they_gather(items: list[tuple[bytes, bool]]) -> None:
     async def all_sent() -> list[bytes]:
         place = Place()
-        batcher, tasks = Batcher(place), []
+        carrier, tasks = carrier_to(place), []
         for item, pauses in items:
-            tasks += sent(batcher, [item])
+            tasks += sent(carrier, [item])
             if pauses:
                 await asyncio.sleep(0)
         assert await asyncio.gather(*tasks) == [len(item) for item, _ in items]

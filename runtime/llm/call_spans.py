@@ -1,0 +1,31 @@
+"""Makes the spans of model calls, below the stage attempts that make them."""
+
+from __future__ import annotations
+
+import secrets
+
+from runtime.llm.call_metrics import Outcome
+from runtime.llm.messages import Completion
+from runtime.primitives.spans import Span, SpanValue, current_stage, emit, span_id_of, trace_id_of
+
+
+def emit_model_call(
+    role: str, deployment: str, outcome: Outcome, completion: Completion | None, start_ms: int, end_ms: int
+) -> None:
+    """Emit the span of a call that has ended, if the run of the stage that made it is traced."""
+    key = current_stage()
+    if key is None:
+        return
+    attributes: dict[str, SpanValue] = {
+        "jeeves.role": role,
+        "jeeves.deployment": deployment,
+        "jeeves.outcome": outcome,
+    }
+    if completion is not None:
+        attributes["gen_ai.usage.input_tokens"] = completion.tokens_in
+        attributes["gen_ai.usage.output_tokens"] = completion.tokens_out
+        attributes["jeeves.tokens_cached"] = completion.tokens_cached
+    error = None if outcome in ("served", "cancelled") else outcome
+    trace_id, parent_id = trace_id_of(key.run_id), span_id_of(str(key))
+    span_id = secrets.randbits(64) or 1
+    emit(Span(trace_id, span_id, parent_id, f"model {deployment}", start_ms, end_ms, attributes, error))

@@ -1,0 +1,164 @@
+"""Folds the events of a run into counts for metrics.
+
+Pure: the same events give the same counts, whichever process drives the run. Values of labels that pipelines and models
+choose are bounded where they are added up (`runtime.hosting.run_meter`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from runtime.pipeline.config import PipelineConfig, StageMeasures
+from runtime.primitives.ids import StageName
+from runtime.primitives.metrics import (
+    CONFIDENCE,
+    DECISIONS,
+    HOPS,
+    ISSUES,
+    REPORTS,
+    REQUEST_S,
+    REQUESTS,
+    RETRIES,
+    RETRY_REASONS,
+    SLOW_STAGES,
+    STAGE_S,
+    TOOL_CALLS,
+    CounterMetric,
+    HistogramMetric,
+)
+from runtime.run.envelope import Envelope
+from runtime.supervision.commands import ClientEvent, Command, Emit, RunStage, SetTimer
+from runtime.supervision.events import ActorLost, Event, Payload, RunAdopted, StageFailed, StageSucceeded, TimerFired
+from runtime.supervision.state import Decision, RunState
+
+# The strategy of an attempt that was not made.
+_SKIPPED = "skipped"
+_RETRY_TIMER = "retry:"
+# A field that claims more of one kind was not counted by a check.
+MOST_OF_ONE = 1_000_000
+
+
+class Count(NamedTuple):
+    """Adds `value` to a counter, or observes it in a histogram, under these values of its labels."""
+
+    metric: CounterMetric | HistogramMetric
+    value: float = 1
+    labels: tuple[str, ...] = ()
+
+
+def counts_of(config: PipelineConfig, before: RunState, event: Event, decision: Decision) -> Iterator[Count]:
+    """Yield what an event of a run adds to the metrics; `before`: the state that it was decided on."""
+    yield from _spent(before.envelope, decision.state.envelope)
+    for command in decision.commands:
+        if isinstance(command, Emit):
+            if (read := _OF_CLIENT_EVENTS.get(command.event.type)) is not None:
+                yield from read(command.event, decision.state.envelope)
+        elif (stage := _retried(command, before, event.payload)) is not None:
+            yield Count(RETRIES, 1, (stage, "stage"))
+            yield Count(RETRY_REASONS, 1, (_reason(event.payload),))
+    if isinstance(event.payload, StageSucceeded):
+        yield from _of_output(config, before, event.payload)
+
+
+def _spent(before: Envelope, after: Envelope) -> Iterator[Count]:
+    then, now = before.usage, after.usage
+    if then is now:
+        return
+    for metric, more in (
+        (HOPS, now.agent_hops - then.agent_hops),
+        (TOOL_CALLS, now.tool_calls - then.tool_calls),
+        (SLOW_STAGES, now.slow_stages - then.slow_stages),
+    ):
+        if more:
+            yield Count(metric, more)
+
+
+def _of_stage_end(event: ClientEvent, _after: Envelope) -> Iterator[Count]:
+    yield Count(STAGE_S, event.data["duration_ms"] / 1000, (str(event.stage), event.data["status"]))
+
+
+def _of_run_end(event: ClientEvent, after: Envelope) -> Iterator[Count]:
+    yield Count(REQUESTS, 1, (event.data["terminal_reason"],))
+    yield Count(REQUEST_S, max(0, event.at_ms - after.received_at_ms) / 1000)
+
+
+_OF_CLIENT_EVENTS: Mapping[str, Callable[[ClientEvent, Envelope], Iterator[Count]]] = {
+    "stage.finished": _of_stage_end,
+    "run.finished": _of_run_end,
+}
+
+
+def _retried(command: Command, before: RunState, payload: Payload) -> StageName | None:
+    """Return the stage that a command repeats, after a failure or because its process or its supervisor was lost."""
+    if isinstance(command, SetTimer) and command.timer_id.startswith(_RETRY_TIMER):
+        entry = before.in_flight.get(command.timer_id.removeprefix(_RETRY_TIMER))
+        return None if entry is None else entry.stage
+    if isinstance(command, RunStage) and command.key.attempt > 1 and isinstance(payload, ActorLost | RunAdopted):
+        return command.stage
+    return None
+
+
+def _reason(payload: Payload) -> str:
+    """Return why an attempt is repeated: the kind of its failure, or what was lost."""
+    if isinstance(payload, StageFailed):
+        return payload.kind
+    if isinstance(payload, TimerFired):
+        return "timeout"
+    if isinstance(payload, ActorLost):
+        return "process_lost"
+    return "supervisor_lost" if isinstance(payload, RunAdopted) else "internal"
+
+
+def _of_output(config: PipelineConfig, before: RunState, payload: StageSucceeded) -> Iterator[Count]:
+    """Count the fields of an output that the pipeline names; outputs of attempts that no longer count are left out."""
+    entry = before.in_flight.get(str(payload.key))
+    agent = None if entry is None else config.stages.get(entry.stage)
+    if agent is None or agent.measures is None:
+        return
+    measures, output = agent.measures, payload.output
+    verdict, confidence = _field(output, measures.verdict), _field(output, measures.confidence)
+    if isinstance(verdict, str) and verdict:
+        yield Count(DECISIONS, 1, (verdict,))
+    if isinstance(confidence, int | float) and not isinstance(confidence, bool) and math.isfinite(confidence):
+        yield Count(CONFIDENCE, min(max(float(confidence), 0.0), 1.0))
+    yield from _of_issues(measures, output)
+    yield from _of_repeated_work(agent.name, measures, output)
+
+
+def _of_issues(measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[Count]:
+    issues = _field(output, measures.issues)
+    if not isinstance(issues, Mapping):
+        return
+    found = {str(kind): count for kind, count in issues.items() if isinstance(count, int) and 0 < count <= MOST_OF_ONE}
+    yield Count(REPORTS, 1, ("issues" if found else "clean",))
+    for kind, count in found.items():
+        yield Count(ISSUES, count, (kind,))
+
+
+def _of_repeated_work(stage: str, measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[Count]:
+    """Count routes back to an earlier stage, and steps of which a tool call was made again in another way."""
+    retries = measures.retries
+    kind = None if retries is None else retries.kinds.get(str(_field(output, retries.field)))
+    if retries is not None and kind is not None:
+        yield Count(RETRIES, 1, (stage, kind))
+        yield Count(RETRY_REASONS, 1, (str(_field(output, retries.reason) or kind),))
+    steps = _field(output, measures.step_attempts)
+    for attempts in steps.values() if isinstance(steps, Mapping) else ():
+        for former, following in _pairs(attempts):
+            if following.get("strategy") != _SKIPPED:
+                yield Count(RETRIES, 1, (stage, "step"))
+                yield Count(RETRY_REASONS, 1, (str(former.get("status")),))
+
+
+def _field(output: Mapping[str, Any], name: str | None) -> Any:
+    return None if name is None else output.get(name)
+
+
+def _pairs(attempts: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield each attempt of a step with the one after it."""
+    for former, following in pairwise(attempts if isinstance(attempts, list) else []):
+        if isinstance(former, Mapping) and isinstance(following, Mapping):
+            yield former, following

@@ -1,0 +1,206 @@
+"""Traces reach a collector for OTLP over HTTP, and runs do not notice one that is away."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from actors.trace_export import QUEUE_SPANS, SpanExport, TraceOptions, headers_of
+from runtime.agents.capability import StageContext, StageResult
+from runtime.errors import ModelDownError
+from runtime.llm.scripted import ScriptedModel
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.primitives.spans import Span, current_stage, is_traced, trace_id_of, trace_to, traced_stage
+from runtime.run.stage_view import StageView
+from runtime.testing import PipelineBuilder
+from tests.runtime.hosting.hosted import Hosted
+from tests.runtime.hosting.recorded import LOOK
+from tests.runtime.llm.endpoint import asked
+from tests.runtime.llm.test_model_client import client_of
+
+PIPELINE = PipelineBuilder("sample").stage("look", default_next="tell", max_retries=1).stage("tell").build()
+
+
+ORDER = ("tool look", "model served", "model down", "stage look", "run sample")
+
+
+class Collector:
+    """Receives spans over HTTP in this process; `answer` is the status that it gives."""
+
+    def __init__(self) -> None:
+        self.spans: list[dict[str, Any]] = []
+        self.resources: list[dict[str, Any]] = []
+        self.answer = 200
+        self.held = threading.Event()
+        self.held.set()
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                collector.held.wait(30)
+                if collector.answer == 200:
+                    collector.take(json.loads(body))
+                self.send_response(collector.answer)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}/v1/traces"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def take(self, request: dict[str, Any]) -> None:
+        for of_resource in request["resourceSpans"]:
+            self.resources.append(attributes(of_resource["resource"]))
+            for of_scope in of_resource["scopeSpans"]:
+                self.spans += of_scope["spans"]
+
+    def close(self) -> None:
+        self.held.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    started = Collector()
+    yield started
+    trace_to(None)
+    started.close()
+
+
+def attributes(told: dict[str, Any]) -> dict[str, Any]:
+    """Name → value of the attributes in the JSON of OTLP, whose whole numbers are text."""
+    read = {"stringValue": str, "intValue": int, "doubleValue": float, "boolValue": bool}
+    return {each["key"]: read[kind](value) for each in told["attributes"] for kind, value in each["value"].items()}
+
+
+def a_span(number: int = 1) -> Span:
+    return Span(1, number, None, "run x", 1_000, 2_000)
+
+
+async def test_a_run_arrives_as_a_tree_of_stages_below_it(collector: Collector) -> None:
+    export = SpanExport(TraceOptions(collector.endpoint, service_name="mine"), "supervisor")
+    trace_to(export.emit)
+    hosted = Hosted(PIPELINE, {"look": [ValueError("broken"), {}], "tell": [{}]})
+    run_id = await hosted.submit()
+    await hosted.settle(run_id)
+    export.close()
+    by_name = {(span["name"], attributes(span).get("jeeves.attempt")): span for span in collector.spans}
+    run = by_name.pop(("run sample", None))
+    assert run["traceId"] == f"{trace_id_of(run_id):032x}" and "parentSpanId" not in run
+    assert attributes(run)["jeeves.terminal_reason"] == "completed"
+    assert sorted(by_name) == [("stage look", 1), ("stage look", 2), ("stage tell", 1)]
+    assert {span["parentSpanId"] for span in by_name.values()} == {run["spanId"]}
+    assert {span["traceId"] for span in by_name.values()} == {run["traceId"]}
+    failed, told = by_name["stage look", 1], by_name["stage tell", 1]
+    assert (failed["status"]["code"], "broken" in failed["status"]["message"]) == (2, True)
+    assert "status" not in told and "status" not in run
+    in_order = [run["startTimeUnixNano"], failed["startTimeUnixNano"], told["endTimeUnixNano"], run["endTimeUnixNano"]]
+    assert sorted(in_order, key=int) == in_order and all(len(at) == 19 for at in in_order)
+    assert collector.resources[0] == {"service.name": "mine", "jeeves.process": "supervisor"}
+
+
+async def test_tool_calls_and_model_calls_stand_below_the_stage_that_made_them() -> None:
+    seen: list[Span] = []
+    trace_to(seen.append)
+    clock = FakeClock()
+    down = ScriptedModel([ModelDownError("gone", permanent=True)])
+    clients = [client_of(clock, served=ScriptedModel(["hello"])), client_of(clock, down=down)]
+
+    async def work(context: StageContext, _view: StageView) -> StageResult:
+        await context.tools.call("look", None, {})
+        for client in clients:
+            with suppress(ModelDownError):
+                await client.complete("default", asked())
+        return StageResult({})
+
+    pipeline = PipelineBuilder().stage("look", has_tools=True, tool_access="read", allowed_tools=["look"]).build()
+    hosted = Hosted(pipeline, {"look": [work]}, tools=[LOOK])
+    await hosted.run()
+    trace_to(None)
+    tool, served, gone, stage, run = sorted(seen, key=lambda span: ORDER.index(span.name))
+    assert {tool.parent_id, served.parent_id, gone.parent_id} == {stage.span_id}
+    assert (stage.parent_id, run.parent_id) == (run.span_id, None)
+    assert len({span.trace_id for span in seen}) == 1 and len({span.span_id for span in seen}) == 5
+    assert (tool.attributes["jeeves.status"], tool.error) == ("ok", None)
+    assert (served.attributes["jeeves.outcome"], served.error) == ("served", None)
+    assert (gone.attributes["jeeves.outcome"], gone.error) == ("down", "down")
+
+
+def test_a_collector_that_is_away_keeps_nothing_waiting_and_the_queue_stays_bounded(collector: Collector) -> None:
+    collector.held.clear()
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    began_s = time.perf_counter()
+    for number in range(1, 2 * QUEUE_SPANS):
+        export.emit(a_span(number))
+    assert time.perf_counter() - began_s < 2
+    began_s = time.perf_counter()
+    export.close()
+    assert time.perf_counter() - began_s < 4
+
+
+def test_a_collector_that_comes_back_gets_the_spans_from_then_on(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "actors")
+    collector.answer = 400
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    for number in (1, 2):
+        export.emit(a_span(number))
+        export.flush()
+    collector.answer = 200
+    export.emit(a_span(3))
+    export.close()
+    assert [int(span["spanId"], 16) for span in collector.spans] == [3]
+    assert [each.message for each in caplog.records] == ["traces.collector_away", "traces.collector_back"]
+
+
+def test_a_share_of_the_runs_is_traced_and_every_process_takes_the_same() -> None:
+    seen: list[Span] = []
+    runs = [RunId(f"r-{number}") for number in range(1_000)]
+    shares = []
+    for ratio in (0.0, 0.25, 1.0):
+        trace_to(seen.append, ratio)
+        shares.append([run_id for run_id in runs if is_traced(run_id)])
+    trace_to(None)
+    assert shares[0] == [] and shares[2] == runs
+    assert 200 < len(shares[1]) < 300
+    assert not any(is_traced(run_id) for run_id in runs)
+
+
+def test_calls_outside_a_traced_stage_have_no_stage() -> None:
+    key = StageKey(RunId("r-1"), 1)
+    with traced_stage(key):
+        assert current_stage() is None
+        trace_to(lambda _: None)
+        assert current_stage() == key
+    assert current_stage() is None
+    trace_to(None)
+
+
+def test_headers_for_the_collector_come_from_the_environment() -> None:
+    told = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b, x = y=z ,nothing,=empty"}
+    assert headers_of(told) == {"api-key": "a b", "x": "y=z"}
+    assert headers_of({}) == {}
+
+
+def test_an_address_where_nobody_listens_costs_nothing_but_spans(collector: Collector) -> None:
+    collector.close()
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    export.emit(a_span())
+    export.flush()
+    export.close()
+    assert collector.spans == []

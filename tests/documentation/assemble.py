@@ -1,0 +1,145 @@
+"""Assembles the source of the documentation site: the pages of docs/, the README, and the generated reference.
+
+    python -m tests.documentation.assemble FOLDER
+
+The pages of docs/ stay readable on a code host; what only a site needs is done here. Links to files outside of docs/
+lead to copies, Mermaid pictures become SVG, and the lists of docs/index.md become the navigation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+from runtime.errors import InputError
+from tests.documentation.commands_page import commands_page
+from tests.documentation.drawing import svg
+from tests.documentation.flowchart import flowchart
+from tests.documentation.http_page import http_page
+from tests.documentation.kernel_pages import errors_page, events_page, pipelines_page
+from tests.documentation.markdown import prose
+from tests.documentation.settings_page import settings_page
+
+ROOT = Path(__file__).resolve().parents[2]
+INDEX, README, DECISIONS = "index.md", "readme.md", "decisions/index.md"
+
+# Page → what generates it; they stand first in the navigation's section of this name.
+GENERATED: dict[str, Callable[[], str]] = {
+    "reference/commands.md": commands_page,
+    "reference/http-routes.md": http_page,
+    "reference/settings.md": settings_page,
+    "reference/pipelines.md": pipelines_page,
+    "reference/events.md": events_page,
+    "reference/errors.md": errors_page,
+}
+GENERATED_SECTION = "Reference"
+SECTIONS = ("Tutorial", "Guides", "Reference", "Explanation")
+
+_FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=mark)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)?(?P<anchor>#[^)\s]*)?\)")
+_SECTION = re.compile(r"^## (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+
+
+def assemble(folder: Path) -> None:
+    """Write the source of the site into a folder, in the place of what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = dict(_written_pages())
+    pages |= {name: generate() for name, generate in GENERATED.items()}
+    pages[DECISIONS] = _decisions(pages)
+    pages[INDEX] += navigation(pages[INDEX], pages)
+    for name, text in pages.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(on_site(name, text, folder), encoding="utf-8")
+
+
+def _written_pages() -> Iterator[tuple[str, str]]:
+    """Yield each page that somebody wrote, by its place on the site."""
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        yield path.relative_to(ROOT / "docs").as_posix(), path.read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    yield README, _TITLE.sub("# Every door, by commands", text, count=1)
+
+
+def _decisions(pages: dict[str, str]) -> str:
+    lines = ["# Decisions", "", "Why things are as they are: the context, the choice, and what was rejected.", ""]
+    names = sorted(name for name in pages if name.startswith("decisions/"))
+    lines += [f"- [{_title(pages[name])}]({name.partition('/')[2]})" for name in names]
+    return "\n".join(lines) + _tree("", [name.partition("/")[2] for name in names])
+
+
+def _title(text: str) -> str:
+    found = _TITLE.search(text)
+    if found is None:
+        raise InputError("a page has no title; it needs a line like `# Title`")
+    return prose(found[1])
+
+
+def navigation(index: str, pages: dict[str, str]) -> str:
+    """Return the hidden trees of contents for the lists of the index. Raises InputError for a page in none of them."""
+    trees, listed = "", {INDEX, DECISIONS, *(name for name in pages if name.startswith("decisions/"))}
+    for section in _SECTION.finditer(index):
+        names = [entry["page"] for entry in _ENTRY.finditer(section["body"])]
+        names = [README if name == "../README.md" else name for name in names]
+        names += GENERATED if section["title"] == GENERATED_SECTION else ()
+        names += (DECISIONS,) if section["title"] == SECTIONS[-1] else ()
+        listed.update(names)
+        trees += _tree(section["title"], names)
+    if missing := sorted(set(pages) - listed):
+        raise InputError(f"docs/index.md does not list {', '.join(missing)}", pages=missing)
+    return trees
+
+
+def _tree(caption: str, names: list[str]) -> str:
+    options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
+    return "\n".join(["", "```{toctree}", *options, "", *(name.removesuffix(".md") for name in names), "```", ""])
+
+
+def on_site(name: str, text: str, folder: Path) -> str:
+    """Return a page as the site needs it; files that it links to are copied into `folder`."""
+    parts, at = [], 0
+    for fence in _FENCE.finditer(text):
+        parts += [_relinked(name, text[at : fence.start()], folder), _fenced(name, fence)]
+        at = fence.end()
+    return "".join([*parts, _relinked(name, text[at:], folder)])
+
+
+def _fenced(name: str, fence: re.Match[str]) -> str:
+    if fence["info"].strip() != "mermaid":
+        return fence[0]
+    title = f"Picture of the page {name.removesuffix('.md')}"
+    return f'<figure class="picture">\n{svg(flowchart(fence["body"]), title)}\n</figure>\n'
+
+
+def _relinked(name: str, text: str, folder: Path) -> str:
+    def moved(link: re.Match[str]) -> str:
+        if not link["target"]:
+            return link[0]
+        return f"]({_target(name, link['target'], folder)}{link['anchor'] or ''})"
+
+    return _LINK.sub(moved, text)
+
+
+def _target(name: str, target: str, folder: Path) -> str:
+    """Return where a link of a page leads on the site."""
+    at = PurePosixPath("README.md" if name == README else f"docs/{name}").parent
+    there = os.path.normpath(at / target)
+    on_site_at = {"README.md": README, "docs/decisions": DECISIONS, "docs/guides": INDEX}.get(there)
+    if on_site_at is None and there.startswith("docs/") and there.endswith(".md"):
+        on_site_at = there.removeprefix("docs/")
+    if on_site_at is None:
+        on_site_at = f"files/{there}"
+        copy = folder / on_site_at
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / there, copy)
+    return os.path.relpath(on_site_at, PurePosixPath(name).parent)
+
+
+if __name__ == "__main__":
+    assemble(Path(sys.argv[1]))

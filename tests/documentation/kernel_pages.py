@@ -1,0 +1,126 @@
+"""Generates the pages of pipeline keys, events and errors from the classes that define them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from pydantic import BaseModel
+
+from runtime.errors import JeevesError
+from runtime.pipeline.config import AgentConfig, AgentResources, EdgeLimit, PipelineConfig, RoutingRule
+from runtime.pipeline.loading import load_pipeline
+from runtime.settings import shipped_config_dir
+from runtime.supervision.commands import TEXT_EVENTS, ClientEventType
+from runtime.supervision.events import Payload
+from serve.cli.output.pipeline_graph import mermaid
+from serve.http.problems import members_of
+from tests.documentation.markdown import code, form, prose, table
+
+ROOT = Path(__file__).resolve().parents[2]
+_SENTENCE = re.compile(r"^- (.+)$", re.MULTILINE)
+
+
+def pipelines_page() -> str:
+    """Return the page of pipelines: a picture of each that ships, then all keys with the sentences about them."""
+    lines = [
+        "# Pipelines",
+        "",
+        "Generated from the pipeline model and the shipped pipelines. [Add a pipeline](../guides/add-a-pipeline.md)",
+        "has the steps, [Semantics of a run](../semantics.md) the exact behaviour with its tests.",
+        "",
+    ]
+    for path in sorted((shipped_config_dir() / "pipelines").glob("*.yaml")):
+        pipeline = load_pipeline(path)
+        lines += [f"## `{pipeline.name}`", "", prose(pipeline.description), ""]
+        lines += ["```mermaid", mermaid(pipeline).rstrip("\n"), "```", ""]
+    for title, model in (
+        ("Keys of a pipeline", PipelineConfig),
+        ("Keys of a stage (`agents`)", AgentConfig),
+        ("Keys of a routing rule (`routing_rules`)", RoutingRule),
+        ("Keys of an edge limit (`edge_limits`)", EdgeLimit),
+        ("Keys of a claim (`resources`)", AgentResources),
+    ):
+        lines += [f"## {title}", "", prose((inspect.getdoc(model) or "").replace("\n", " ")), "", *_keys(model)]
+    return "\n".join(lines) + "\n"
+
+
+def _keys(model: type[BaseModel]) -> Iterator[str]:
+    schema = model.model_json_schema(by_alias=True)
+    semantics = _SENTENCE.findall((ROOT / "docs" / "semantics.md").read_text(encoding="utf-8"))
+    rows = []
+    for key, each in schema["properties"].items():
+        default = each.get("default")
+        told = next((sentence for sentence in semantics if f"`{key}`" in sentence or f"`{key}:" in sentence), "")
+        rows.append((code(key), form(each), "" if default is None else code(json.dumps(default)), prose(told)))
+    yield from table(("key", "form", "default", "what holds of it"), rows)
+
+
+def events_page() -> str:
+    """Return the page of events: those that callers see, and those that the run log stores."""
+    unchecked = ", ".join(map(code, sorted(TEXT_EVENTS)))
+    callers = [name for name in get_args(ClientEventType) if name not in TEXT_EVENTS]
+    lines = [
+        "# Events",
+        "",
+        "Generated from the definitions. Callers see events by `jeeves runs watch`, in event streams over HTTP and in",
+        "`stream` of the library; the run log stores the others before they take effect (`jeeves runs log`).",
+        "",
+        "## Of a run, for callers",
+        "",
+        f"{', '.join(map(code, callers))}; numbered from 1 without gaps.",
+        "",
+        f"Neither numbered nor recorded, since their text is not checked yet: {unchecked}.",
+        "",
+        "A hook's own event has the type `CAPABILITY.NAME`.",
+        "",
+        "## In the run log",
+        "",
+    ]
+    for kind in get_args(Payload):
+        lines += [f"### `{kind.__struct_config__.tag}`", ""]
+        for paragraph in (inspect.getdoc(kind) or "").split("\n\n"):
+            lines += [prose(paragraph), ""]
+        rows = [
+            (code(each.name), code(_annotation(each.type)), _default_of(each)) for each in msgspec.structs.fields(kind)
+        ]
+        lines += table(("field", "form", "default"), rows) if rows else []
+    return "\n".join(lines) + "\n"
+
+
+def _annotation(kind: Any) -> str:
+    return inspect.formatannotation(kind).replace("runtime.run.", "").replace("runtime.primitives.ids.", "")
+
+
+def _default_of(field: msgspec.structs.FieldInfo) -> str:
+    return "" if field.default is msgspec.NODEFAULT else code(repr(field.default))
+
+
+def errors_page() -> str:
+    """Return the page of errors: code, exit status and HTTP status of each class."""
+    lines = [
+        "# Errors",
+        "",
+        "Generated from `runtime/errors.py`. A command prints the message on standard error and ends with the exit",
+        "status; the HTTP service answers with a problem document that has the code and the HTTP status.",
+    ]
+    rows = []
+    for depth, kind in _tree(JeevesError, 0):
+        status = members_of(kind("")).get("status", "")
+        name = f"{'– ' * depth}{code(kind.__name__)}"
+        told = prose((inspect.getdoc(kind) or "").split("\n\n")[0])
+        rows.append((name, code(kind.code), str(kind.exit_status), str(status), told))
+    lines += table(("class", "code", "exit status", "HTTP status", "what it reports"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def _tree(kind: type[JeevesError], depth: int) -> Iterator[tuple[int, type[JeevesError]]]:
+    yield depth, kind
+    for below in kind.__subclasses__():
+        if below.__module__ == JeevesError.__module__:
+            yield from _tree(below, depth + 1)

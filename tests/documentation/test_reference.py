@@ -1,0 +1,99 @@
+"""The generated reference has every command, setting, pipeline key, event, error and route, each with its meaning."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+import yaml
+
+from runtime.errors import JeevesError
+from runtime.pipeline.config import AgentConfig, PipelineConfig
+from runtime.settings import shipped_config_dir
+from runtime.supervision.commands import ClientEventType
+from runtime.supervision.events import Payload
+from serve.cli.command_table import COMMANDS
+from tests.documentation.commands_page import commands_page
+from tests.documentation.http_page import http_page, openapi
+from tests.documentation.kernel_pages import errors_page, events_page, pipelines_page
+from tests.documentation.markdown import code, form, prose, table
+from tests.documentation.settings_page import meanings_of, settings_page
+
+
+def test_each_command_has_a_heading_and_each_option_a_row() -> None:
+    page = commands_page()
+    for entry in COMMANDS:
+        assert f"\n## `jeeves {entry.name}`\n" in page
+    assert "\n### `jeeves runs why`\n" in page
+    assert "| `--session <str>` | Session id; questions in a session can refer back. |" in page
+
+
+def keys_of(document: dict[str, object], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for key, value in document.items():
+        found += keys_of(value, f"{prefix}{key}.") if isinstance(value, dict) and value else [f"{prefix}{key}"]
+    return found
+
+
+def test_each_key_of_the_default_settings_has_a_row_with_its_comment() -> None:
+    text = (shipped_config_dir() / "jeeves.yaml").read_text(encoding="utf-8")
+    page = settings_page()
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    # Forms of values that maps have come last, and have keys of the same names.
+    rows = {line.split("|")[1].strip().strip("`"): line for line in reversed(lines)}
+    assert [key for key in keys_of(yaml.safe_load(text)) if key not in rows] == []
+    meanings = meanings_of(text)
+    assert meanings["store.durability"].startswith("full: accepted runs survive")
+    for key, told in meanings.items():
+        assert key not in rows or prose(told).replace("|", "\\|") in rows[key]
+
+
+def test_each_key_of_a_pipeline_and_each_shipped_pipeline_is_there() -> None:
+    page = pipelines_page()
+    for name in {*PipelineConfig.model_fields, *AgentConfig.model_fields}:
+        assert f"\n| `{name}` | " in page
+    for path in (shipped_config_dir() / "pipelines").glob("*.yaml"):
+        assert f"\n## `{path.stem}`\n" in page
+    assert "`max_agent_hops` counts stage visits" in page
+
+
+def test_each_event_and_each_error_is_there() -> None:
+    events, errors = events_page(), errors_page()
+    assert [name for name in get_args(ClientEventType) if f"`{name}`" not in events] == []
+    assert [kind for kind in get_args(Payload) if f"### `{kind.__struct_config__.tag}`" not in events] == []
+    assert "– – `RateLimitedError` | `rate_limited` | 2 | 429 |" in errors
+
+    def below(kind: type[JeevesError]) -> list[type[JeevesError]]:
+        return [kind, *(each for child in kind.__subclasses__() for each in below(child))]
+
+    told = [kind for kind in below(JeevesError) if kind.__module__ == JeevesError.__module__]
+    assert [kind for kind in told if f"`{kind.code}`" not in errors] == []
+
+
+def test_each_route_and_each_body_is_there() -> None:
+    page, document = http_page(), openapi()
+    for path, operations in document["paths"].items():
+        for method in operations:
+            assert f"\n## `{method.upper()} {path}`\n" in page
+    assert [name for name in document["components"]["schemas"] if f"### `{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "integer", "minimum": 0, "maximum": 9}, "integer ≥ 0, ≤ 9"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text"),
+        ({"enum": ["a", "b"]}, "`a`, `b`"),
+        ({"type": "array", "items": {"$ref": "#/$defs/Rule"}}, "list of `Rule`"),
+        ({"type": "object", "additionalProperties": {"type": "boolean"}}, "map to true or false"),
+        ({"type": "object", "additionalProperties": True}, "map"),
+        ({}, "any value"),
+    ],
+)
+def test_the_form_of_a_schema_is_told_in_words(schema: dict[str, object], told: str) -> None:
+    assert form(schema) == told
+
+
+def test_text_of_code_is_literal_in_markdown_and_code_spans_stay() -> None:
+    assert prose("a <b> [c](d) *e* `f_g` h_i") == "a \\<b\\> \\[c\\](d) \\*e\\* `f_g` h\\_i"
+    assert list(table(("a",), [(code("x | y"),)]))[3] == "| `x \\| y` |"

@@ -1,0 +1,98 @@
+"""The documentation as a site: every page is in its navigation, builds strictly and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import InputError
+from tests.documentation.assemble import GENERATED, README, SECTIONS, assemble, navigation, on_site
+from tests.documentation.site import build, loaded_from_elsewhere
+
+ROOT = Path(__file__).resolve().parents[2]
+INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+MUST_RUN = bool(os.environ.get("CI"))
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+OPENED = ("index.html", "tutorial.html", "architecture.html", "reference/pipelines.html", "reference/settings.html")
+
+
+def test_the_source_of_the_site_has_every_page_and_no_link_out_of_it(tmp_path: Path) -> None:
+    assemble(tmp_path)
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert written | set(GENERATED) | {README, "decisions/index.md"} == names
+    assert "](../README.md" not in (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert "(files/configs/jeeves.yaml)" in (tmp_path / README).read_text(encoding="utf-8")
+    assert (tmp_path / "files/configs/jeeves.yaml").is_file()
+    assert "```mermaid" not in (tmp_path / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_a_page_that_the_index_does_not_list_is_refused_by_name() -> None:
+    pages = dict.fromkeys([README, *GENERATED, "tutorial.md"], "# x")
+    with pytest.raises(InputError, match=r"does not list extra\.md"):
+        navigation(
+            "## Tutorial\n\n- [First tour](tutorial.md)\n## Reference\n## Guides\n- [x](../README.md)\n",
+            pages | {"extra.md": ""},
+        )
+
+
+def test_the_index_has_the_four_kinds_of_pages_in_their_order() -> None:
+    headings = [line.removeprefix("## ") for line in INDEX.splitlines() if line.startswith("## ")]
+    assert headings == list(SECTIONS)
+
+
+def test_links_and_pictures_in_examples_stay_as_they_are(tmp_path: Path) -> None:
+    text = "[a](../README.md#x)\n\n```md\n[b](../README.md)\n```\n\n[c](#here) [d](https://x.org/y)\n"
+    told = on_site("models.md", text, tmp_path)
+    assert told == text.replace("[a](../README.md#x)", "[a](readme.md#x)")
+    assert on_site("guides/a.md", "[s](../store.md#x)", tmp_path) == "[s](../store.md#x)"
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ('<script src="https://x.org/a.js"></script>', ["a.html: https://x.org/a.js"]),
+        ('<link rel="stylesheet" href="//x.org/a.css">', ["a.html: //x.org/a.css"]),
+        ('<p style="background: url(http://x.org/a.png)">', ["a.html: http://x.org/a.png"]),
+        ('<img src="a.png"><a href="https://x.org">x</a><script src="_static/a.js"></script>', []),
+    ],
+)
+def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path: Path, page: str, found: list[str]) -> None:
+    (tmp_path / "a.html").write_text(page)
+    assert loaded_from_elsewhere(tmp_path) == found
+
+
+def opened(page: Path, log: Path) -> tuple[list[str], list[str]]:
+    """What a page asked for beyond files, and what the console said, in a browser without a network."""
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--log-net-log={log}", f"--user-data-dir={log}.profile"]
+    command += ["--enable-logging=stderr", "--dump-dom", page.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "</h1>" in done.stdout
+    asked = [event.get("params", {}) for event in json.loads(log.read_text(encoding="utf-8"))["events"]]
+    # The browser asks for things of its own, which have no page as their origin.
+    found = {str(each.get("url")) for each in asked if each.get("initiator", "not an origin") != "not an origin"}
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return sorted(each for each in found if each.startswith("http")), said
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    not MUST_RUN and importlib.util.find_spec("furo") is None, reason="Sphinx and furo are not installed: make docs"
+)
+def test_the_site_builds_without_a_warning_and_a_browser_opens_it_without_a_network(tmp_path: Path) -> None:
+    pages = build(tmp_path)
+    assert loaded_from_elsewhere(pages) == []
+    if not MUST_RUN and BROWSER is None:
+        pytest.skip("the site is built; there is no Chromium to open it: .ci/browser")
+    for number, page in enumerate(OPENED):
+        assert opened(pages / page, tmp_path / f"log{number}.json") == ([], [])
+    (tmp_path / "loads.html").write_text('<h1>x</h1><img src="http://pictures.test/a.png">')
+    asked, _ = opened(tmp_path / "loads.html", tmp_path / "loads.json")
+    assert asked == ["http://pictures.test/a.png"]

@@ -1,0 +1,88 @@
+"""Submissions that say nothing: invisible reasons, dashes for findings, evidence without a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.contracts.payloads import says_something, visible
+from runtime.contracts.session_state import ToolUse
+from runtime.contracts.task_lists import MAX_TASK_BYTES
+from tests.runtime.contracts.session_player import Player
+
+
+@pytest.mark.parametrize("blank", ["\u200b" * 12, "\u3164" * 12, "\u2800" * 12, "\u202e\u2066 \ufeff" * 4])
+def test_characters_that_nobody_sees_are_no_reason(blank: str) -> None:
+    assert visible(blank) == ""
+    player = Player().go_to("Q1")
+    told = player.submit(reason=blank)
+    assert "reason: 0 characters, at least 1 expected" in told.problems
+    player.go_to("READY_IMPLEMENTATION")
+    items = [{**item, "status": "skipped", "reason": blank} for item in player.payload()["checklist"]]
+    assert "reason: 0 characters, at least 10 expected" in str(player.submit(checklist=items).problems)
+
+
+@pytest.mark.parametrize(("text", "says"), [("-", False), ("", False), ("a", True), ("7", True), ("é", True)])
+def test_a_text_says_something_with_a_letter_or_digit(text: str, says: bool) -> None:
+    assert says_something(text) is says
+
+
+def test_a_dash_is_no_finding_about_a_file_that_must_be_verified() -> None:
+    player = Player().go_to("Q3")
+    player.submit(needs_impact_analysis=True)
+    player.state = player.state.with_(must_verify=("load.py",))
+    told = player.submit(impact_summary=[{"file": "load.py", "finding": "-"}])
+    assert "impact_summary: says nothing of load.py" in told.problems[0]
+
+
+def test_evidence_of_a_hypothesis_names_a_file_that_was_shown() -> None:
+    player = Player().go_to("Q2")
+    player.submit(has_unverified_hypotheses=True)
+    entry = {"hypothesis": "fetch raises OSError", "confirmed": True, "evidence": "trust me"}
+    assert "names no file that this session's tools showed" in player.submit(hypotheses_verified=[entry]).problems[0]
+    assert not player.submit(hypotheses_verified=[{**entry, "evidence": "see net.py:3"}]).code
+
+
+def test_a_frame_whose_action_is_not_quoted_is_refused() -> None:
+    player = Player().go_to("QUERY_FRAME")
+    told = player.submit(action_type={"value": "modify", "quote": "burn the house"})
+    assert told.problems == ("action_type.quote: these words are not in the query; copy them from it, whole words",)
+
+
+def test_a_frame_tells_which_symbols_are_of_low_confidence() -> None:
+    player = Player().go_to("QUERY_FRAME")
+    assert "taken with low confidence, so look them up first: load" in player.submit().notes
+
+
+def test_a_tool_that_showed_nothing_is_no_second_kind_of_exploration() -> None:
+    player = Player().go_to("EXPLORATION")
+    player.use("find_definitions")
+    player.state = player.state.with_use(ToolUse("read_code", player.state.visit, "reading"))
+    told = player.submit(tools=[], tools_used=["find_definitions"])
+    assert "must be called in this phase; this server saw 1 that showed something" in told.problems[0]
+
+
+@pytest.mark.parametrize("phase", ["Q1", "READY_COMPLETION", "MERGE"])
+def test_a_list_of_tools_is_taken_where_none_is_asked_for(phase: str) -> None:
+    assert not Player().go_to(phase).submit(tools_used=[]).code
+    assert "never called" in str(Player().go_to(phase).submit(tools_used=["map_module"]).problems)
+    assert "not expected" in str(Player().go_to(phase).submit(tools_used="all").problems)
+
+
+def test_a_file_of_which_hardly_a_line_was_shown_is_told() -> None:
+    player = Player().go_to("EXPLORATION")
+    player.use("find_definitions", "find_references")
+    player.state = player.state.with_use(ToolUse("map_module", player.state.visit, "structure"), {"uv.lock": ((1, 1),)})
+    told = player.submit(tools=[], explored_files=["uv.lock", "load.py"])
+    assert told.notes == ("hardly a line was shown of uv.lock; read what you will change",)
+
+
+@pytest.mark.parametrize(("more", "is_taken"), [(-1, True), (0, True), (1, False)])
+def test_a_task_has_a_greatest_size(more: int, is_taken: bool) -> None:
+    items = ["é" * 250] * 3
+    rest = MAX_TASK_BYTES - 3 * 500 - 3 - 2_000
+    checklist = [{"item": f"{number}{item}", "status": "pending"} for number, item in enumerate(items)]
+    checklist += [{"item": "y" * 50, "status": "pending"}, {"item": "z" * (rest - 50 + more), "status": "pending"}]
+    task = {"id": "t1", "description": "d" * 2_000, "status": "pending", "checklist": checklist}
+    told = Player().go_to("READY_PLANNING").submit(tasks=[task])
+    assert (not told.code) is is_taken
+    assert is_taken or f"{MAX_TASK_BYTES + 1} bytes, at most {MAX_TASK_BYTES} expected" in told.problems[0]
