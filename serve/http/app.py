@@ -27,6 +27,8 @@ from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from serve.http.access.admission import TokenAdmission, routes_of
 from serve.http.access.callers import Caller, Callers, caller_of
+from serve.http.access.known_query import check_query
+from serve.http.access.listed_runs import OF_PRINCIPAL, listed_runs
 from serve.http.access.token_check import token_check
 from serve.http.chat_completions.completion_routes import add_chat_completions
 from serve.http.chat_completions.openai_errors import OpenAiForm
@@ -34,8 +36,6 @@ from serve.http.chat_stream import chat_stream
 from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
 from serve.http.governance import add_governance
-from serve.http.known_query import check_query
-from serve.http.listed_runs import OF_PRINCIPAL, listed_runs
 from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
 from serve.http.problems import RefusedError, bug_detail, fault_sentence, problem, problem_of
 from serve.http.run_documents import (
