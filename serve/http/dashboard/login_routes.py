@@ -40,7 +40,9 @@ def add_login(api: FastAPI, check: TokenCheck, sessions: PageSessions) -> None:
     async def login(request: Request, to: Annotated[str, Query()] = DASHBOARD) -> Response:
         value = session_cookie(request.scope)
         has_ended = value is not None and sessions.find(value) is None
-        answer = page_response(login_page(own_page(to), check.are_required, "The session has ended." if has_ended else ""))
+        answer = page_response(
+            login_page(own_page(to), check.are_required, "The session has ended." if has_ended else "")
+        )
         if has_ended:
             _drop_cookie(answer, request)
         return answer
@@ -53,7 +55,9 @@ def add_login(api: FastAPI, check: TokenCheck, sessions: PageSessions) -> None:
             token = await check.presented(fields.get("token", "").strip().encode())
         except RefusedError as refused:
             status = 422 if refused.status == 401 else refused.status
-            return page_response(login_page(to, check.are_required, f"The token is not accepted: {refused.detail}."), status)
+            return page_response(
+                login_page(to, check.are_required, f"The token is not accepted: {refused.detail}."), status
+            )
         former = sessions.find(session_cookie(request.scope) or "")
         if former is not None:
             sessions.end(former)
@@ -89,7 +93,7 @@ def login_page(to: str, is_required: bool, fault: str = "") -> str:
         f'<input type="hidden" name="to" value="{line_of(to)}">'
         '<label for="token">Access token</label>'
         f'<input id="token" name="token" type="password" required autocomplete="current-password" spellcheck="false"'
-        f'{" aria-describedby=fault" if fault else ""}>'
+        f"{' aria-describedby=fault' if fault else ''}>"
         '<button>Log in</button></form><p class="dim"><code>jeeves token create NAME</code> makes a token. This browser'
         f" stays logged in for 12 hours, or until the token ends.</p>{without}</div>"
     )

@@ -100,5 +100,7 @@ def _who(frame: Frame) -> str:
     if not frame.is_logged_in:
         login = f'<a class="button quiet" href="{LOGIN}">Log in</a>' if kind == "address" else ""
         return f'<div class="who"><span>{shown}{scopes}</span>{login}</div>'
-    logout = f'<form method="post" action="{LOGOUT}">{form_token_field(frame)}<button class="quiet">Log out</button></form>'
+    logout = (
+        f'<form method="post" action="{LOGOUT}">{form_token_field(frame)}<button class="quiet">Log out</button></form>'
+    )
     return f'<div class="who"><span>{shown}{scopes}</span>{logout}</div>'

@@ -143,7 +143,9 @@ def run_table(rows: Sequence[Row], wanted: Wanted) -> str:
     body = "".join(row_of(row, wanted.everybody) for row in rows)
     following = page_after([row.run for row in rows], wanted.limit)
     query = {**list_query(wanted), "before": following}
-    link = f'<p><a rel="next" href="{line_of(with_query(DASHBOARD, **query))}">Earlier runs</a></p>' if following else ""
+    link = (
+        f'<p><a rel="next" href="{line_of(with_query(DASHBOARD, **query))}">Earlier runs</a></p>' if following else ""
+    )
     return (
         f'<table class="runs"><caption class="hidden">Runs, the newest first</caption><thead><tr>{cells}</tr></thead>'
         f'<tbody id="rows">{body}</tbody></table>{link}'

@@ -134,7 +134,9 @@ def _control(view: RunView, frame: Frame) -> str:
     pause = ""
     if lifecycle == "running":
         pause = _form(run_address(run_id, "pause"), frame, '<button class="quiet">Pause</button>')
-    fields = '<label for="reason">Reason (optional)</label><input id="reason" name="reason" maxlength="4000" dir="auto">'
+    fields = (
+        '<label for="reason">Reason (optional)</label><input id="reason" name="reason" maxlength="4000" dir="auto">'
+    )
     cancel = _form(run_address(run_id, "cancel"), frame, f'{fields}<button class="danger">Cancel this run</button>')
     return (
         f'<div class="row control">{pause}<details class="menu" id="cancel-menu"><summary class="button quiet">Cancel…'

@@ -66,7 +66,8 @@ def _queues(view: SystemView) -> str:
     health = view.health
     bounds, bus = health["bounds"], health["queues"]
     rows = [
-        _used(name.replace("_", " "), bounds[name]["used"], bounds[name]["of"]) for name in ("questions", "event_streams")
+        _used(name.replace("_", " "), bounds[name]["used"], bounds[name]["of"])
+        for name in ("questions", "event_streams")
     ]
     for name, place in (bus["models"] or {}).items():
         rows.append(_used(f"calls of model {name}, {place['waiting']} more wait", place["used"], place["of"]))
@@ -131,14 +132,23 @@ def _models(view: SystemView) -> str:
         each = (calls[name], *(tokens[way].get(name, 0) for way in ("in", "cached", "out")))
         shown = _state("answers") if state == "closed" else _state(state)
         rows.append(f"<tr><td>{told(name)}</td><td>{shown}</td>{_numbers(*each, pace, f'{seconds:.1f}')}")
-    heads = ("deployment", "state", "calls", "tokens in", "cached", "tokens out", "tokens out per s of calls", "s of calls")
+    heads = (
+        "deployment",
+        "state",
+        "calls",
+        "tokens in",
+        "cached",
+        "tokens out",
+        "tokens out per s of calls",
+        "s of calls",
+    )
     return _table("Models", heads, rows)
 
 
 def _by_deployment(models: ModelStats, metric: str, direction: str | None = None) -> dict[str, int]:
     found: dict[str, int] = {}
     for sample in models.counters.get(metric, ()):
-        if direction is None or direction in sample.labels.values():
+        if direction is None or sample.labels["kind"] == direction:
             name = sample.labels["deployment"]
             found[name] = found.get(name, 0) + sample.value
     return found
