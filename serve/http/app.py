@@ -104,16 +104,8 @@ def http_app(service: Service) -> ASGIApp:
         return methods_at(api, scope["path"])
 
     admission = PageAdmission(TokenAdmission(api, check), check, sessions)
-    gate = Gate(
-        api,
-        service.spec.http,
-        service.spec.hosts,
-        methods_of,
-        admission,
-        service.paths.problem,
-        service.closing,
-        takes_form,
-    )
+    limits, shown = service.spec.http, service.paths.problem
+    gate = Gate(api, limits, service.spec.hosts, methods_of, admission, shown, service.closing, takes_form)
     return DashboardForm(OpenAiForm(gate))
 
 

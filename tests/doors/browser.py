@@ -81,7 +81,7 @@ class Tab:
         began_s = loop.time()
         promise = (
             f"new Promise((done, fail) => {{ const at = Date.now(); (function look() {{ if ({script}) done(true);"
-            f" else if (Date.now() - at > {timeout_s * 1000}) fail('not so: ' + document.body.innerText.slice(0, 2000));"
+            f" else if (Date.now() - at > {timeout_s * 1000}) fail('not so: ' + document.body.innerText.slice(0, 999));"
             " else setTimeout(look, 5); })(); })"
         )
         assert await self.value(promise)
@@ -90,7 +90,9 @@ class Tab:
     async def press(self, key: str, code: int, text: str = "") -> None:
         """Press a key."""
         for kind in ("keyDown", "keyUp"):
-            await self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text)
+            await self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text
+            )
 
     async def look(self, size: tuple[int, int] = DESKTOP, dark: bool = False, still: bool = False) -> None:
         """Look at pages on a screen of that size."""
@@ -105,7 +107,7 @@ class Tab:
     async def picture(self, path: Path) -> None:
         """Keep a picture of the whole page."""
         told = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(told["data"]))
+        await asyncio.to_thread(path.write_bytes, base64.b64decode(told["data"]))
 
 
 @asynccontextmanager

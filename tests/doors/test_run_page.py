@@ -18,7 +18,7 @@ from tests.doors.program import Program
 from tests.doors.sample_repo import QUESTION
 
 HOSTILE = '</pre></style><script>alert(1)</script><img src="http://x.org/a.png">&#8238;\u202e\x1b[2J`**[a.py:3]\n- x'
-VOID = frozenset({"meta", "br", "img"})
+VOID = frozenset({"meta", "br", "img", "input", "link"})
 
 
 class Page(HTMLParser):

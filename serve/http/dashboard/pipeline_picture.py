@@ -7,7 +7,7 @@ same in words, so that screen readers are told of the picture in one sentence.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from runtime.pipeline.config import END, PipelineConfig
@@ -103,17 +103,23 @@ def pipeline_svg(picture: Picture) -> str:
 
 
 def _drawn(picture: Picture, is_down: bool) -> Iterator[str]:
-    far = [abs(way.target - way.source) for way in picture.ways]
-    room = ARC_BASE + ARC_STEP * max(far, default=0) + 12
+    # Ways forward pass on the side before the boxes, ways back on the side behind them.
+    before = _room(way.target - way.source for way in picture.ways if way.target > way.source + 1)
+    behind = _room(way.source - way.target for way in picture.ways if way.target <= way.source)
     count = len(picture.stages)
     if is_down:
-        width, height = BOX_WIDTH + 2 * room, count * (BOX_HEIGHT + GAP_DOWN) - GAP_DOWN + 2 * MARGIN
+        width, height = BOX_WIDTH + before + behind, count * (BOX_HEIGHT + GAP_DOWN) - GAP_DOWN + 2 * MARGIN
     else:
-        width, height = count * (BOX_WIDTH + GAP_ALONG) - GAP_ALONG + 2 * MARGIN, BOX_HEIGHT + 2 * room
+        width, height = count * (BOX_WIDTH + GAP_ALONG) - GAP_ALONG + 2 * MARGIN, BOX_HEIGHT + before + behind
     yield f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" aria-hidden="true" focusable="false">'
-    yield from (_way(way, room, is_down) for way in picture.ways)
-    yield from (_box(stage, place, room, is_down) for place, stage in enumerate(picture.stages))
+    yield from (_way(way, before, is_down) for way in picture.ways)
+    yield from (_box(stage, place, before, is_down) for place, stage in enumerate(picture.stages))
     yield "</svg>"
+
+
+def _room(lengths: Iterable[int]) -> int:
+    longest = max(lengths, default=None)
+    return MARGIN if longest is None else ARC_BASE + ARC_STEP * longest
 
 
 def _corner(place: int, room: int, is_down: bool) -> tuple[int, int]:

@@ -77,8 +77,8 @@ def health_strip(health: Mapping[str, Any] | None, frame: Frame) -> str:
     parts.append(f"{questions['used']} of {questions['of']} places for questions taken")
     worse = sum(1 for state in health["tools"].values() if state in ("degraded", "unhealthy"))
     opened = sum(len(those) for those in health["breakers"].values())
-    parts += [f"{worse} tools fare badly"] if worse else []
-    parts += [f"{opened} breakers open"] if opened else []
+    parts += [f"{worse} {'tool fares' if worse == 1 else 'tools fare'} badly"] if worse else []
+    parts += [f"{opened} {'breaker is' if opened == 1 else 'breakers are'} open"] if opened else []
     faults = [f"{part}: {said}" for part, said in health["parts"].items() if said != "answers"]
     told_faults = "".join(f'<p class="bad">{told(fault)}</p>' for fault in faults)
     line = f'{badge(Badge(kind, status))} <span>{" · ".join(parts)}</span> <a href="{SYSTEM}">Details</a>'
@@ -102,7 +102,8 @@ def _now_item(run: Now, now_ms: int) -> str:
     shown = badge(badge_of(envelope.lifecycle, envelope.terminal_reason, finished=False))
     meter = f'<meter min="0" max="{max(limit, 1)}" value="{min(hops, limit)}" aria-label="visits of stages"></meter>'
     return (
-        f'<li class="card">{shown} <a href="{run_address(envelope.run_id)}" dir="auto">{told(run.question or "Run")}</a>'
+        f'<li class="card">{shown} <a href="{run_address(envelope.run_id)}" dir="auto">'
+        f"{told(run.question or envelope.run_id)}</a>"
         f'<p class="dim">{told(stage)} · {hops} of {limit} visits {meter} · '
         f"for {span(now_ms - envelope.received_at_ms)}</p></li>"
     )
@@ -117,7 +118,8 @@ def ask_form(asked: Asked, frame: Frame) -> str:
         f'<form method="post" action="{ASK}" class="stack">{form_token_field(frame)}'
         f'<input type="hidden" name="key" value="{secrets.token_hex(8)}">'
         '<label for="question">Question</label>'
-        f'<textarea id="question" name="question" rows="2" required maxlength="{asked.max_chars}" dir="auto"></textarea>'
+        '<textarea id="question" name="question" rows="2" required dir="auto"'
+        f' maxlength="{asked.max_chars}"></textarea>'
         f'<div class="row"><label>Repository <select name="repo">{options}</select></label>'
         f'<label>Pipeline <select name="pipeline">{pipelines}</select></label>'
         '<label>Session <input name="session" maxlength="200" size="14" placeholder="none" autocomplete="off"></label>'
@@ -192,8 +194,9 @@ def _filter(wanted: Wanted, frame: Frame) -> str:
         f'<div class="row"><form method="get" action="{DASHBOARD}" class="row" data-sent-on-change>'
         f'<label>State <select name="state">{states}</select></label>{callers}'
         f'<label>Show <select name="limit">{limits}</select></label><button class="quiet">Show</button></form>'
-        f'<form method="get" action="{OPEN}" class="row"><label>Run <input name="run" required maxlength="100" size="16"'
-        ' placeholder="its id" autocomplete="off" spellcheck="false"></label><button class="quiet">Open</button></form></div>'
+        f'<form method="get" action="{OPEN}" class="row"><label>Run <input name="run" required maxlength="100"'
+        ' size="16" placeholder="its id" autocomplete="off" spellcheck="false"></label>'
+        '<button class="quiet">Open</button></form></div>'
     )
 
 

@@ -53,7 +53,8 @@ def run_content(view: RunView, parts: Mapping[str, str]) -> str:
     """Return the content of the page."""
     title = shortened(str(view.document["question"]), 2_000) or "Run"
     head = f'<p><a href="{DASHBOARD}">← Runs</a></p><h1 dir="auto">{told(title)}</h1>'
-    return head + "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items())
+    shown = "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items())
+    return f'{head}<div class="columns">{shown}</div>'
 
 
 def _state(view: RunView) -> str:
@@ -160,6 +161,8 @@ def _answer(view: RunView) -> Sequence[str]:
 def _stages(view: RunView) -> str:
     history = view.envelope.history
     more = len(history) - MAX_STAGES
+    if not history:
+        return '<section><h2>Stages</h2><p class="dim">No visit of a stage has ended yet.</p></section>'
     decisions = f'<a href="{run_address(view.envelope.run_id, "decisions")}">Decisions</a> tell why it went this way.'
     earlier = f"{more} earlier visits are not shown. " if more > 0 else ""
     return "".join(stages_section(view.envelope, history[-MAX_STAGES:], earlier + decisions))

@@ -45,7 +45,8 @@ def system_parts(view: SystemView) -> dict[str, str]:
 
 def system_content(parts: Mapping[str, str]) -> str:
     """Return the content of the page."""
-    return "<h1>System</h1>" + "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items())
+    shown = "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items())
+    return f'<h1>System</h1><div class="columns">{shown}</div>'
 
 
 def _state(word: str) -> str:
@@ -58,8 +59,8 @@ def _parts(health: Mapping[str, Any]) -> str:
         f"<td>{'' if said == 'answers' else told(said)}</td></tr>"
         for part, said in health["parts"].items()
     ]
-    overall = f'<p class="strip" role="status">{_state(str(health["status"]))}</p>'
-    return overall + _table("Parts", ("part", "state", "why"), rows)
+    rows.append(f"<tr><td>all together</td><td>{_state(str(health['status']))}</td><td></td></tr>")
+    return _table("Parts", ("part", "state", "why"), rows)
 
 
 def _queues(view: SystemView) -> str:
