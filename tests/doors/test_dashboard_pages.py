@@ -321,8 +321,3 @@ def test_a_view_travels_without_its_rules() -> None:
     parts = run_parts(view, FRAME)
     assert (parts["run-picture"], parts["run-control"]) == ("", "")
     assert msgspec.json.encode(parts)
-
-
-def long_run(site: Site, events: int) -> RunId:
-    """A run that has ended after so many events, in the log of a site."""
-    raise NotImplementedError
