@@ -38,6 +38,7 @@ CIRCLE = (
     .stage("look", default_next="look")
     .rule("route", "on", "integration")
     .stage("integration")
+    .edge_limit("look", "look", EVENTS)
     .build()
 )
 

@@ -1,4 +1,4 @@
-"""Adds what the forms of the dashboard do: ask, cancel, pause, resume and answer. Each leads on to a page.
+"""Adds what the forms of the dashboard do: ask, cancel, pause, resume, answer; each leads to a page.
 
 Annotations are evaluated here (no `from __future__`): FastAPI reads them from functions inside a function.
 """

@@ -1,4 +1,4 @@
-"""Holds the style sheet, the script and the icon of the dashboard, each under an address that changes with it."""
+"""Holds style sheet, script and icon of the dashboard, under addresses that change with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds the streams that keep open pages up to date: each event replaces one part of the page by its id.
+"""Adds the streams that keep open pages up to date: each event replaces a part of the page by id.
 
     put     {id, html}          replace the content of an element
     row     {id, html}          replace a row of the list

@@ -1,4 +1,4 @@
-"""Adds the pages by which a browser logs in and out, and the style sheet, script and icon of all pages.
+"""Adds the pages by which a browser logs in and out, and what all pages load: style, script, icon.
 
 Annotations are evaluated here (no `from __future__`): FastAPI reads them from functions inside a function.
 """

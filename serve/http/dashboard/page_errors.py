@@ -1,4 +1,4 @@
-"""Shows errors of the dashboard's addresses as pages, and leads whoever is not logged in to the login and back."""
+"""Shows the dashboard's errors as pages, and leads whoever is not logged in to the login and back."""
 
 from __future__ import annotations
 

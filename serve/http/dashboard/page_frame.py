@@ -1,4 +1,4 @@
-"""Renders what is around the content of each page of the dashboard, and the header fields of all of them."""
+"""Renders what is around the content of every page, and names the header fields of all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers what the pages show: runs in lists, single runs, and the system, from the service behind the routes."""
+"""Gathers what the pages show from the service: lists of runs, single runs, and the system."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PageViews:
 
     @property
     def asked(self) -> Asked:
-        """What a question may name."""
+        """The repositories and pipelines that a question may name."""
         spec = self.service.spec
         pipelines = [spec.default_pipeline, *(name for name in spec.limits if name != spec.default_pipeline)]
         return Asked(list(spec.repositories), pipelines, spec.max_question_chars)

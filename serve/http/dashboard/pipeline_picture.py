@@ -1,4 +1,4 @@
-"""Draws the pipeline of a run as SVG: its stages, what each does now, and the ways that the run has taken.
+"""Draws a run's pipeline as SVG: its stages, what each does now, and the ways that the run took.
 
 It is drawn twice, along the page and down it; the style sheet shows the one that fits. The table of stages says the
 same in words, so that screen readers are told of the picture in one sentence.

@@ -1,4 +1,4 @@
-"""Renders the first page: how the system fares, what runs now, a form for a question, and the list of runs."""
+"""Renders the first page: how the system fares, what runs now, a form for a question, the runs."""
 
 from __future__ import annotations
 

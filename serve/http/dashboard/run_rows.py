@@ -1,4 +1,4 @@
-"""Finds the runs of a list: those that a caller may see, in a state, with the questions that began them."""
+"""Finds the runs of a list: those that a caller may see, in a state, with their questions."""
 
 from __future__ import annotations
 

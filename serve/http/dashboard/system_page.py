@@ -1,4 +1,4 @@
-"""Renders how the system fares: parts, queues, bounds, breakers, tools, agents, and models where there are some."""
+"""Renders how the system fares: parts, queues, bounds, breakers, tools, agents and models."""
 
 from __future__ import annotations
 
