@@ -48,14 +48,17 @@ class Tab:
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """What the browser answers to a method of its protocol."""
+        said = await self._asked(method, **params)
+        assert "error" not in said, said
+        result: dict[str, Any] = said["result"]
+        return result
+
+    async def _asked(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         told = {"id": number, "method": method, "params": params}
         await self._socket.send_json(told | ({"sessionId": self.session_id} if self.session_id else {}))
-        said = await asyncio.wait_for(answer, 60)
-        assert "error" not in said, said
-        result: dict[str, Any] = said["result"]
-        return result
+        return await asyncio.wait_for(answer, 60)
 
     async def open(self, address: str) -> None:
         """Open a page, and return once it is loaded."""
@@ -75,17 +78,17 @@ class Tab:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
-    async def until(self, script: str, timeout_s: float = 20) -> float:
-        """Wait until an expression is true in the page, and return how long that took in seconds."""
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
-        promise = (
-            f"new Promise((done, fail) => {{ const at = Date.now(); (function look() {{ if ({script}) done(true);"
-            f" else if (Date.now() - at > {timeout_s * 1000}) fail('not so: ' + document.body.innerText.slice(0, 999));"
-            " else setTimeout(look, 5); })(); })"
-        )
-        assert await self.value(promise)
-        return loop.time() - began_s
+    async def until(self, script: str, timeout_s: float = 30) -> None:
+        """Wait until an expression is true in the page, also in one that it leads to meanwhile."""
+        safe = f"(() => {{ try {{ return Boolean({script}); }} catch {{ return false; }} }})()"
+        deadline_s = asyncio.get_running_loop().time() + timeout_s
+        while asyncio.get_running_loop().time() < deadline_s:
+            told = await self._asked("Runtime.evaluate", expression=safe, returnByValue=True)
+            # An error says that the page was left just now.
+            if told.get("result", {}).get("result", {}).get("value"):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"not so: {script}; the page says {await self.value('document.body.innerText')}")
 
     async def press(self, key: str, code: int, text: str = "") -> None:
         """Press a key."""

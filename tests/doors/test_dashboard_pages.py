@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from serve.http.dashboard.pipeline_picture import picture_of, pipeline_svg
 from serve.http.dashboard.run_list_page import span
 from serve.http.dashboard.run_rows import Row, Wanted, shortened
 from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
+from serve.http.event_stream import stream
 from tests.doors.dashboard_forms import Visitor, text_of
 from tests.doors.http_site import REPO, Site, open_site, until
 from tests.doors.test_run_page import DOCUMENT, HOSTILE, Page, citation
@@ -321,3 +323,32 @@ def test_a_view_travels_without_its_rules() -> None:
     parts = run_parts(view, FRAME)
     assert (parts["run-picture"], parts["run-control"]) == ("", "")
     assert msgspec.json.encode(parts)
+
+
+async def test_a_stream_that_is_cancelled_again_while_it_ends_still_ends_in_order() -> None:
+    ended = []
+
+    async def parts() -> AsyncGenerator[str, None]:
+        try:
+            yield "first"
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            ended.append("parts")
+
+    async def read() -> None:
+        async with aclosing(stream(parts(), 60, str)) as streamed:
+            async for _ in streamed:
+                pass
+
+    reading = asyncio.create_task(read())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    # As a cancel scope does, which cancels its tasks until they are gone.
+    while not reading.done():
+        reading.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert ended == ["parts"]

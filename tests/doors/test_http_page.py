@@ -1,4 +1,4 @@
-"""docs/http.md and docs/dashboard.md have every endpoint with its scopes; tests/doors/test_readme.py runs its commands."""
+"""docs/http.md and docs/dashboard.md have every endpoint with its scopes; test_readme.py runs their commands."""
 
 from __future__ import annotations
 
