@@ -80,13 +80,13 @@ async def _overview(views: PageViews, caller: Caller, wanted: Wanted, frame: Fra
     asks = ask_form(views.asked, frame) if frame.may("ask") else ""
     if not frame.may("watch", "operate"):
         return "".join([*parts, asks, '<p class="dim">To see runs takes a token with the scope watch.</p>'])
-    system, rows, (now, more) = await asyncio.gather(
+    system, rows, (now, has_more) = await asyncio.gather(
         views.system(), asyncio.to_thread(views.rows.rows, caller, wanted), views.now(caller, wanted.everybody)
     )
     parts.append(f'<div id="health">{health_strip(system.health, frame)}</div>')
     parts.append(
         '<section aria-labelledby="now-title"><h2 id="now-title">Now</h2>'
-        f'<div id="now">{now_section(now, more, views.now_ms())}</div></section>'
+        f'<div id="now">{now_section(now, has_more, views.now_ms())}</div></section>'
     )
     return "".join([*parts, asks, list_section(rows, wanted, frame)])
 

@@ -132,11 +132,11 @@ async def list_changes(
     shown, shown_rows = Shown(), ShownRows(wanted)
     yield f"retry: {RETRY_MS}\n\n"
     while True:
-        now, more = await views.now(caller, wanted.everybody)
+        now, has_more = await views.now(caller, wanted.everybody)
         system = await views.system()
         parts = {
             "health": health_strip(system.health, frame),
-            "now": now_section(now, more, views.now_ms()),
+            "now": now_section(now, has_more, views.now_ms()),
         }
         for each in (*shown_rows.changed(rows), *shown.changed(parts)):
             yield each

@@ -89,13 +89,13 @@ def login_page(to: str, is_required: bool, fault: str = "") -> str:
     said = f'<p class="notice bad" role="alert" id="fault">{told(fault)}</p>' if fault else ""
     without = "" if is_required else f'<p><a href="{line_of(to)}">Go on without a token</a></p>'
     content = (
-        f'<div class="narrow"><h1>Log in</h1>{said}<form method="post" action="{LOGIN}" class="stack">'
+        f'<section class="narrow"><h1>Log in</h1>{said}<form method="post" action="{LOGIN}" class="stack">'
         f'<input type="hidden" name="to" value="{line_of(to)}">'
         '<label for="token">Access token</label>'
         f'<input id="token" name="token" type="password" required autocomplete="current-password" spellcheck="false"'
         f"{' aria-describedby=fault' if fault else ''}>"
         '<button>Log in</button></form><p class="dim"><code>jeeves token create NAME</code> makes a token. This browser'
-        f" stays logged in for 12 hours, or until the token ends.</p>{without}</div>"
+        f" stays logged in for 12 hours, or until the token ends.</p>{without}</section>"
     )
     return page("Log in", content, Frame())
 

@@ -33,10 +33,10 @@ def error_page(status: int, members: dict[str, Any]) -> str:
     run_id = members.get("run_id")
     back = f'<a class="button" href="{run_address(str(run_id))}">Back to the run</a>' if run_id else ""
     content = (
-        f'<h1>{title}</h1><p dir="auto">{told(str(members.get("detail", "")))}</p>'
+        f'<section class="narrow"><h1>{title}</h1><p dir="auto">{told(str(members.get("detail", "")))}</p>'
         f'<p class="dim">Status {status}, code {line_of(str(members.get("code", "")))}</p>'
         f'<p class="row">{back}<a class="button quiet" href="{DASHBOARD}">To the runs</a>'
-        f'<a class="button quiet" href="{LOGIN}">Log in with another token</a></p>'
+        f'<a class="button quiet" href="{LOGIN}">Log in with another token</a></p></section>'
     )
     return page(title, content, Frame())
 

@@ -62,7 +62,7 @@ def page(title: str, content: str, frame: Frame, *, at: str = "", live: str = ""
         f'<header class="top"><a class="brand" href="{DASHBOARD}">Jeeves</a>{_navigation(frame, at)}{_who(frame)}'
         f'</header><main id="content" tabindex="-1">{content}</main>'
         '<footer class="foot"><p id="connection" role="status" aria-live="polite"></p>'
-        "<p>All times are UTC.</p></footer></body></html>\n"
+        f"{_clock(frame)}</footer></body></html>\n"
     )
 
 
@@ -74,6 +74,10 @@ def form_token_field(frame: Frame) -> str:
 def page_response(text: str, status: int = 200) -> HTMLResponse:
     """Return a page as a response that nobody keeps."""
     return HTMLResponse(text, status_code=status, headers={"cache-control": "no-store"})
+
+
+def _clock(frame: Frame) -> str:
+    return "<p>All times are UTC.</p>" if frame.user_id is not None else ""
 
 
 def _navigation(frame: Frame, at: str) -> str:

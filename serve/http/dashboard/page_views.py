@@ -64,15 +64,15 @@ class PageViews:
         pipelines = [spec.default_pipeline, *(name for name in spec.limits if name != spec.default_pipeline)]
         return Asked(list(spec.repositories), pipelines, spec.max_question_chars)
 
-    async def now(self, caller: Caller, everybody: bool) -> tuple[list[Now], int]:
-        """Return the runs under way, as many as are shown, and how many more there are."""
-        wanted = Wanted("open", everybody, limit=10 * MAX_NOW)
+    async def now(self, caller: Caller, everybody: bool) -> tuple[list[Now], bool]:
+        """Return the runs under way, as many as are shown, and whether there are more."""
+        wanted = Wanted("open", everybody, limit=MAX_NOW + 1)
         found = await asyncio.to_thread(self.rows.rows, caller, wanted)
         envelopes = await asyncio.gather(*(self._envelope(row.run) for row in found[:MAX_NOW]))
         shown = [
             Now(envelope, row.question) for row, envelope in zip(found, envelopes, strict=False) if envelope is not None
         ]
-        return shown, max(len(found) - MAX_NOW, 0)
+        return shown, len(found) > MAX_NOW
 
     async def _envelope(self, run: RunSummary) -> Envelope | None:
         """Return the envelope of a run under way; None if nobody here drives it, or it is over by now."""

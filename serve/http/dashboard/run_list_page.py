@@ -85,12 +85,12 @@ def health_strip(health: Mapping[str, Any] | None, frame: Frame) -> str:
     return f'<p class="strip">{line}</p>{told_faults}'
 
 
-def now_section(runs: Sequence[Now], more: int, now_ms: int) -> str:
+def now_section(runs: Sequence[Now], has_more: bool, now_ms: int) -> str:
     """Return the runs under way, each with its stage and its visits of stages against the bound."""
     if not runs:
         return '<p class="dim">Nothing runs now.</p>'
     items = "".join(_now_item(each, now_ms) for each in runs)
-    rest = f"<p>{more} more are in the list below.</p>" if more > 0 else ""
+    rest = "<p>More runs under way are in the list below.</p>" if has_more else ""
     return f'<ul class="cards">{items}</ul>{rest}'
 
 

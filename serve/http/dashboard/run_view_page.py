@@ -64,7 +64,7 @@ def _state(view: RunView) -> str:
     until_ms = envelope.finished_at_ms if is_over and envelope.finished_at_ms else view.now_ms
     facts = [
         ("Asked", instant(envelope.received_at_ms)),
-        ("Took" if is_over else "Running for", span(until_ms - envelope.received_at_ms)),
+        ("Took" if is_over else "For", span(until_ms - envelope.received_at_ms)),
         ("Repository", told(str(document["repo"]))),
         ("Commit", f"<code>{line_of(str(document['commit'])[:12])}</code>" if document.get("commit") else ""),
         ("Pipeline", told(envelope.request.pipeline)),
@@ -182,6 +182,6 @@ def decisions_content(run_id: str, question: str, reasons: Sequence[Reason], fir
     count = f"Decisions {first + 1} to {last} of {len(reasons)}." if shown else "There are no decisions here."
     return (
         f'<p><a href="{run_address(run_id)}">← Run</a></p><h1>Decisions</h1><p dir="auto">{told(question)}</p>'
-        f'<p class="dim">{count}</p><ol class="decisions">{"".join(decision_items(shown))}</ol>'
-        f'<p class="row">{"".join(ways)}</p>'
+        f'<section><p class="dim">{count}</p><ol class="decisions">{"".join(decision_items(shown))}</ol>'
+        f'<p class="row">{"".join(ways)}</p></section>'
     )

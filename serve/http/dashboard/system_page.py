@@ -46,7 +46,7 @@ def system_parts(view: SystemView) -> dict[str, str]:
 def system_content(parts: Mapping[str, str]) -> str:
     """Return the content of the page."""
     shown = "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items())
-    return f'<h1>System</h1><div class="columns">{shown}</div>'
+    return f'<h1>System</h1><div class="columns even">{shown}</div>'
 
 
 def _state(word: str) -> str:
