@@ -25,7 +25,7 @@ from serve.http.dashboard.addresses import ASK, ASSETS, DASHBOARD, OPEN, SYSTEM,
 from serve.http.dashboard.live_routes import ShownRows
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.pipeline_picture import picture_of, pipeline_svg
-from serve.http.dashboard.run_list_page import span
+from serve.http.dashboard.run_list_page import list_digest, run_table, span
 from serve.http.dashboard.run_rows import Row, Wanted, shortened
 from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
 from serve.http.event_stream import stream
@@ -233,6 +233,15 @@ def test_a_list_is_replaced_row_by_row_where_it_only_grew() -> None:
     assert changes(shown, row("d"), row("c"), row("b", finished=True)) == ["first"]
     assert changes(shown, row("d"), row("b", finished=True)) == ["put"]
     assert changes(shown) == ["put"]
+
+
+def test_a_page_is_not_sent_the_list_that_it_was_loaded_with() -> None:
+    wanted, rows = Wanted(limit=3), [row("b"), row("a")]
+    known = list_digest(run_table(rows, wanted))
+    shown = ShownRows(wanted, known)
+    assert changes(shown, *rows) == []
+    assert changes(shown, row("c"), *rows) == ["first"]
+    assert changes(ShownRows(wanted, known), row("c"), *rows) == ["put"]
 
 
 def test_the_picture_tells_stages_and_the_ways_that_were_taken() -> None:

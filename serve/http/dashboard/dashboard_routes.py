@@ -18,7 +18,15 @@ from serve.http.dashboard.login_routes import SEE_OTHER, add_login
 from serve.http.dashboard.page_frame import Frame, page, page_response
 from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.dashboard.page_views import PageViews
-from serve.http.dashboard.run_list_page import ask_form, health_strip, list_query, list_section, now_section
+from serve.http.dashboard.run_list_page import (
+    ask_form,
+    health_strip,
+    list_digest,
+    list_query,
+    list_section,
+    now_section,
+    run_table,
+)
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, State, Wanted, shortened
 from serve.http.dashboard.run_view_page import decisions_content, run_content, run_parts
 from serve.http.dashboard.system_page import system_content, system_parts
@@ -53,10 +61,9 @@ def _add_lists(api: FastAPI, views: PageViews) -> None:
     ) -> Response:
         frame = views.frame(request, caller)
         wanted = Wanted(state, callers == "all", limit, place_of_page(before))
-        live = "" if before or not frame.may("watch", "operate") else with_query(LIVE, **list_query(wanted))
-        return page_response(
-            page("Runs", await _overview(views, caller, wanted, frame, started), frame, at=DASHBOARD, live=live)
-        )
+        content, digest = await _overview(views, caller, wanted, frame, started)
+        live = "" if before or not digest else with_query(LIVE, **list_query(wanted), known=digest)
+        return page_response(page("Runs", content, frame, at=DASHBOARD, live=live))
 
     @api.get(SYSTEM, name="dashboard_system", include_in_schema=False)
     async def system(request: Request, caller: Asking) -> Response:
@@ -72,14 +79,14 @@ def _add_lists(api: FastAPI, views: PageViews) -> None:
         return RedirectResponse(run_address(run_id), SEE_OTHER)
 
 
-async def _overview(views: PageViews, caller: Caller, wanted: Wanted, frame: Frame, started: str) -> str:
-    """Return the content of the first page, as far as the caller may see it."""
+async def _overview(views: PageViews, caller: Caller, wanted: Wanted, frame: Frame, started: str) -> tuple[str, str]:
+    """Return the content of the first page, as far as the caller may see it, and the digest of its list, if any."""
     parts = ['<h1 class="hidden">Runs</h1>']
     if started:
         parts.append(f'<p class="notice" role="status">Run {told(started[:100])} has begun.</p>')
     asks = ask_form(views.asked, frame) if frame.may("ask") else ""
     if not frame.may("watch", "operate"):
-        return "".join([*parts, asks, '<p class="dim">To see runs takes a token with the scope watch.</p>'])
+        return "".join([*parts, asks, '<p class="dim">To see runs takes a token with the scope watch.</p>']), ""
     system, rows, (now, has_more) = await asyncio.gather(
         views.system(), asyncio.to_thread(views.rows.rows, caller, wanted), views.now(caller, wanted.everybody)
     )
@@ -88,7 +95,8 @@ async def _overview(views: PageViews, caller: Caller, wanted: Wanted, frame: Fra
         '<section aria-labelledby="now-title"><h2 id="now-title">Now</h2>'
         f'<div id="now">{now_section(now, has_more, views.now_ms())}</div></section>'
     )
-    return "".join([*parts, asks, list_section(rows, wanted, frame)])
+    table = run_table(rows, wanted)
+    return "".join([*parts, asks, list_section(table, wanted, frame)]), list_digest(table)
 
 
 def _add_runs(api: FastAPI, views: PageViews) -> None:

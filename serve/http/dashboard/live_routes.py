@@ -22,7 +22,7 @@ from serve.http.access.callers import Caller, caller_of
 from serve.http.dashboard.addresses import LIVE, RUNS, SYSTEM_LIVE
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.page_views import PageViews
-from serve.http.dashboard.run_list_page import health_strip, now_section, row_id, row_of, run_table
+from serve.http.dashboard.run_list_page import health_strip, list_digest, now_section, row_id, row_of, run_table
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, Row, State, Wanted
 from serve.http.dashboard.run_view_page import run_parts
 from serve.http.dashboard.system_page import system_parts
@@ -52,11 +52,13 @@ def add_live(api: FastAPI, views: PageViews) -> None:
         state: State = "all",
         callers: Callers = "own",
         limit: Annotated[int, Query(ge=1, le=MAX_ROWS), PLAIN] = ROWS,
+        known: Annotated[str, Query(max_length=64)] = "",
     ) -> Response:
         wanted = Wanted(state, callers == "all", limit)
         # Raises here, before the stream begins, what the caller may not see.
         rows = await asyncio.to_thread(views.rows.rows, caller, wanted)
-        return _stream(views, caller, list_changes(views, caller, wanted, views.frame(request, caller), rows))
+        shown = ShownRows(wanted, known)
+        return _stream(views, caller, list_changes(views, caller, wanted, views.frame(request, caller), rows, shown))
 
     @api.get(SYSTEM_LIVE, name="dashboard_system_live", include_in_schema=False)
     async def system_live(caller: Asking) -> Response:
@@ -100,10 +102,11 @@ class Shown:
 
 
 class ShownRows:
-    """Keeps the rows that a page shows, newest first."""
+    """Keeps the rows that a page shows, newest first. `known`: the digest of the list that it was loaded with."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, known: str = "") -> None:
         self._wanted = wanted
+        self._known = known
         self._ids: list[str] = []
         self._html: dict[str, str] = {}
 
@@ -113,6 +116,10 @@ class ShownRows:
         html = {name: row_of(row, self._wanted.everybody) for name, row in zip(ids, rows, strict=True)}
         if html == self._html and ids == self._ids:
             return []
+        if self._known and self._known == list_digest(run_table(rows, self._wanted)):
+            self._ids, self._html, self._known = ids, html, ""
+            return []
+        self._known = ""
         before, self._ids = self._ids, ids
         former, self._html = self._html, html
         new = next((at for at, name in enumerate(ids) if name in former), len(ids))
@@ -126,10 +133,10 @@ class ShownRows:
 
 
 async def list_changes(
-    views: PageViews, caller: Caller, wanted: Wanted, frame: Frame, rows: list[Row]
+    views: PageViews, caller: Caller, wanted: Wanted, frame: Frame, rows: list[Row], shown_rows: ShownRows
 ) -> AsyncGenerator[str, None]:
-    """Yield what changes on the first page, from a list that the page may have shown already."""
-    shown, shown_rows = Shown(), ShownRows(wanted)
+    """Yield what changes on the first page; `rows` are those of now."""
+    shown = Shown()
     yield f"retry: {RETRY_MS}\n\n"
     while True:
         now, has_more = await views.now(caller, wanted.everybody)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from runtime.primitives.hashing import content_hash
 from runtime.run.envelope import BOUND_REASONS, FAILURE_REASONS, Envelope
 from runtime.store.run_records import RunSummary
 from serve.http.dashboard.addresses import ASK, DASHBOARD, OPEN, SYSTEM, run_address, with_query
@@ -128,12 +129,17 @@ def ask_form(asked: Asked, frame: Frame) -> str:
     )
 
 
-def list_section(rows: Sequence[Row], wanted: Wanted, frame: Frame) -> str:
+def list_section(table: str, wanted: Wanted, frame: Frame) -> str:
     """Return the list of runs with its filter and the way to the next page."""
     return (
         f'<section aria-labelledby="runs-title"><h2 id="runs-title">Runs</h2>{_filter(wanted, frame)}'
-        f'<div id="list">{run_table(rows, wanted)}</div></section>'
+        f'<div id="list">{table}</div></section>'
     )
+
+
+def list_digest(table: str) -> str:
+    """Return what tells the stream of a page which list the page was loaded with."""
+    return content_hash(table.encode())[:16]
 
 
 def run_table(rows: Sequence[Row], wanted: Wanted) -> str:
