@@ -129,11 +129,14 @@ async def open_browser(profile: Path) -> AsyncIterator[Tab]:
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr is not None
+    found = None
+    while found is None:
+        line = await process.stderr.readline()
+        assert line, "the browser does not start"
+        found = _LISTENS.search(line)
+    # Else it would wait some day until somebody reads what it says.
+    draining = asyncio.ensure_future(process.stderr.read())
     try:
-        async for line in process.stderr:
-            if found := _LISTENS.search(line):
-                break
-        draining = asyncio.ensure_future(process.stderr.read())
         async with aiohttp.ClientSession() as http, http.ws_connect(found[1].decode(), max_msg_size=0) as socket:
             tab = Tab(socket)
             target = (await tab.call("Target.createTarget", url="about:blank"))["targetId"]

@@ -56,7 +56,11 @@ def visitor(site: Site) -> Visitor:
 
 
 def envelope_of(**fields: Any) -> Envelope:
-    told = {"run_id": RunId("r-1"), "request": Request("looped", "Where?", "token:ann"), "lifecycle": "running"}
+    told: dict[str, Any] = {
+        "run_id": RunId("r-1"),
+        "request": Request("looped", "Where?", "token:ann"),
+        "lifecycle": "running",
+    }
     return Envelope(**(told | fields))
 
 
