@@ -115,7 +115,7 @@ def _tools(tools: Iterable[ToolHealth]) -> str:
     ]
     if not rows:
         return '<section><h2>Tools</h2><p class="dim">None was called lately.</p></section>'
-    heads = ("tool", "health", "calls", "failures", "median ms", "95 % ms", "longest ms")
+    heads = ("tool", "health", "calls", "failures", "median ms", "95 %", "longest")
     return _table("Tools", heads, rows)
 
 
