@@ -292,6 +292,15 @@ def test_whatever_a_run_holds_is_only_text_on_its_page() -> None:
         assert not re.search("[\u202e\x1b]", page.text)
 
 
+def test_a_screen_reader_is_told_of_the_state_and_of_nothing_that_changes_all_the_time() -> None:
+    stages: Any = {"look": "success", "judge": "active"}
+    parts = run_parts(view_of(envelope_of(stages=stages)), FRAME)
+    assert parts["run-said"] == run_parts(view_of(envelope_of(stages=stages))._replace(now_ms=9_000), FRAME)["run-said"]
+    regions = [told for _, told in Page(run_content(view_of(envelope_of()), parts)).elements if "aria-live" in told]
+    assert [told["id"] for told in regions] == ["run-said"]
+    assert parts["run-said"] == "The run: running, judge"
+
+
 def test_a_run_of_ten_thousand_visits_has_a_small_page_with_the_newest() -> None:
     history = tuple(HistoryRecord(StageName("look"), hop, 1, hop, 1, "success") for hop in range(10_000))
     view = view_of(envelope_of(history=history, bounds=Bounds(max_agent_hops=10_000)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from runtime.primitives.ids import RunId
@@ -69,6 +69,3 @@ def shortened(question: str, most: int = MAX_QUESTION_CHARS) -> str:
     """Return the beginning of a question, in one line."""
     line = " ".join(question[: 2 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-Rows = Callable[[Caller, Wanted], list[Row]]

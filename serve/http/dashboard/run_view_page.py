@@ -21,6 +21,8 @@ from serve.run_fragments import answer_section, bounds_section, decision_items, 
 MAX_STAGES = 100
 DECISIONS = 200
 MAX_DATA_CHARS = 20_000
+# The part that stays where it is and only changes its text, so that screen readers tell of it.
+SAID = "run-said"
 
 
 class RunView(NamedTuple):
@@ -39,6 +41,7 @@ class RunView(NamedTuple):
 def run_parts(view: RunView, frame: Frame) -> dict[str, str]:
     """Return the parts of the page by their ids."""
     return {
+        SAID: _said(view.envelope),
         "run-state": _state(view),
         "run-question": _question(view, frame),
         "run-control": _control(view, frame),
@@ -53,8 +56,16 @@ def run_content(view: RunView, parts: Mapping[str, str]) -> str:
     """Return the content of the page."""
     title = shortened(str(view.document["question"]), 2_000) or "Run"
     head = f'<p><a href="{DASHBOARD}">← Runs</a></p><h1 dir="auto">{told(title)}</h1>'
-    shown = "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items())
-    return f'{head}<div class="columns">{shown}</div>'
+    said = f'<div id="{SAID}" class="hidden" role="status" aria-live="polite">{parts[SAID]}</div>'
+    shown = "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items() if name != SAID)
+    return f'{head}{said}<div class="columns">{shown}</div>'
+
+
+def _said(envelope: Envelope) -> str:
+    """Return what a screen reader says when it changes: the state of the run, and the stage that it is in."""
+    state = badge_of(envelope.lifecycle, envelope.terminal_reason, envelope.lifecycle == "terminated").words
+    active = [name for name, status in envelope.stages.items() if status == "active"]
+    return line_of(f"The run: {state}{', ' + ', '.join(active) if active else ''}")
 
 
 def _state(view: RunView) -> str:
@@ -76,7 +87,7 @@ def _state(view: RunView) -> str:
     items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts if value)
     detail = document.get("terminal_detail")
     said = f'<p class="notice" dir="auto">{told(str(detail))}</p>' if detail else ""
-    return f'<p class="state-line" role="status">{shown}</p><dl class="facts">{items}</dl>{said}'
+    return f'<p class="state-line">{shown}</p><dl class="facts">{items}</dl>{said}'
 
 
 def _question(view: RunView, frame: Frame) -> str:
