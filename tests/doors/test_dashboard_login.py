@@ -271,3 +271,18 @@ def test_services_on_two_ports_of_a_host_have_two_cookies() -> None:
     assert cookie_name("localhost:8700") != cookie_name("localhost:8701")
     assert cookie_name("[::1]:8700") == cookie_name("localhost:8700")
     assert cookie_name("jeeves.test") == cookie_name("jeeves.test:x") == "jeeves_session"
+
+
+async def test_a_form_of_a_session_that_has_ended_leads_to_the_login(guarded: Door) -> None:
+    visitor = Visitor(guarded.site)
+    await visitor.log_in(guarded.token("ann"))
+    run_id = await visitor.ask("hold this")
+    token, cookie = await visitor.form_token(), visitor.cookie
+    await visitor.act(LOGOUT)
+    visitor.cookie = cookie
+    reply = await visitor.send(run_address(run_id, "cancel"), {"form_token": token})
+    assert (reply.status, reply.headers["location"]) == (303, LOGIN)
+    assert len(guarded.site.log.unfinished()) == 1
+    head = await guarded.site.call("HEAD", SYSTEM, Cookie=cookie)
+    assert (head.status, head.body) == (303, b"")
+    assert head.headers["location"].startswith(LOGIN)
