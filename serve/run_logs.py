@@ -6,7 +6,7 @@ Reading never creates or changes a log.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from runtime.errors import (
 )
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.pipeline_versions import decode_pipeline
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.settings import Settings
@@ -65,23 +66,54 @@ class StoredRun(NamedTuple):
     rules: PipelineConfig
 
 
-def newest_runs(options: StoreOptions, limit: int, user_id: str, before: RunPlace | None = None) -> list[RunSummary]:
-    """Return the newest runs of a user in all logs, at most `limit`; with `before`, those that follow it."""
-    return [run for _, run in _newest(options, limit, user_id, before)]
+def newest_runs(
+    options: StoreOptions, limit: int, user_id: str, before: RunPlace | None = None, finished: bool | None = None
+) -> list[RunSummary]:
+    """Return the newest runs of a user in all logs, at most `limit`; with `before`, those that follow it.
+
+    `finished`: only runs that are over, or only those that are not.
+    """
+    return [run for _, run in _newest(options, limit, user_id, before, finished)]
 
 
 def visible_runs(
-    options: StoreOptions, limit: int, may_see: Callable[[str], bool], before: RunPlace | None = None
+    options: StoreOptions,
+    limit: int,
+    may_see: Callable[[str], bool],
+    before: RunPlace | None = None,
+    finished: bool | None = None,
 ) -> list[RunSummary]:
-    """Return the newest runs of all users of whom `may_see` is true; with `before`, those that follow it."""
+    """Return the newest runs as `newest_runs`, of all users of whom `may_see` is true."""
     found: list[RunSummary] = []
     while True:
-        page = _newest(options, LOOKED_AT_ONCE, None, before)
+        page = _newest(options, LOOKED_AT_ONCE, None, before, finished)
         found += [run for _, run in page if may_see(run.user_id)]
         if len(found) >= limit or len(page) < LOOKED_AT_ONCE:
             return found[:limit]
         last = page[-1][1]
         before = RunPlace(last.started_at_ms, last.run_id)
+
+
+def questions_of(options: StoreOptions, run_ids: Sequence[RunId]) -> dict[RunId, str]:
+    """Return the questions with which runs of any log began; a very long one is left out."""
+    found: dict[RunId, str] = {}
+    for name in run_log_names(options):
+        with reading(options, name) as log:
+            for event in log.first_events(run_ids):
+                found[event.run_id] = request_event([event]).request.raw_input
+    return found
+
+
+def rules_of(options: StoreOptions, run_id: RunId) -> PipelineConfig | None:
+    """Return the rules that a run of any log began under, without reading its events; None if they were not kept."""
+    for name in run_log_names(options):
+        with reading(options, name) as log:
+            run = log.summary(run_id)
+            if run is None:
+                continue
+            rules = log.rules(run.config_hash) if run.config_hash else None
+            return None if rules is None else decode_pipeline(rules, run.config_hash)
+    return None
 
 
 def unfinished_runs(options: StoreOptions, user_id: str, session_ids: Collection[str]) -> list[RunId]:
@@ -187,12 +219,16 @@ def _lasting_lease(log: SqlRunLog) -> Lease | None:
 
 
 def _newest(
-    options: StoreOptions, limit: int, user_id: str | None = None, before: RunPlace | None = None
+    options: StoreOptions,
+    limit: int,
+    user_id: str | None = None,
+    before: RunPlace | None = None,
+    finished: bool | None = None,
 ) -> list[tuple[str, RunSummary]]:
     found: list[tuple[str, RunSummary]] = []
     for name in run_log_names(options):
         with reading(options, name) as log:
-            found += [(name, run) for run in log.runs(limit, user_id, before=before)]
+            found += [(name, run) for run in log.runs(limit, user_id, finished, before)]
     return sorted(found, key=lambda named: (named[1].started_at_ms, named[1].run_id), reverse=True)[:limit]
 
 

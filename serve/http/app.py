@@ -24,18 +24,24 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Scope
 
 from runtime.errors import JeevesError, RunStateError
+from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from serve.http.access.admission import TokenAdmission, routes_of
 from serve.http.access.callers import Caller, Callers, caller_of
+from serve.http.access.known_query import check_query
+from serve.http.access.listed_runs import OF_PRINCIPAL, listed_runs
 from serve.http.access.token_check import token_check
 from serve.http.chat_completions.completion_routes import add_chat_completions
 from serve.http.chat_completions.openai_errors import OpenAiForm
 from serve.http.chat_stream import chat_stream
+from serve.http.dashboard.addresses import is_page
+from serve.http.dashboard.dashboard_routes import add_dashboard
+from serve.http.dashboard.page_admission import PageAdmission
+from serve.http.dashboard.page_errors import DashboardForm
+from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
 from serve.http.governance import add_governance
-from serve.http.known_query import check_query
-from serve.http.listed_runs import OF_PRINCIPAL, listed_runs
 from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
 from serve.http.problems import RefusedError, bug_detail, fault_sentence, problem, problem_of
 from serve.http.run_documents import (
@@ -85,6 +91,9 @@ def http_app(service: Service) -> ASGIApp:
     add_sessions(api, service)
     add_governance(api, service)
     add_usage(api, service)
+    check = token_check(service.spec.store, service.spec.tokens_required)
+    sessions = PageSessions(SystemClock().now_ms)
+    add_dashboard(api, service, check, sessions)
 
     document = api.openapi()
     without_unused_answers(document)
@@ -95,11 +104,15 @@ def http_app(service: Service) -> ASGIApp:
     def methods_of(scope: Scope) -> Sequence[str]:
         return methods_at(api, scope["path"])
 
-    admission = TokenAdmission(api, token_check(service.spec.store, service.spec.tokens_required))
-    gate = Gate(
-        api, service.spec.http, service.spec.hosts, methods_of, admission, service.paths.problem, service.closing
-    )
-    return OpenAiForm(gate)
+    admission = PageAdmission(TokenAdmission(api, check), check, sessions)
+    limits, shown = service.spec.http, service.paths.problem
+    gate = Gate(api, limits, service.spec.hosts, methods_of, admission, shown, service.closing, takes_form)
+    return DashboardForm(OpenAiForm(gate))
+
+
+def takes_form(scope: Scope) -> bool:
+    """Return True for requests that carry a form: those of our pages."""
+    return is_page(scope["path"])
 
 
 def methods_at(api: FastAPI, path: str) -> list[str]:

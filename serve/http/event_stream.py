@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import msgspec
 from fastapi.responses import StreamingResponse
@@ -80,7 +80,10 @@ async def stream(
             yield error_part(error)
         finally:
             following.cancel()
-            await asyncio.wait({following})
+            while not following.done():
+                # A cancel scope cancels again in every turn; parts that still run could not be closed.
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({following})
 
 
 class EventStream(StreamingResponse):

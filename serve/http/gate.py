@@ -7,9 +7,6 @@ points there (DNS rebinding). So the Host must be one of ours, and an Origin mus
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-import re
 from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -19,15 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serve.http.http_limits import HttpLimits
 from serve.http.problems import RefusedError
+from serve.http.request_bodies import FORM_TYPE, JSON_TYPE, check_form, check_json
 from serve.http.sent_answer import SentAnswer, without
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 SHUTTING_DOWN = "shutting_down"
-JSON_TYPE = "application/json"
-MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
-
-_UNRECORDABLE = re.compile("[\0\ud800-\udfff]")
 
 # After these the rest of the body may still be on its way.
 _CLOSE = {"connection": "close"}
@@ -36,6 +30,7 @@ _SHUTTING_DOWN = {**_CLOSE, "retry-after": "5"}
 GIVEN_UP_WITHIN_S = 1.0
 
 MethodsOf = Callable[[Scope], Sequence[str]]
+TakesForm = Callable[[Scope], bool]
 
 
 class Admission(Protocol):
@@ -55,7 +50,7 @@ class Gate:
     """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path.
 
     `shown_problem`: what callers are shown of the body of a problem document; `closing`: once it is set, what is under
-    way is refused with 503.
+    way is refused with 503; `takes_form`: which requests carry a form instead of JSON.
     """
 
     def __init__(
@@ -67,8 +62,10 @@ class Gate:
         admission: Admission,
         shown_problem: Callable[[bytes], bytes],
         closing: asyncio.Event,
+        takes_form: TakesForm,
     ) -> None:
         self._app = app
+        self._takes_form = takes_form
         self._closing = closing
         self._admission = admission
         self._shown_problem = shown_problem
@@ -205,7 +202,10 @@ class Gate:
         except TimeoutError as error:
             detail = f"{len(body)} of {length} bytes of the body were here within {seconds:g} s"
             raise RefusedError(408, "too_slow", detail, _CLOSE) from error
-        check_json(bytes(body), self._limits.max_json_depth)
+        if self._takes_form(scope):
+            check_form(bytes(body))
+        else:
+            check_json(bytes(body), self._limits.max_json_depth)
         return bytes(body)
 
     def _length_of(self, scope: Scope) -> int:
@@ -222,8 +222,9 @@ class Gate:
         if length and not has_body:
             raise RefusedError(400, "bad_request", f"a {scope['method']} request has no body", _CLOSE)
         kind = b"".join(_values(scope, b"content-type")).decode("latin-1").partition(";")[0].strip().lower()
-        if length and kind != JSON_TYPE:
-            detail = f"the body is {kind[:80] or 'of no type'}; send {JSON_TYPE}"
+        taken = FORM_TYPE if self._takes_form(scope) else JSON_TYPE
+        if length and kind != taken:
+            detail = f"the body is {kind[:80] or 'of no type'}; send {taken}"
             raise RefusedError(415, "unsupported_media_type", detail, _CLOSE)
         return length
 
@@ -264,74 +265,6 @@ def check_caller(scope: Scope, hosts: Collection[str]) -> None:
         if told not in (f"http://{authority}", f"https://{authority}"):
             detail = f"the page of {told[:200]!r} may not use this service"
             raise RefusedError(403, "foreign_origin", detail, _CLOSE)
-
-
-def check_json(body: bytes, max_depth: int) -> None:
-    """Raise RefusedError unless `body` is one JSON value in UTF-8 that can be recorded.
-
-    No duplicate keys, no deep nesting, no U+0000 and no half of a character; numbers are finite, and whole ones have 64
-    bits at most.
-    """
-    try:
-        value = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_distinct,
-            parse_constant=_no_constant,
-            parse_int=_whole_number,
-            parse_float=_finite_number,
-        )
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "bad_request", f"the body is no JSON: {str(error)[:200]}") from error
-    if _is_deeper(value, max_depth):
-        raise RefusedError(400, "bad_request", f"the body is nested deeper than {max_depth} levels")
-    if (found := _unrecordable(value)) is not None:
-        raise RefusedError(400, "bad_request", f"a text of the body holds the character {found}, which none may")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is given twice in one object")
-    return found
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _whole_number(digits: str) -> int:
-    # Python refuses to read thousands of digits, with a ValueError, too.
-    number = int(digits)
-    if not MIN_INT <= number <= MAX_INT:
-        raise ValueError(f"a whole number has more than 64 bits: {digits[:40]}")
-    return number
-
-
-def _finite_number(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"a number is too large: {digits[:40]}")
-    return number
-
-
-def _is_deeper(value: Any, depth: int) -> bool:
-    level = [value]
-    for _ in range(depth):
-        parts = [each for each in level if isinstance(each, dict | list)]
-        level = [item for part in parts for item in (part.values() if isinstance(part, dict) else part)]
-        if not level:
-            return False
-    return any(isinstance(each, dict | list) for each in level)
-
-
-def _unrecordable(value: Any) -> str | None:
-    """Return the name of a character that PostgreSQL, the file system or UTF-8 refuses, if a text or key holds one."""
-    if isinstance(value, dict):
-        return next((found for item in (*value, *value.values()) if (found := _unrecordable(item))), None)
-    if isinstance(value, list):
-        return next((found for item in value if (found := _unrecordable(item))), None)
-    match = _UNRECORDABLE.search(value) if isinstance(value, str) else None
-    return None if match is None else f"U+{ord(match[0]):04X}"
 
 
 def _host_name(authority: str) -> str:

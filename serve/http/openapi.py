@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from runtime.memory.sessions import MAX_SESSION_ID_CHARS
+from serve.http.access.listed_runs import PRINCIPAL_PATTERN
 from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
-from serve.http.listed_runs import PRINCIPAL_PATTERN
 from serve.http.problems import PROBLEM_JSON
 
 BEARER = "access_token"

@@ -1,4 +1,4 @@
-"""docs/http.md has every endpoint with its scopes; tests/doors/test_readme.py runs its commands."""
+"""docs/http.md and docs/dashboard.md have every endpoint with its scopes; test_readme.py runs their commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
 from tests.doors.http_site import open_site, routed
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("http.md", "dashboard.md"))
 ROW = re.compile(r"^\| `(?P<method>[A-Z]+) (?P<path>/[^`]*)` \| (?P<scopes>[^|]*) \|", re.MULTILINE)
 
 

@@ -17,12 +17,12 @@ class TokenAdmission:
     """Admits requests to the routes of an application, and leaves the token in the state of the request."""
 
     def __init__(self, api: FastAPI, check: TokenCheck) -> None:
-        self._api = api
+        self.api = api
         self._check = check
 
     async def admit(self, scope: Scope) -> TokenRecord | None:
         """Return the token of a request, if it has one. Raises RefusedError."""
-        route = route_at(self._api, scope)
+        route = route_at(self.api, scope)
         if route in OPEN_ROUTES:
             return None
         token = await self._check.token_of(scope)

@@ -13,10 +13,10 @@ from runtime.hosting.limits.rate_limits import RateState
 from runtime.run.bearer_tokens import Scope, TokenRecord
 from runtime.run.principal import Principal, may_control
 from serve.http.access.admission import TOKEN_STATE
+from serve.http.access.known_query import check_query
 from serve.http.access.rate_fields import RATE_FIELDS_STATE, rate_fields
 from serve.http.access.scopes import WITHOUT_TOKEN, check_scope
 from serve.http.idempotency import check_one_key
-from serve.http.known_query import check_query
 from serve.principals import Networks, of_http_client
 
 # Routes that are counted as another endpoint of the settings.
@@ -31,6 +31,20 @@ _COUNTED_AS = {
     "answer": "run",
     "resume": "answer",
     "answer_interrupt": "answer",
+    "dashboard": "runs",
+    "dashboard_open": "runs",
+    "dashboard_log_out": "runs",
+    "dashboard_live": "events",
+    "dashboard_system": "governance",
+    "dashboard_system_live": "events",
+    "dashboard_run": "run",
+    "dashboard_run_live": "events",
+    "dashboard_decisions": "run",
+    "dashboard_ask": "chat",
+    "dashboard_cancel": "cancel",
+    "dashboard_pause": "pause",
+    "dashboard_resume": "answer",
+    "dashboard_answer": "answer",
 }
 
 

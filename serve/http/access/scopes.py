@@ -19,17 +19,20 @@ WITHOUT_TOKEN: tuple[Scope, ...] = ("ask", "watch")
 _ASK: tuple[Scope, ...] = ("ask",)
 _CONTROL: tuple[Scope, ...] = ("ask", "operate")
 _WATCH: tuple[Scope, ...] = ("watch", "operate")
+_ANY: tuple[Scope, ...] = ("ask", "watch", "operate")
 
 # Open to everyone, token or not: they tell nothing of anybody.
-OPEN_ROUTES: frozenset[str] = frozenset({"health", "ready", "openapi"})
+OPEN_ROUTES: frozenset[str] = frozenset(
+    {"health", "ready", "openapi", "dashboard_asset", "dashboard_login", "dashboard_log_in"}
+)
 
 # Name of a route → scopes, of which one is enough.
 SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "chat": _ASK,
-    "repositories": ("ask", "watch", "operate"),
+    "repositories": _ANY,
     "chat_completions": _ASK,
-    "models": ("ask", "watch", "operate"),
-    "model": ("ask", "watch", "operate"),
+    "models": _ANY,
+    "model": _ANY,
     "sessions": _WATCH,
     "session": _WATCH,
     "delete_session": _ASK,
@@ -46,6 +49,20 @@ SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "fork": _CONTROL,
     "usage": _WATCH,
     "metrics": _WATCH,
+    "dashboard": _ANY,
+    "dashboard_live": _WATCH,
+    "dashboard_system": _WATCH,
+    "dashboard_system_live": _WATCH,
+    "dashboard_open": _WATCH,
+    "dashboard_run": _WATCH,
+    "dashboard_run_live": _WATCH,
+    "dashboard_decisions": _WATCH,
+    "dashboard_ask": _ASK,
+    "dashboard_cancel": _CONTROL,
+    "dashboard_pause": _CONTROL,
+    "dashboard_resume": _CONTROL,
+    "dashboard_answer": _CONTROL,
+    "dashboard_log_out": _ANY,
 }
 
 

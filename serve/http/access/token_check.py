@@ -103,13 +103,25 @@ class TokenCheck:
         if len(told) > 1:
             raise _refused(400, "bad_request", f"send one Authorization header, not {len(told)}", _error("request"))
         bearer = _BEARER.fullmatch(told[0].strip(b" \t"))
-        presented = None if bearer is None else read_token(bearer[1])
+        return await self.presented(b"" if bearer is None else bearer[1])
+
+    async def presented(self, text: bytes) -> TokenRecord:
+        """Return the token that is presented. Raises RefusedError: 401 if it is not accepted, 503 as `token_of`."""
+        presented = read_token(text)
         if presented is None:
             optional = "" if self.are_required else "; none is needed here"
             raise _invalid(f"this is no access token of this service: they are sent as `Bearer jeeves_…`{optional}")
         record = (await self._fresh()).get(presented.token_id)
         if not presented.proves(record) or record is None:
             raise _invalid("this service does not know the access token")
+        self._check_valid(record)
+        return record
+
+    async def known(self, token_id: str) -> TokenRecord:
+        """Return a token whose holder proved it before. Raises RefusedError: 401 if it has ended, 503 as `token_of`."""
+        record = (await self._fresh()).get(token_id)
+        if record is None:
+            raise _invalid("this service does not know the access token any more")
         self._check_valid(record)
         return record
 

@@ -15,6 +15,7 @@ from runtime.run.envelope import Request
 from runtime.store.event_rows import LARGE_BYTES, event_of, row_of
 from runtime.store.run_log import RunLog, SqlRunLog
 from runtime.store.run_records import Entry
+from runtime.store.sql_run_log import IDS_AT_ONCE
 from runtime.supervision.events import CancelRequested, Event, Payload, RunRequested, StageSucceeded, encode_event
 from runtime.supervision.forking import with_run_id
 from tests.runtime.store.conftest import LogOpener, Place
@@ -176,3 +177,17 @@ def test_whatever_stands_beside_a_large_value_comes_back_as_it_was(beside: Any, 
 def test_the_log_of_a_run_in_memory_is_held_to_the_same(log: RunLog) -> None:
     log.append("p", gave({"text": TEXT}))
     assert log.events(RUN) == [gave({"text": TEXT})]
+
+
+def test_lists_read_first_events_and_leave_out_those_with_large_values(place: Place) -> None:
+    log = SqlRunLog(place.open())
+    texts = {RunId(f"r-{number}"): f"question {number}" for number in range(IDS_AT_ONCE + 2)}
+    texts[RunId("r-1")] = TEXT
+    first = [Event(run_id, 1, 5, RunRequested(Request("p", text))) for run_id, text in texts.items()]
+    log.append_all([Entry("p", event) for event in first])
+    log.append_all([Entry("p", gave({}, 2, "r-0"))])
+    found = log.first_events([*texts, RunId("r-unknown")])
+    assert sorted(found, key=lambda event: event.run_id) == sorted(
+        (event for event in first if event.run_id != "r-1"), key=lambda event: event.run_id
+    )
+    assert log.first_events([]) == []

@@ -20,21 +20,27 @@ OF_PRINCIPAL = (
 
 
 def listed_runs(
-    store: StoreOptions, limit: int, caller: Caller, principal: str | None, before: RunPlace | None
+    store: StoreOptions,
+    limit: int,
+    caller: Caller,
+    principal: str | None,
+    before: RunPlace | None,
+    finished: bool | None = None,
 ) -> list[RunSummary]:
     """Return the newest runs of the caller or, with `principal`, of that one or of all.
 
+    `finished`: only runs that are over, or only those that are not.
     Raises RefusedError for runs that the caller may not see.
     """
     if principal is None or principal == caller.user_id:
-        return newest_runs(store, limit, caller.user_id, before)
+        return newest_runs(store, limit, caller.user_id, before, finished)
     if OPERATE not in caller.scopes:
         raise RefusedError(403, "scope_lacking", f"the runs of others need the scope {OPERATE}")
     if principal == ALL:
-        return visible_runs(store, limit, caller.may_see, before)
+        return visible_runs(store, limit, caller.may_see, before, finished)
     if _NAMED.fullmatch(principal) is None:
         told = (
             f"principal is {principal[:100]!r}; the runs of callers named `token:NAME` and `address:HOST` can be listed"
         )
         raise RefusedError(422, "bad_input", told)
-    return newest_runs(store, limit, principal, before)
+    return newest_runs(store, limit, principal, before, finished)

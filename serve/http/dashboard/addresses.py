@@ -1,0 +1,48 @@
+"""Names the addresses of the dashboard's pages; every link, form and redirect of it is made here."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urlencode
+
+DASHBOARD = "/api/v1/governance/dashboard"
+LOGIN = f"{DASHBOARD}/login"
+LOGOUT = f"{DASHBOARD}/logout"
+ASK = f"{DASHBOARD}/ask"
+OPEN = f"{DASHBOARD}/open"
+SYSTEM = f"{DASHBOARD}/system"
+LIVE = f"{DASHBOARD}/live"
+SYSTEM_LIVE = f"{SYSTEM}/live"
+RUNS = f"{DASHBOARD}/runs"
+ASSETS = f"{DASHBOARD}/assets"
+
+# Own pages alone: no other host, no path that climbs, nothing that a browser reads as an address of elsewhere.
+_OWN_PAGE = re.compile(re.escape(DASHBOARD) + r"(/[A-Za-z0-9._:~%-]+)*(\?[A-Za-z0-9._:~%=&+-]*)?")
+MAX_ADDRESS_CHARS = 2_000
+
+
+def is_page(path: str) -> bool:
+    """Return True for paths of the dashboard, whether or not there is a page."""
+    return path == DASHBOARD or path.startswith(f"{DASHBOARD}/")
+
+
+def run_address(run_id: str, part: str = "", **query: object) -> str:
+    """Return the address of a run's page, or of a part of it."""
+    return with_query(f"{RUNS}/{quote(run_id, safe='')}" + (f"/{part}" if part else ""), **query)
+
+
+def with_query(path: str, **query: object) -> str:
+    """Return a path with those fields of the query that have a value."""
+    given = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def login_address(back_to: str) -> str:
+    """Return the address of the login page that leads back to a page."""
+    return with_query(LOGIN, to=own_page(back_to) if back_to != DASHBOARD else None)
+
+
+def own_page(address: str) -> str:
+    """Return an address if it is one of the dashboard's pages, else that of its first page."""
+    is_own = len(address) <= MAX_ADDRESS_CHARS and _OWN_PAGE.fullmatch(address) is not None
+    return address if is_own and "/." not in address else DASHBOARD

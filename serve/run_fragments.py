@@ -1,0 +1,180 @@
+"""Renders the parts of a run's page: state, answer beside cited code, bounds, stages, decisions.
+
+Repositories, questions and models are hostile: every text is escaped, hidden characters are made visible, and what is
+written from right to left stays within its place. No part has a script, a style or an address of elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+from runtime.primitives.visible_text import visible, visible_line
+from runtime.run.envelope import Envelope, HistoryRecord
+from runtime.supervision.replay import Reason
+
+_FENCE = re.compile(r"^(`{3,}|~{3,})")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*")
+
+
+def state_lines(envelope: Envelope, document: Mapping[str, Any]) -> str:
+    """Return how a run fares, in a line or three: its end, times, repository and names."""
+    ended = str(document["terminal_reason"] or envelope.lifecycle).replace("_", " ")
+    parts = [ended, str(document.get("status") or "").replace("_", " ")]
+    if document.get("confidence") is not None:
+        parts.append(f"confidence {float(document['confidence']):.2f}")
+    parts += [f"asked {shown_time(envelope.received_at_ms)} UTC", f"took {document['usage']['duration_ms']} ms"]
+    parts += [f"reasoner {document['reasoner']}", f"repository {document['repo']}"]
+    parts += [f"commit {document['commit'][:12]}"] if document.get("commit") else []
+    parts += [f"run {envelope.run_id}", f"pipeline {envelope.request.pipeline}"]
+    lines = [f'<p class="dim">{" · ".join(told(part) for part in parts if part)}</p>']
+    if document.get("terminal_detail"):
+        lines.append(f"<p>{told(str(document['terminal_detail']))}</p>")
+    if "interrupt" in document:
+        lines.append(f"<p><strong>It waits for an answer: {told(str(document['interrupt']['question']))}</strong></p>")
+    return "".join(lines)
+
+
+def answer_section(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the answer, and beside it the code that it cites; its marks lead there."""
+    places = {_mark(each): number for number, each in enumerate(document["citations"], 1)}
+    yield '<div class="beside"><section><h2>Answer</h2><div class="answer">'
+    yield from _blocks(visible(str(document["answer"])), places)
+    yield "</div></section>"
+    if document["citations"]:
+        yield '<section><h2>Cited</h2><ol class="cited">'
+        yield from (_citation(number, each) for number, each in enumerate(document["citations"], 1))
+        yield "</ol></section>"
+    yield "</div>"
+
+
+def _citation(number: int, citation: Mapping[str, Any]) -> str:
+    named = f" in <code>{told(str(citation['symbol']))}</code>" if citation.get("symbol") else ""
+    why = f' <span class="dim">{told(str(citation["why"]))}</span>' if citation.get("why") else ""
+    quote = _pre(visible(str(citation["quote"]))) if citation.get("quote") else ""
+    return f'<li id="c{number}"><code><bdi>{escape(_mark(citation)[1:-1])}</bdi></code>{named}{why}{quote}</li>'
+
+
+def _mark(citation: Mapping[str, Any]) -> str:
+    first, last = citation["start_line"], citation["end_line"]
+    lines = f"{first}" if first == last else f"{first}-{last}"
+    return f"[{visible_line(str(citation['file']))}:{lines}]"
+
+
+def _blocks(text: str, places: Mapping[str, int]) -> Iterator[str]:
+    """Yield the blocks of an answer: fenced code, items of lists, and paragraphs."""
+    code: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence and line.strip() == fence:
+            yield _pre("\n".join(code))
+            code, fence = [], ""
+        elif fence:
+            code.append(line)
+        elif mark is not None:
+            fence = mark[0]
+        elif line.strip():
+            yield f'<p dir="auto">{_inline(line, places)}</p>'
+    if fence:
+        yield _pre("\n".join(code))
+
+
+def _inline(line: str, places: Mapping[str, int]) -> str:
+    """Return a line with its citations as links to the cited code, and code and emphasis as such."""
+    marks = sorted(places, key=len, reverse=True)
+    # Split by a pattern with one group: the marks are the pieces at odd places.
+    pieces = re.split(f"({'|'.join(map(re.escape, marks))})", line) if marks else [line]
+    styled_pieces = []
+    for at, piece in enumerate(pieces):
+        if at % 2:
+            styled_pieces.append(f'<a href="#c{places[piece]}">{escape(piece)}</a>')
+        else:
+            styled = _STRONG.sub(r"<strong>\1</strong>", _CODE.sub(r"<code>\1</code>", escape(piece)))
+            styled_pieces.append(f"• {styled[2:]}" if at == 0 and styled.startswith("- ") else styled)
+    return "".join(styled_pieces)
+
+
+def bounds_section(envelope: Envelope) -> Iterator[str]:
+    """Yield the table of what a run has used of its bounds."""
+    bounds, used = envelope.bounds, envelope.usage
+    tokens = used.tokens_in + used.tokens_out
+    rows = (
+        ("stage visits", used.agent_hops, bounds.max_agent_hops),
+        ("iterations", used.iterations, bounds.max_iterations),
+        ("tool calls", used.tool_calls, bounds.max_tool_calls),
+        ("model calls", used.llm_calls, bounds.max_llm_calls),
+        ("tokens", tokens, bounds.max_tokens),
+    )
+    yield table_head("Bounds", ("bound", "used", "of", "share"))
+    for name, spent, limit in rows:
+        meter = f'<meter min="0" max="{limit}" value="{min(spent, limit)}">{spent} of {limit}</meter>' if limit else ""
+        of = "no limit" if limit is None else str(limit)
+        yield f'<tr><td>{name}</td><td class="number">{spent}</td><td class="number">{of}</td><td>{meter}</td></tr>'
+    yield "</tbody></table></div></section>"
+
+
+def table_head(title: str, names: Sequence[str]) -> str:
+    """Return the beginning of a section with a table, up to its body; `names` head the columns."""
+    cells = "".join(f'<th scope="col">{name}</th>' for name in names)
+    opened = f'<section><h2>{title}</h2><div class="scrolls" tabindex="0" role="region" aria-label="{title}">'
+    return f"{opened}<table><thead><tr>{cells}</tr></thead><tbody>"
+
+
+def stages_section(envelope: Envelope, shown: Sequence[HistoryRecord], more: str = "") -> Iterator[str]:
+    """Yield the table of some finished visits of stages, with when each of them was; `more` tells of the others."""
+    ends = [record.started_at_ms + record.duration_ms for record in shown]
+    span_ms = max(max(ends, default=0) - envelope.received_at_ms, 1)
+    yield table_head("Stages", ("visit", "stage", "result", "ms", "tools", "model", "when"))
+    yield from (_stage(record, envelope.received_at_ms, span_ms) for record in shown)
+    yield "</tbody></table></div>"
+    if more:
+        yield f"<p>{more}</p>"
+    yield "</section>"
+
+
+def _stage(record: HistoryRecord, begin_ms: int, span_ms: int) -> str:
+    failed = record.status != "success"
+    start = min(max(100 * (record.started_at_ms - begin_ms) / span_ms, 0), 100)
+    width = min(100 * record.duration_ms / span_ms, 100 - start)
+    # The smallest width can be seen, and is still within the row.
+    seen = max(width, 0.8)
+    place = f'x="{min(start, 100 - seen):.2f}%" width="{seen:.2f}%"'
+    bar = f'<svg width="100%" height="12"><rect class="{"failed" if failed else "went"}" {place} height="12"/></svg>'
+    retry = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    error = f' <span class="bad">{told(record.error)}</span>' if record.error else ""
+    numbers = (record.duration_ms, record.tool_calls, record.llm_calls)
+    cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
+    named = f"<td>{told(record.stage)}{retry}</td><td>{told(record.status)}{error}</td>"
+    return f'<tr><td class="number">{record.hop}</td>{named}{cells}<td class="way" aria-hidden="true">{bar}</td></tr>'
+
+
+def decision_items(reasons: Sequence[Reason]) -> Iterator[str]:
+    """Yield decisions as items of an ordered list: when, why, and what followed."""
+    for reason in reasons:
+        when = f'<span class="dim">{shown_time(reason.at_ms)}</span>'
+        yield f'<li value="{reason.seq}">{when} {told(reason.why)}<br>→ {told(reason.what)}</li>'
+
+
+def shown_time(at_ms: int) -> str:
+    """Return an instant in UTC, to the millisecond."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def _pre(text: str) -> str:
+    """Return code that is visible already; whoever has no pointer scrolls it by keys."""
+    return f'<pre tabindex="0" dir="auto">{escape(text)}</pre>'
+
+
+def line_of(text: str) -> str:
+    """Return a text as one line that is no markup, its hidden characters made visible."""
+    return escape(visible_line(text))
+
+
+def told(text: str) -> str:
+    """Return a text as `line_of`, kept from changing the direction of what stands around it."""
+    return f"<bdi>{line_of(text)}</bdi>"

@@ -1,0 +1,376 @@
+"""The pages of the dashboard: what they show, what their forms do, and what their streams send."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId, StageName
+from runtime.run.envelope import Bounds, Envelope, HistoryRecord, Interrupt, Request, Usage
+from runtime.store.run_records import RunSummary
+from runtime.supervision.replay import Reason
+from runtime.testing import PipelineBuilder
+from runtime.tools.tool_host import CountedCall
+from serve.http.dashboard.addresses import ASK, ASSETS, DASHBOARD, OPEN, SYSTEM, run_address
+from serve.http.dashboard.live_routes import ShownRows
+from serve.http.dashboard.page_frame import Frame
+from serve.http.dashboard.pipeline_picture import picture_of, pipeline_svg
+from serve.http.dashboard.run_list_page import list_digest, run_table, span
+from serve.http.dashboard.run_rows import Row, Wanted, shortened
+from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
+from serve.http.event_stream import stream
+from tests.doors.dashboard_forms import Visitor, text_of
+from tests.doors.http_site import REPO, Site, open_site, until
+from tests.doors.test_run_page import DOCUMENT, HOSTILE, Page, citation
+
+FRAME = Frame("token:ann", ("ask", "watch"), True, "f" * 64)
+RULES: PipelineConfig = (
+    PipelineBuilder("looped")
+    .stage("look", default_next="judge")
+    .stage("judge", default_next="tell")
+    .rule("route", "again", "look")
+    .stage("tell")
+    .build()
+)
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with open_site(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def visitor(site: Site) -> Visitor:
+    return Visitor(site)
+
+
+def envelope_of(**fields: Any) -> Envelope:
+    told: dict[str, Any] = {
+        "run_id": RunId("r-1"),
+        "request": Request("looped", "Where?", "token:ann"),
+        "lifecycle": "running",
+    }
+    return Envelope(**(told | fields))
+
+
+def view_of(envelope: Envelope, **fields: Any) -> RunView:
+    return RunView(envelope, DOCUMENT | fields, RULES, True, 5_000)
+
+
+async def test_a_question_leads_to_the_page_of_its_run_with_the_answer_beside_the_code(visitor: Visitor) -> None:
+    run_id = await visitor.ask("Where? cite")
+    await until(lambda: not visitor.site.log.unfinished())
+    page = Page((await visitor.read(run_address(run_id))).body.decode())
+    assert ("a", {"href": "#c1"}) in page.elements
+    assert "Answer to Where? cite" in page.text
+    assert "completed" in page.text
+    assert run_id in (await visitor.read()).body.decode()
+
+
+async def test_a_form_that_is_sent_twice_is_one_question(visitor: Visitor) -> None:
+    assert await visitor.ask("Where?", key="k") == await visitor.ask("Where?", key="k")
+    assert await visitor.ask("Where?", key="k") != await visitor.ask("Where else?", key="k")
+    assert len(visitor.site.log.runs(9)) == 2
+
+
+async def test_a_run_is_paused_resumed_and_cancelled(visitor: Visitor) -> None:
+    run_id = RunId(await visitor.ask("hold this"))
+    await until(lambda: visitor.site.hosted.runner.envelope(run_id).lifecycle == "running")
+    for action, said in (("pause", "waiting"), ("resume", "running"), ("cancel", "user cancelled")):
+        reply = await visitor.act(run_address(run_id, action), {"reason": "since"})
+        assert (reply.status, reply.headers["location"]) == (303, run_address(run_id))
+        assert said in text_of(await visitor.read(run_address(run_id)))
+    reply = await visitor.act(run_address(run_id, "cancel"))
+    assert (reply.status, "The run has moved on" in text_of(reply)) == (409, True)
+    assert run_address(run_id) in reply.body.decode()
+
+
+async def test_the_question_of_a_run_is_answered_on_its_page(visitor: Visitor) -> None:
+    run_id = RunId(await visitor.ask("why this"))
+    await until(lambda: visitor.site.hosted.runner.envelope(run_id).lifecycle == "waiting")
+    page = (await visitor.read(run_address(run_id))).body.decode()
+    interrupt = re.search(r'name="interrupt" value="([^"]+)"', page)
+    assert interrupt is not None
+    address, fields = run_address(run_id, "answer"), {"interrupt": interrupt[1]}
+    assert (await visitor.act(address, fields | {"text": " "})).status == 422
+    assert (await visitor.act(address, {"interrupt": "i-other", "text": "that"})).status == 409
+    assert (await visitor.act(address, fields | {"text": "that one"})).status == 303
+    await until(lambda: not visitor.site.log.unfinished())
+    assert "completed" in text_of(await visitor.read(run_address(run_id)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"question": " "}, "empty"),
+        ({"question": "x", "repo": "/etc"}, "a name and no path"),
+        ({"question": "x", "pipeline": "other"}, "no pipeline is named"),
+        ({"question": "x" * 1_001}, "at most 1000"),
+    ],
+)
+async def test_a_question_that_cannot_be_asked_is_refused_on_a_page(
+    visitor: Visitor, fields: dict[str, str], said: str
+) -> None:
+    reply = await visitor.act(ASK, fields)
+    assert reply.status in (404, 422)
+    assert said in text_of(reply)
+
+
+async def test_decisions_tell_why(visitor: Visitor) -> None:
+    run_id = await visitor.ask("Where?")
+    await until(lambda: not visitor.site.log.unfinished())
+    assert "no rule matched, so its default is 'integration'" in text_of(
+        await visitor.read(run_address(run_id, "decisions"))
+    )
+
+
+async def test_a_run_is_opened_by_its_id(visitor: Visitor) -> None:
+    run_id = await visitor.ask("Where?")
+    assert (await visitor.read(f"{OPEN}?run=+{run_id}")).headers["location"] == run_address(run_id)
+    for missing in ("nope", "%3Cb%3E", "..%2F..", ""):
+        assert (await visitor.read(f"{OPEN}?run={missing}")).status == 404
+
+
+async def test_the_page_of_the_system_shows_queues_breakers_bounds_and_tools(visitor: Visitor) -> None:
+    now_ms = SystemClock().now_ms()
+    visitor.site.tool_metrics.record(REPO, [CountedCall("read", "error", 9, now_ms, True)] * 12)
+    visitor.site.places = {"small": (2, 3, 1)}
+    text = text_of(await visitor.read(SYSTEM))
+    for words in ("unhealthy", "degraded", "calls of model small, 1 more wait", "parked frames", "questions"):
+        assert words in text
+
+
+async def test_a_system_whose_parts_do_not_answer_is_shown_as_such(visitor: Visitor) -> None:
+    visitor.site.is_dead = True
+    assert "the supervisor is gone" in text_of(await visitor.read(SYSTEM))
+    assert "the supervisor is gone" in text_of(await visitor.read())
+
+
+@pytest.mark.parametrize(
+    "path", [f"{DASHBOARD}/", f"{DASHBOARD}/runs/%3Cscript%3E", f"{ASSETS}/x.js", f"{DASHBOARD}?x=1"]
+)
+async def test_what_is_not_there_is_a_safe_page(visitor: Visitor, path: str) -> None:
+    reply = await visitor.read(f"{DASHBOARD}{path}")
+    assert reply.status in (404, 422)
+    assert "<script>" not in reply.body.decode()
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+
+
+async def test_style_and_script_may_be_kept_for_ever(visitor: Visitor) -> None:
+    page = (await visitor.read()).body.decode()
+    found = re.findall(rf'"({ASSETS}/[^"]+)"', page)
+    assert len(found) == 3
+    for address in found:
+        reply = await visitor.read(address)
+        assert (reply.status, "immutable" in reply.headers["cache-control"]) == (200, True)
+
+
+async def test_the_dashboard_is_no_part_of_the_openapi_document(visitor: Visitor) -> None:
+    assert "dashboard" not in (await visitor.read("/openapi.json")).body.decode()
+
+
+async def test_a_list_is_filtered_and_paged(visitor: Visitor) -> None:
+    runs = [await visitor.ask(f"question {number}") for number in range(3)]
+    await until(lambda: not visitor.site.log.unfinished())
+    held = await visitor.ask("hold this")
+    ended = (await visitor.read(f"{DASHBOARD}?state=ended")).body.decode()
+    assert (f"row-{held}" in ended, all(f"row-{run}" in ended for run in runs)) == (False, True)
+    opened = (await visitor.read(f"{DASHBOARD}?state=open")).body.decode()
+    assert (f"row-{held}" in opened, any(f"row-{run}" in opened for run in runs)) == (True, False)
+    seen, address = [], f"{DASHBOARD}?limit=2&state=ended"
+    for _ in range(2):
+        page = (await visitor.read(address)).body.decode()
+        seen += re.findall(r'id="row-([^"]+)"', page)
+        following = re.search(r'rel="next" href="([^"]+)"', page)
+        address = "" if following is None else following[1].replace("&amp;", "&")
+    assert sorted(seen) == sorted(runs)
+
+
+async def events_of(visitor: Visitor, path: str) -> list[tuple[str, Any]]:
+    reply = await visitor.read(path, Accept="text/event-stream")
+    found = re.findall(r"event: (\w+)\ndata: (.*)\n", reply.body.decode().replace("\r\n", "\n"))
+    return [(name, json.loads(data)) for name, data in found]
+
+
+async def test_the_stream_of_a_run_sends_its_parts_and_ends_with_it(visitor: Visitor) -> None:
+    run_id = await visitor.ask("hold this")
+    streaming = asyncio.create_task(events_of(visitor, run_address(run_id, "live")))
+    await until(lambda: visitor.site.service.bounds["event_streams"]["used"])
+    visitor.site.hold.set()
+    events = await streaming
+    assert events[-1] == ("over", {})
+    parts = [told["id"] for name, told in events if name == "put"]
+    assert {"run-state", "run-picture", "run-answer", "run-stages"} <= set(parts)
+    assert "completed" in next(told["html"] for name, told in reversed(events) if told.get("id") == "run-state")
+
+
+async def test_a_stream_of_an_unknown_run_is_refused_before_it_begins(visitor: Visitor) -> None:
+    (await visitor.read(run_address("nope", "live"))).is_problem(404, "unknown_name")
+    assert visitor.site.service.bounds["event_streams"]["used"] == 0
+
+
+def row(name: str, question: str = "q", finished: bool = False) -> Row:
+    return Row(RunSummary(RunId(name), "p", 1_000, 1, finished, 2_000, "token:ann"), question)
+
+
+def changes(shown: ShownRows, *rows: Row) -> list[str]:
+    return [line.split("\n")[0].removeprefix("event: ") for line in shown.changed(list(rows))]
+
+
+def test_a_list_is_replaced_row_by_row_where_it_only_grew() -> None:
+    shown = ShownRows(Wanted(limit=3))
+    assert changes(shown, row("a")) == ["put"]
+    assert changes(shown, row("a")) == []
+    assert changes(shown, row("b"), row("a")) == ["first"]
+    assert changes(shown, row("c"), row("b", finished=True), row("a")) == ["first", "row"]
+    assert changes(shown, row("d"), row("c"), row("b", finished=True)) == ["first"]
+    assert changes(shown, row("d"), row("b", finished=True)) == ["put"]
+    assert changes(shown) == ["put"]
+
+
+def test_a_page_is_not_sent_the_list_that_it_was_loaded_with() -> None:
+    wanted, rows = Wanted(limit=3), [row("b"), row("a")]
+    known = list_digest(run_table(rows, wanted))
+    shown = ShownRows(wanted, known)
+    assert changes(shown, *rows) == []
+    assert changes(shown, row("c"), *rows) == ["first"]
+    assert changes(ShownRows(wanted, known), row("c"), *rows) == ["put"]
+
+
+def test_the_picture_tells_stages_and_the_ways_that_were_taken() -> None:
+    history = tuple(HistoryRecord(StageName(name), 1, 1, 0, 40, "success") for name in ("look", "judge", "look"))
+    usage = Usage(edges={"look->judge": 2, "judge->look": 1, "gone->look": 3})
+    stages: Any = {"look": "success", "judge": "active"}
+    picture = picture_of(RULES, envelope_of(history=history, usage=usage, stages=stages))
+    assert [(stage.name, stage.status, stage.visits, stage.duration_ms) for stage in picture.stages] == [
+        ("look", "success", 2, 80),
+        ("judge", "active", 1, 40),
+        ("tell", "", 0, 0),
+    ]
+    assert {(way.source, way.target): way.taken for way in picture.ways} == {(0, 1): 2, (1, 0): 1, (1, 2): 0}
+    page = Page(pipeline_svg(picture))
+    assert not page.open
+    assert [told["aria-label"] for tag, told in page.elements if told.get("role") == "img"] == [
+        "Pipeline. look: done; judge: running; tell: not reached"
+    ] * 2
+
+
+def test_whatever_a_run_holds_is_only_text_on_its_page() -> None:
+    request = Request("looped", HOSTILE, HOSTILE)
+    interrupt = Interrupt("i-1", "agent_review", HOSTILE, message=HOSTILE, data={HOSTILE: HOSTILE})
+    envelope = envelope_of(
+        run_id=RunId(HOSTILE), request=request, lifecycle="waiting", interrupt=interrupt, stages={"look": HOSTILE}
+    )
+    view = view_of(
+        envelope,
+        question=HOSTILE,
+        answer=HOSTILE,
+        repo=HOSTILE,
+        commit=HOSTILE,
+        terminal_detail=HOSTILE,
+        citations=[citation(HOSTILE, quote=HOSTILE, symbol=HOSTILE, why=HOSTILE)],
+    )
+    decided = decisions_content(HOSTILE, HOSTILE, [Reason(1, 2, "x", None, HOSTILE, HOSTILE)], 0)
+    for content in (run_content(view, run_parts(view, FRAME)), decided):
+        page = Page(content)
+        assert not {tag for tag, _ in page.elements} & {"script", "img", "iframe", "link", "object", "style"}
+        names = {name for _, told in page.elements for name in told}
+        assert not [name for name in names if name.startswith("on") or name in ("src", "style")]
+        targets = [told.get("href") or told.get("action") or "" for _, told in page.elements]
+        assert all(target.startswith((f"{DASHBOARD}", "#c")) for target in targets if target)
+        assert not re.search("[\u202e\x1b]", page.text)
+
+
+def test_a_screen_reader_is_told_of_the_state_and_of_nothing_that_changes_all_the_time() -> None:
+    stages: Any = {"look": "success", "judge": "active"}
+    parts = run_parts(view_of(envelope_of(stages=stages)), FRAME)
+    assert parts["run-said"] == run_parts(view_of(envelope_of(stages=stages))._replace(now_ms=9_000), FRAME)["run-said"]
+    regions = [told for _, told in Page(run_content(view_of(envelope_of()), parts)).elements if "aria-live" in told]
+    assert [told["id"] for told in regions] == ["run-said"]
+    assert parts["run-said"] == "The run: running, judge"
+
+
+def test_a_run_of_ten_thousand_visits_has_a_small_page_with_the_newest() -> None:
+    history = tuple(HistoryRecord(StageName("look"), hop, 1, hop, 1, "success") for hop in range(10_000))
+    view = view_of(envelope_of(history=history, bounds=Bounds(max_agent_hops=10_000)))
+    content = run_content(view, run_parts(view, FRAME))
+    assert len(content) < 100_000
+    assert f"{10_000 - MAX_STAGES} earlier visits are not shown" in content
+    assert '<td class="number">9999</td>' in content
+
+
+@pytest.mark.parametrize("count", [0, DECISIONS - 1, DECISIONS, DECISIONS + 1])
+def test_decisions_are_paged(count: int) -> None:
+    reasons = [Reason(number, 1, "x", None, "what", "why") for number in range(count)]
+    content = decisions_content("r-1", "Where?", reasons, 0)
+    assert content.count("<li ") == min(count, DECISIONS)
+    assert ("Later" in content) is (count > DECISIONS)
+    assert "Earlier" in decisions_content("r-1", "Where?", reasons, DECISIONS)
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "said"),
+    [
+        (-5, "0 ms"),
+        (999, "999 ms"),
+        (1_000, "1.0 s"),
+        (59_900, "59.9 s"),
+        (60_000, "1 min 0 s"),
+        (3_600_000, "1 h 0 min"),
+        (48 * 3_600_000, "2 d 0 h"),
+    ],
+)
+def test_durations_have_two_units_at_most(duration_ms: int, said: str) -> None:
+    assert span(duration_ms) == said
+
+
+@pytest.mark.parametrize(("length", "said"), [(299, 299), (300, 300), (301, 300)])
+def test_a_long_question_is_shortened(length: int, said: int) -> None:
+    assert len(shortened("x" * length)) == said
+
+
+def test_a_view_travels_without_its_rules() -> None:
+    view = view_of(envelope_of(terminal_reason="completed", lifecycle="terminated"))._replace(rules=None)
+    parts = run_parts(view, FRAME)
+    assert (parts["run-picture"], parts["run-control"]) == ("", "")
+    assert msgspec.json.encode(parts)
+
+
+async def test_a_stream_that_is_cancelled_again_while_it_ends_still_ends_in_order() -> None:
+    ended = []
+
+    async def parts() -> AsyncGenerator[str, None]:
+        try:
+            yield "first"
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            ended.append("parts")
+
+    async def read() -> None:
+        async with aclosing(stream(parts(), 60, str)) as streamed:
+            async for _ in streamed:
+                pass
+
+    reading = asyncio.create_task(read())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    # As a cancel scope does, which cancels its tasks until they are gone.
+    while not reading.done():
+        reading.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert ended == ["parts"]
