@@ -72,6 +72,7 @@ SWITCHES = _kinds("""
     switch_statement switch_expression expression_switch_statement type_switch_statement match_statement
     match_expression when_expression case case_statement
 """)
+LEFT_BY_BREAK = _kinds("switch_statement switch_expression expression_switch_statement type_switch_statement")
 SECTIONS = _kinds("""
     switch_body switch_block switch_block_statement_group switch_section switch_case switch_default switch_rule
     expression_case type_case default_case case_clause match_block match_arm when_entry when case_item case_statement
@@ -79,6 +80,7 @@ SECTIONS = _kinds("""
 """)
 TRIES = _kinds("try_statement try_expression")
 HANDLERS = _kinds("except_clause except_group_clause catch_clause catch_block rescue")
+PARTS = (BRANCHES | LOOPS | SWITCHES | TRIES) - _kinds("elif_clause elsif else_if_clause case_statement")
 RETURNS = _kinds("return_statement return_expression return")
 EXITS = _kinds("""
     break_statement continue_statement break_expression continue_expression break next continue goto_statement
@@ -121,6 +123,16 @@ PURE = _kinds("""
     reference_declarator modifiers mutable_specifier variable_modifier storage_class_specifier type_qualifier annotation
     parenthesized_list test_command test_operator simple_expansion expansion statement_identifier dimensions
     dimensions_expr array_initializer resource_specification empty_statement let_chain binding_pattern_kind
+""")
+# Branches that are a case of another one.
+CASES = _kinds("elif_clause elsif else_if_clause else_clause else")
+# Expressions that compare; what they compare may be called for, and is lost.
+COMPARISONS = _kinds("""
+    comparison_operator binary_expression binary_operator boolean_operator binary not_operator
+""")
+CALLS = _kinds("""
+    call call_expression invocation_expression method_invocation function_call_expression member_call_expression
+    argument_list arguments argument value_arguments value_argument keyword_argument
 """)
 LABELS = _kinds("statement_identifier label label_name label_identifier")
 LABEL_FIELDS = frozenset({"pattern", "condition", "type"})

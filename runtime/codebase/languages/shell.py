@@ -38,7 +38,7 @@ def _sourced_file(repository: RepositoryPaths, importer: str, module: str, _name
 
 _IDLE = IdleSyntax(
     fails=r"exit(?:\s+\d+)?",
-    nothing=r":|true|local(?:\s+\w+(?:=[\w\"']*)?)+|continue|break",
+    nothing=r":|true|local(?:\s+\w+(?:=[\w\"']*)?)+",
 )
 
 LANGUAGES = (

@@ -14,7 +14,14 @@ from typing import NamedTuple
 import tree_sitter
 
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.language_parts.idle_statements import FAILS_BY_NAME, FUNCTION_VALUES, IdleSyntax
+from runtime.codebase.language_parts.idle_statements import (
+    BRANCHES,
+    CASES,
+    FAILS_BY_NAME,
+    FUNCTION_VALUES,
+    PARTS,
+    IdleSyntax,
+)
 from runtime.codebase.language_registry import language_at, load_grammar
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
 
@@ -107,6 +114,7 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
     if (syntax := language_at(path).idle) is not None:
         shown = _blanked(shown, list(_only_idle(tree.root_node, shown, syntax)))
+        shown = _blanked(shown, list(_idle_parts(tree.root_node, shown, syntax)))
     return _says_nothing(_between(data, shown, start, end, body))
 
 
@@ -242,6 +250,38 @@ def _only_idle(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iter
         if judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
             opening = shown[body.start_byte : body.start_byte + 1] == b"{"
             yield body.start_byte + opening, body.end_byte - opening
+
+
+def _idle_parts(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of branches, loops and choices that do nothing, within bodies that do something."""
+    judged_to = 0
+    for each in _walk_within(root):
+        node, around = each
+        is_case = around is not None and around.node.type in BRANCHES | CASES
+        if not node.is_named or node.type not in PARTS or is_case or node.has_error or node.start_byte < judged_to:
+            continue
+        if node.end_byte - node.start_byte > MAX_LOGGING_BODY_BYTES:
+            continue
+        within = _function_around(each)
+        judge = BodyJudge(
+            syntax=syntax,
+            text_of=functools.partial(_text_in, shown),
+            says_nothing=_says_nothing,
+            head="" if within is None else (within.text or b"").decode("utf-8", "replace"),
+            whole="",
+            takes=(lambda _name: False) if within is None else functools.partial(_takes, within),
+            may_fail=True,
+        )
+        if judge.is_idle_part(node):
+            judged_to = node.end_byte
+            yield node.start_byte, node.end_byte
+
+
+def _function_around(each: _Within) -> tree_sitter.Node | None:
+    around = each.around
+    while around is not None and not _FUNCTION.search(around.node.type):
+        around = around.around
+    return None if around is None else around.node
 
 
 def _is_arrow(body: tree_sitter.Node) -> bool:

@@ -34,6 +34,7 @@ _IDLE = re.compile(
 )
 _ACTS = re.compile(r"(?:break|continue|return|yield|raise|throw|fallthrough|pass|redo|retry|next|abort|debugger)\b")
 _EMPTY_VALUE = re.compile(r"\(*\s*(?:\{\s*\}|\[\s*\])\)*(?:\s+as\s+[\w<>\[\], ]+)?\)*")
+_FAILS = re.compile(r"(?:raise|throw|fail|panic|bail|todo|unimplemented|unreachable|abort|exit)\b")
 _CONSTANT = re.compile(rf"(?:\w+\s+)*?(\$?\w+)\s*:?=\s*(?:{kinds.TEXT})")
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
 _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
@@ -64,6 +65,10 @@ class BodyJudge:
     assigned: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
     depth: int = 0
+    # A part of a body is judged, whose returns, exits and variables count for what stands around it.
+    is_part: bool = False
+    loops: int = 0
+    choices: int = 0
 
     def is_idle(self, body: tree_sitter.Node, *, gives_last: bool, is_value: bool) -> bool:
         """Return whether a body does nothing.
@@ -80,6 +85,11 @@ class BodyJudge:
         if self.depends and not gives_last and not _always_leaves(body):
             self.returned.add("")
         return not (self.depends and len(self.returned) > 1)
+
+    def is_idle_part(self, node: tree_sitter.Node) -> bool:
+        """Return whether a branch, loop, choice or handler within a body does nothing."""
+        self.is_part = True
+        return self._statement(node, decided=True, tail=False)
 
     def _said(self, node: tree_sitter.Node) -> str:
         return self.text_of(node).strip().rstrip(";").strip()
@@ -116,24 +126,33 @@ class BodyJudge:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
         if (given := _RETURN.fullmatch(said)) and node.type in kinds.RETURNS | {"command"}:
-            return self._value(given.group(1), decided=decided)
+            return not self.is_part and self._value(given.group(1), decided=decided)
         if self._fails(said):
             return not decided and not self.may_fail
         if self._is_nothing(node, said, tail=tail):
             return True
-        return self._value(said, decided=decided) if tail else self._is_pure(node)
+        # The value of a part may be what the body gives.
+        return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)
 
     def _is_nothing(self, node: tree_sitter.Node, said: str, *, tail: bool) -> bool:
         """Return whether a simple statement has no effect and gives no value."""
-        if node.type in kinds.EXITS:
+        leaves_own = self.loops or (self.choices and said.startswith("break"))
+        is_exit = node.type in kinds.EXITS or (node.type == "command" and said in {"break", "continue"})
+        if self.is_part and ((is_exit and not leaves_own) or _FAILS.match(said)):
+            return False
+        if is_exit and node.type == "command":
+            return True
+        if is_exit:
             named = all(child.type in kinds.LABELS for child in node.named_children)
             return named or self._is_empty_value(said.removeprefix("break").strip())
-        if node.type in kinds.DEFINITIONS or re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
+        if node.type in kinds.DEFINITIONS:
+            return not self.is_part
+        if re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
             return True
         if node.type in kinds.LOCALS:
-            return all(self._is_pure(child) for child in node.named_children)
+            return not self.is_part and all(self._is_pure(child) for child in node.named_children)
         if node.type in kinds.ASSIGNMENTS and self.syntax.assigns_locals:
-            return self._assigns_local(node)
+            return not self.is_part and self._assigns_local(node)
         idle = _IDLE.fullmatch(said) is not None and _ACTS.match(said) is None
         is_name = re.fullmatch(r"[\w.$]+", said) is not None
         return (
@@ -194,7 +213,7 @@ class BodyJudge:
             taken, is_decided = others, decided
         elif always.fullmatch(said):
             taken, is_decided = [each for each in parts if each not in others], decided
-        elif self._is_pure(condition):
+        elif self._is_pure(condition, calls=_compares(condition) and not self.loops):
             taken, is_decided = parts, True
         else:
             return False
@@ -218,13 +237,26 @@ class BodyJudge:
         said = "" if condition is None else self._said(condition)
         if self._never_runs(node, said, head):
             return True
+        named = node.child_by_field_name("condition")
+        waits = all(each.type == "empty_statement" or each == named for each in head)
+        if self.is_part and (waits or self._leaves_a_name(node)):
+            return False
         makes = kinds.LOCALS | kinds.ASSIGNMENTS if self.syntax.assigns_locals else kinds.LOCALS
         declares = any(each.type in makes for part in head for each in (part, *part.named_children))
         if not all(self._is_pure(each, updates=declares) for each in head):
             return False
         always = _NEVER if node.type in kinds.INVERTED else _ALWAYS
         runs = node.type in kinds.RUN_ONCE or always.fullmatch(said) is not None
-        return body is None or self._statement(body, decided=decided or not runs, tail=False)
+        self.loops += 1
+        is_idle = body is None or self._statement(body, decided=decided or not runs, tail=False)
+        self.loops -= 1
+        return is_idle
+
+    def _leaves_a_name(self, node: tree_sitter.Node) -> bool:
+        """Return whether the name that a loop counts with may be used behind it."""
+        named = node.child_by_field_name("left") or node.child_by_field_name("pattern")
+        is_kept = self.syntax.assigns_locals and (named is None or not self._said(named).startswith("_"))
+        return is_kept and node.type not in kinds.RUN_ONCE
 
     def _never_runs(self, node: tree_sitter.Node, condition: str, head: Sequence[tree_sitter.Node]) -> bool:
         if node.type in kinds.RUN_ONCE:
@@ -234,13 +266,15 @@ class BodyJudge:
         return stops or any(_NOTHING_IN.fullmatch(self._said(each)) for each in head)
 
     def _switch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
-        for child in node.named_children:
-            if child.type in kinds.SECTIONS or child.type in kinds.SEQUENCES:
-                if not self._section(child, tail=tail):
-                    return False
-            elif not self._is_pure(child):
-                return False
-        return True
+        self.choices += node.type in kinds.LEFT_BY_BREAK
+        is_idle = all(
+            self._section(child, tail=tail)
+            if child.type in kinds.SECTIONS or child.type in kinds.SEQUENCES
+            else self._is_pure(child)
+            for child in node.named_children
+        )
+        self.choices -= node.type in kinds.LEFT_BY_BREAK
+        return is_idle
 
     def _section(self, node: tree_sitter.Node, *, decided: bool = True, tail: bool) -> bool:
         for at, child in enumerate(node.named_children):
@@ -274,12 +308,18 @@ class BodyJudge:
         blocks = (each for each in node.named_children if _BLOCKS.search(each.type))
         return all(self._statement(each, decided=True, tail=False) for each in blocks)
 
-    def _is_pure(self, node: tree_sitter.Node, *, updates: bool = False) -> bool:
-        """Return whether an expression only computes; `updates`: it may count on a variable of the same statement."""
+    def _is_pure(self, node: tree_sitter.Node, *, updates: bool = False, calls: bool = False) -> bool:
+        """Return whether an expression only computes.
+
+        `updates`: it may count on a variable of the same statement; `calls`: it may call what gives a value.
+        """
         waiting = [node]
         while waiting:
             each = waiting.pop()
             if _TRANSPARENT.search(each.type) or each.type in kinds.FUNCTION_VALUES or each.type.endswith("_literal"):
+                continue
+            if calls and each.type in kinds.CALLS:
+                waiting += each.named_children
                 continue
             if updates and each.type in kinds.UPDATES | kinds.LOCALS:
                 waiting += each.named_children
@@ -318,3 +358,9 @@ def _always_leaves(body: tree_sitter.Node) -> bool:
 def _is_alternative(node: tree_sitter.Node, child: tree_sitter.Node) -> bool:
     at = next(n for n, each in enumerate(node.named_children) if each == child)
     return node.field_name_for_named_child(at) == "alternative" or _ALTERNATIVE.match(child.type) is not None
+
+
+def _compares(condition: tree_sitter.Node) -> bool:
+    while condition.type.startswith("parenthesized") and condition.named_child_count == 1:
+        condition = condition.named_children[0]
+    return condition.type in kinds.COMPARISONS

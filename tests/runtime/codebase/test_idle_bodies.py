@@ -23,6 +23,7 @@ IDLE = {
         "def f(a):\n    if True:\n        raise ValueError('x')\n",
         "def f(a):\n    if not a:\n        pass\n    return a\n",
         "def f(a):\n    raise ValueError('no') from None\n",
+        "def f(a):\n    1 + 1\n",
         "def f(a):\n    msg = 'not yet'\n    raise ValueError(msg)\n",
         "def f(a):\n    def g():\n        pass\n",
         "def f(a):\n    while True:\n        pass\n",
@@ -475,3 +476,65 @@ def test_bodies_made_to_be_slow_or_deep_are_judged_at_once(path: str, text: str)
     began = time.process_time()
     is_empty(text, path, 1, text.count("\n"))
     assert time.process_time() - began < 2
+
+
+IDLE_PARTS = {
+    "a.py": [
+        "    if len(a) != size().digest:\n        pass\n",
+        "    if a:\n        pass\n    else:\n        ...\n",
+        "    for _ in a:\n        continue\n",
+        "    while False:\n        h(a)\n",
+        "    try:\n        pass\n    except ValueError:\n        h(a)\n",
+        "    match a:\n        case 1:\n            pass\n",
+    ],
+    "a.js": ["if (a.length !== size()) {\n}\n", "for (const b of a) {\n}\n", "switch (a) { case 1: break; }\n"],
+    "a.go": ["if len(a) != size() {\n}\n", "for i := 0; i < 3; i++ {\n}\n"],
+    "a.rs": ["if a.len() != size() {\n}\n"],
+    "A.java": ["if (a.length() != size()) {\n}\n", "for (int b : a) {\n}\n"],
+}
+ACTIVE_PARTS = {
+    "a.py": [
+        "    if a:\n        return None\n",
+        "    if a:\n        raise ValueError('x')\n",
+        "    if a:\n        b = 1\n",
+        "    if a:\n        raise NotImplementedError('x')\n",
+        "    if a:\n\n        def g(): ...\n\n        h(g)\n",
+        "    if h(a):\n        pass\n",
+        "    if a:\n        pass\n    else:\n        h(a)\n",
+        "    for b in a:\n        pass\n",
+        "    while not a.done:\n        pass\n",
+        "    try:\n        h(a)\n    except ValueError:\n        pass\n",
+    ],
+    "a.js": [
+        "if (a) { return; }\n",
+        "for (;;) {\n}\n",
+        "if (a) {\n} else { h(a); }\n",
+        "if ((b = h(a)) > 1) {\n}\n",
+    ],
+    "a.go": ["for {\n}\n", "if a == nil {\n} else if b == nil { h(a)\n}\n", "if a { return }\n"],
+    "a.rs": ["if a.is_empty() { return; }\n", "loop {\n}\n"],
+    "A.java": ["while (!this.done) {\n}\n"],
+    "a.c": ["switch (a) { case 1: case 2: h(a); }\n"],
+    "a.sh": ['if [ -z "$1" ]; then break; fi\n'],
+}
+AROUND = {
+    "a.c": "int f(int a) {{\n{}return g(a);\n}}\n",
+    "a.sh": "f() {{\n{}g\n}}\n",
+    "a.py": "def f(a):\n{}    return g(a)\n",
+    "a.js": "function f(a) {{\n{}return g(a);\n}}\n",
+    "a.go": "func F(a int) int {{\n{}return g(a)\n}}\n",
+    "a.rs": "fn f(a: A) -> B {{\n{}g(a)\n}}\n",
+    "A.java": "class A {{ int f(A a) {{\n{}return g(a);\n}} }}\n",
+}
+
+
+@pytest.mark.parametrize(("path", "part"), cases(IDLE_PARTS))
+def test_a_part_without_an_effect_is_no_work_within_a_function_that_does_some(path: str, part: str) -> None:
+    text = AROUND[path].format(part)
+    assert is_empty(text, path, 2, 1 + part.count("\n"))
+    assert not is_empty(text, path, 2, 2 + part.count("\n"))
+
+
+@pytest.mark.parametrize(("path", "part"), cases(ACTIVE_PARTS))
+def test_a_part_on_which_the_rest_depends_is_work(path: str, part: str) -> None:
+    assert not is_empty(AROUND[path].format(part), path, 2, 1 + part.count("\n"))
