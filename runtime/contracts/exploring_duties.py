@@ -1,4 +1,4 @@
-"""Holds the rules of the duties of phases that only look: rules, frame, exploration, questions, impact. Pure."""
+"""Holds the rules of the duties of phases that only look, from documents to impact. Pure."""
 
 from __future__ import annotations
 
