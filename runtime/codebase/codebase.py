@@ -17,7 +17,6 @@ threads.
 from __future__ import annotations
 
 import copy
-import stat
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,9 +27,10 @@ import msgspec
 
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.paths import readable_path, relative_to_root
+from runtime.codebase.files.paths import relative_to_root
 from runtime.codebase.files.project_config import read_project_config
-from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
+from runtime.codebase.files.source_reader import SourceReader
+from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.git.known_history import HistoryMemory
@@ -62,13 +62,8 @@ from runtime.codebase.search.text_search import FoundText, byte_filter, compile_
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
-from runtime.primitives.sized_cache import SizedCache
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
-# The texts of some 300,000 lines; with the lists of their lines they take three times that.
-_CACHED_BYTES = 12_000_000
-
-_SourceKey = tuple[str, int, int]
 
 
 class FixedVectors(msgspec.Struct, frozen=True):
@@ -93,7 +88,7 @@ class Codebase:
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
-        self._sources: SizedCache[_SourceKey, SourceText] = SizedCache(_CACHED_BYTES)
+        self._sources = SourceReader(root)
         self._files: dict[str, tuple[IndexedFile, ...]] = {}
         self._proofs: dict[str, CallProofs] = {}
         self._proofs_guard = Lock()
@@ -188,27 +183,7 @@ class Codebase:
 
     def source(self, path: str) -> SourceText:
         """Return text and hash of a file as it is on disk now. RepositoryError if it cannot be read as text."""
-        relative = readable_path(self.root, path, allow_secrets=self.allow_secrets)
-        try:
-            status = (self.root / relative).stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise RepositoryError(f"{relative} is not a file", path=relative)
-            if status.st_size > MAX_READ_BYTES:
-                raise RepositoryError(f"{relative} is too large to read: {status.st_size} bytes", path=relative)
-            return self._cached_source((relative, status.st_size, status.st_mtime_ns))
-        except FileNotFoundError as error:
-            raise RepositoryError(f"no file {relative} in the repository", path=relative) from error
-        except OSError as error:
-            raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
-
-    def _cached_source(self, key: _SourceKey) -> SourceText:
-        source = self._sources.get(key)
-        if source is None:
-            source = read_source(self.root, key[0])
-            if source is None:
-                raise RepositoryError(f"{key[0]} is binary", path=key[0])
-            self._sources.put(key, source, key[1])
-        return source
+        return self._sources.source(path, allow_secrets=self.allow_secrets)
 
     def read_lines(self, path: str, start: int = 1, end: int | None = None) -> list[str]:
         """Return lines `start` to `end` (inclusive, clamped to the file), without line ends."""

@@ -14,11 +14,12 @@ import msgspec
 from runtime.contracts import duties
 from runtime.contracts.contract import END, ESCALATION, Condition, Contract, Limits, PhaseRule
 from runtime.contracts.due_checks import CHECK_FAILS, after_checks
-from runtime.contracts.duties import Effect, Observed, Outcome
+from runtime.contracts.observations import MAX_NAMED, Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import first_phase, next_phase
 from runtime.contracts.reopening import after_proofs
 from runtime.contracts.session_state import Escalation, SessionState
+from runtime.contracts.task_lists import without_failures
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
 OVER = "the session is over: {outcome}; start another one with start_session"
@@ -72,7 +73,7 @@ def answered(contract: Contract, state: SessionState, text: str, *, goes_on: boo
         return Decision(state, "payload_mismatch", ("the session asks nothing of a person",))
     if not goes_on:
         return Decision(_ended(state, "ended_by_person", at_ms))
-    tasks = duties.without_failures(state.tasks)
+    tasks = without_failures(state.tasks)
     state = state.with_(tasks=tasks, interventions=0, verify_failures=0, escalation=None)
     state = state.with_(revert_reason=f"a person says: {text}")
     back = next(name for name in contract.order if contract.phases[name].duty == "plan")
@@ -216,7 +217,7 @@ def _ended(state: SessionState, outcome: str, at_ms: int) -> SessionState:
 
 
 def _escalation(state: SessionState, at_ms: int) -> Escalation:
-    failing = ", ".join(state.failed_tasks[: duties.MAX_NAMED]) or "the work"
+    failing = ", ".join(state.failed_tasks[:MAX_NAMED]) or "the work"
     last = state.revert_reason[:MAX_PROBLEM_CHARS]
     question = (
         f"Verification of {failing} keeps failing, last with: {last}. How should it go on? "

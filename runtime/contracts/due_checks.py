@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.contracts.contract import END, CheckCommand, Contract
-from runtime.contracts.duties import MAX_NAMED, CheckResult, Observed, Outcome
+from runtime.contracts.observations import MAX_NAMED, CheckResult, Observed, Outcome
 from runtime.contracts.phase_order import columns, next_phase, skipped
 from runtime.contracts.session_state import SessionState
 from runtime.contracts.task_lists import with_failures

@@ -2,104 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from runtime.contracts.contract import Contract, Duty, PhaseRule
-from runtime.contracts.payloads import problems_in, says_something
+from runtime.contracts.exploring_duties import (
+    explored,
+    hypotheses_checked,
+    impact_told,
+    query_framed,
+    question_answered,
+    rules_found,
+)
+from runtime.contracts.observations import MAX_NAMED, Effect, Observed, Outcome
+from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import has_trait
-from runtime.contracts.session_state import Frame, Proof, Rule, SessionState, Slot
-from runtime.contracts.shared_evidence import UNCLAIMED, Lapse, doubts_of, is_all_skipped, unclaimed
+from runtime.contracts.session_state import SessionState
+from runtime.contracts.shared_evidence import UNCLAIMED, doubts_of, is_all_skipped, unclaimed
 from runtime.contracts.task_lists import is_repeat, registered, reported, with_failures, without_failures
 
 Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs"]
-EffectKind = Literal["branches", "branch", "commit", "merge"]
-SLOTS = (
-    "action_type",
-    "scope",
-    "constraints",
-    "target_feature",
-    "trigger_condition",
-    "observed_issue",
-    "desired_action",
-)
 DOUBTFUL = "accepted, and review_changes shows it to whoever reviews: "
 FORCED = "quality review was cut short after too many reverts; these issues stay: "
-MAX_NAMED = 20
-# Of a file that counts as read: listings show the line of each definition.
-LEAST_LINES = 3
-MAX_SYMBOL_CHARS = 200
-MAX_SHOWN_CHARS = 60
 MAX_ISSUES_CHARS = 1_000
-
-__all__ = ["DUTIES", "Demand", "Effect", "Observed", "Outcome", "without_failures"]
-
-
-class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Asks for something to be done outside.
-
-    `choice` of what becomes of the stale `branches`, which are those that a person was shown; `message` of a commit.
-    `tree` and `head`: the files to be committed, the commit to be merged, where commands passed on these; empty: any.
-    """
-
-    kind: EffectKind
-    choice: str = ""
-    branches: tuple[str, ...] = ()
-    message: str = ""
-    tree: str = ""
-    head: str = ""
-
-
-class CheckResult(msgspec.Struct, frozen=True):
-    """Holds how a command of the contract ended, with the end of its output."""
-
-    name: str
-    passed: bool
-    output: str = ""
-
-
-class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Holds what was looked at before a decision.
-
-    `refuted`: checklist item → why its evidence does not hold; `proofs`: item → the lines that it rests on. `changed`:
-    files that differ from the base commit; `unpermitted`: those of them that may not be written, with the reason.
-    `similarities`: symbol → likeness to the query, 0 to 1; a symbol without one was compared by name alone. `head`: the
-    commit that the session's branch is at.
-    `tree`: git's hash of the files that are to be committed or merged, where the contract names commands; `is_stable`:
-    they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged;
-    `tests`: what the change takes away from the tests, as a sentence; empty where it takes nothing. `lapsed`: accepted
-    items whose evidence does not hold any more.
-    """
-
-    refuted: Mapping[str, str] = {}
-    proofs: Mapping[str, Proof] = {}
-    changed: tuple[str, ...] = ()
-    unpermitted: Mapping[str, str] = {}
-    checks: tuple[CheckResult, ...] = ()
-    similarities: Mapping[str, float] = {}
-    head: str = ""
-    tree: str = ""
-    is_stable: bool = True
-    uncommitted: tuple[str, ...] = ()
-    tests: str = ""
-    lapsed: tuple[Lapse, ...] = ()
-
-
-class Outcome(NamedTuple):
-    """Holds what a duty's rule makes of a submission; conditions of exits read the rest of its fields."""
-
-    state: SessionState
-    problems: Sequence[str] = ()
-    notes: tuple[str, ...] = ()
-    effects: tuple[Effect, ...] = ()
-    answered_yes: bool = False
-    has_failed: bool = False
-    has_issues: bool = False
-    has_moved: bool = False
-    has_lapsed: bool = False
 
 
 class DutyRule(NamedTuple):
@@ -116,134 +41,6 @@ def _nothing(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 def _branches(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     effect = Effect("branches", choice=payload["choice"], branches=state.stale_branches)
     return Outcome(state.with_(stale_branches=()), effects=(effect,))
-
-
-def _rules(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    found = tuple(Rule(entry["rule"], entry["source"]) for entry in payload.get("mandatory_rules") or ())
-    unread = [file for file in payload["documents_reviewed"] if file not in state.shown]
-    problems = [f"documents_reviewed: no tool of this session showed '{file}'" for file in unread[:MAX_NAMED]]
-    foreign = [rule.source for rule in found if rule.source not in payload["documents_reviewed"]]
-    problems += [f"mandatory_rules: '{source}' is not among documents_reviewed" for source in foreign[:MAX_NAMED]]
-    return Outcome(state.with_(rules=found), problems)
-
-
-def _frame(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    slots: dict[str, Slot] = {}
-    dropped: list[str] = []
-    problems: list[str] = []
-    for name in SLOTS:
-        given = payload.get(name)
-        if given is None:
-            continue
-        if is_quoted(given["quote"], state.query):
-            slots[name] = Slot(given["value"], given["quote"])
-        elif contract.phases[state.phase].expected_payload[name].required:
-            problems.append(f"{name}.quote: these words are not in the query; copy them from it, whole words")
-        else:
-            dropped.append(f"{name}: its quote is not in the query")
-    symbols: list[str] = []
-    bands: dict[str, str] = {}
-    for entry in payload.get("target_symbols") or ():
-        symbol = entry["value"]
-        shown = symbol if len(symbol) <= MAX_SHOWN_CHARS else f"{symbol[:MAX_SHOWN_CHARS]}…"
-        if len(symbol) > MAX_SYMBOL_CHARS:
-            dropped.append(f"target_symbols '{shown}': {len(symbol)} characters, a name has at most {MAX_SYMBOL_CHARS}")
-            continue
-        bands[symbol] = band_of(contract, observed.similarities.get(symbol))
-        if not is_quoted(entry["quote"], state.query):
-            dropped.append(f"target_symbols '{shown}': its quote is not in the query")
-        elif bands[symbol] == "rejected":
-            dropped.append(f"target_symbols '{shown}': it is too unlike the query")
-        else:
-            symbols.append(symbol)
-    frame = Frame(slots, tuple(dict.fromkeys(symbols)), bands, tuple(dropped))
-    notes = tuple(f"dropped from the frame: {name}" for name in dropped[:MAX_NAMED])
-    if len(dropped) > MAX_NAMED:
-        notes = (*notes, f"dropped from the frame: and {len(dropped) - MAX_NAMED} more")
-    doubtful = [symbol[:MAX_SHOWN_CHARS] for symbol in frame.symbols if bands[symbol] == "low_confidence"]
-    if doubtful:
-        notes = (*notes, f"taken with low confidence, so look them up first: {', '.join(doubtful[:MAX_NAMED])}")
-    return Outcome(state.with_(frame=frame), problems, notes)
-
-
-def is_quoted(quote: str, query: str) -> bool:
-    """Return whether a quote occurs in a query, white space and case aside, as whole words."""
-    wanted = " ".join(quote.split()).casefold()
-    text = " ".join(query.split()).casefold()
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
-
-
-def band_of(contract: Contract, similarity: float | None) -> str:
-    """Return how a symbol's likeness to the query is taken: accepted, low confidence, or rejected; None is low."""
-    if similarity is None:
-        return "low_confidence"
-    if similarity >= contract.relevance.accepted:
-        return "accepted"
-    return "low_confidence" if similarity >= contract.relevance.low else "rejected"
-
-
-def _explore(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    unseen = [file for file in payload["explored_files"] if file not in state.shown]
-    problems = [f"explored_files: no tool of this session showed '{file}'" for file in unseen[:MAX_NAMED]]
-    explored = tuple(dict.fromkeys((*state.explored, *payload["explored_files"])))
-    barely = [file for file in payload["explored_files"] if _lines_shown(state, file) < LEAST_LINES]
-    noted = f"hardly a line was shown of {', '.join(barely[:MAX_NAMED])}; read what you will change" if barely else ""
-    return Outcome(state.with_(explored=explored), problems, (noted,) if noted else ())
-
-
-def _lines_shown(state: SessionState, file: str) -> int:
-    return sum(last - first + 1 for first, last in state.shown.get(file, ()))
-
-
-def confidence_of(contract: Contract, state: SessionState) -> float:
-    """Return the server's own confidence in an exploration, 0 to 1: a quarter for each threshold that is reached."""
-    enough = contract.confidence
-    kinds = {use.kind or use.tool for use in state.uses if use.tool in contract.tools and contract.tools[use.tool].kind}
-    symbols = len(state.frame.symbols) if state.frame is not None else 0
-    found = symbols or sum(use.kind in {"definitions", "symbols"} and bool(use.targets) for use in state.uses)
-    references = sum(use.kind == "references" and bool(use.targets) for use in state.uses)
-    reached = (
-        len(state.explored) >= enough.files,
-        found >= enough.symbols,
-        len(kinds) >= enough.tool_kinds,
-        references >= enough.references,
-    )
-    return sum(reached) / len(reached)
-
-
-def _question(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    said = any(value is True for value in payload.values())
-    confidence = confidence_of(contract, state)
-    is_doubtful = confidence < contract.confidence.least
-    notes: tuple[str, ...] = ()
-    if not said and state.gate_level == "full":
-        notes = ("the gate is full: the answer was taken for yes",)
-    elif not said and is_doubtful:
-        notes = (f"confidence in the exploration is {confidence:.2f}: the answer was taken for yes",)
-    return Outcome(state, notes=notes, answered_yes=said or bool(notes))
-
-
-def _hypotheses(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    problems = [
-        f"hypotheses_verified[{place}]: it came out false; withdraw it, or say what replaces it"
-        for place, entry in enumerate(payload["hypotheses_verified"])
-        if not entry["confirmed"] and not entry.get("withdrawn") and not str(entry.get("replaced_by") or "").strip()
-    ]
-    problems += [
-        f"hypotheses_verified[{place}].evidence: it names no file that this session's tools showed; give path and lines"
-        for place, entry in enumerate(payload["hypotheses_verified"])
-        if not entry.get("withdrawn") and not any(file in entry["evidence"] for file in state.shown)
-    ]
-    return Outcome(state, problems)
-
-
-def _impact(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    told = {entry["file"] for entry in payload["impact_summary"] if says_something(entry["finding"])}
-    missing = [file for file in state.must_verify if file not in told]
-    problems = [f"impact_summary: says nothing of {file}, which must be verified" for file in missing[:MAX_NAMED]]
-    if len(missing) > MAX_NAMED:
-        problems.append(f"impact_summary: and of {len(missing) - MAX_NAMED} more")
-    return Outcome(state, problems)
 
 
 def _plan(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
@@ -383,12 +180,12 @@ def _merge(contract: Contract, state: SessionState, payload: Mapping[str, Any], 
 DUTIES: Mapping[Duty, DutyRule] = {
     "": DutyRule(_nothing),
     "branches": DutyRule(_branches),
-    "rules": DutyRule(_rules),
-    "frame": DutyRule(_frame, frozenset({"bands"})),
-    "explore": DutyRule(_explore),
-    "question": DutyRule(_question),
-    "hypotheses": DutyRule(_hypotheses),
-    "impact": DutyRule(_impact),
+    "rules": DutyRule(rules_found),
+    "frame": DutyRule(query_framed, frozenset({"bands"})),
+    "explore": DutyRule(explored),
+    "question": DutyRule(question_answered),
+    "hypotheses": DutyRule(hypotheses_checked),
+    "impact": DutyRule(impact_told),
     "plan": DutyRule(_plan),
     "implement": DutyRule(_implement, frozenset({"evidence"})),
     "finish": DutyRule(_finish, frozenset({"diff", "checks", "proofs"})),

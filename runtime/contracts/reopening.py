@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from runtime.contracts.duties import MAX_NAMED, Observed, Outcome
+from runtime.contracts.observations import MAX_NAMED, Observed, Outcome
 from runtime.contracts.session_state import ChecklistItem, SessionState, Task
 from runtime.contracts.shared_evidence import MAX_ITEM_CHARS, Lapse
 

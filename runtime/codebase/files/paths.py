@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 from pathlib import Path, PurePosixPath
 
@@ -65,3 +66,15 @@ def readable_path(root: Path, path: str, *, allow_secrets: bool = False) -> str:
     if not allow_secrets and (is_named_otherwise or is_secret(relative)):
         raise path_denied(f"{path} may hold secrets and is not read", path)
     return relative
+
+
+@functools.lru_cache(maxsize=65_536)
+def is_plainly_readable(path: str) -> bool:
+    """Return whether a path as it is written names a readable file below the root, if none of its parts is a link.
+
+    It is relative, without `.`, `..` or blank parts, and neither version-control data nor a file that may hold secrets.
+    """
+    parts = path.split("/")
+    if "\0" in path or path != path.strip() or not {"", ".", ".."}.isdisjoint(parts):
+        return False
+    return _FORBIDDEN_PARTS.isdisjoint(parts) and not is_secret(path)

@@ -67,7 +67,8 @@ def commit_change(
         written = _write_tree(git, tree.base_commit, files)
         if expected_tree and written != expected_tree:
             raise GitWriteError("the files changed after the checks had passed on them; review and submit again")
-        if head != known and not _is_same_commit(git, head, known, written):
+        told = f"{trailer}: {session_id}"
+        if head != known and not _is_same_commit(git, head, known, written, told):
             raise GitWriteError(
                 f"{tree.branch} has commits that this server did not make; it commits the files itself: "
                 f"`git reset --soft {known}` in {tree.folder} takes them back and leaves the files as they are"
@@ -78,7 +79,7 @@ def commit_change(
                 return head
             raise GitWriteError("there is nothing to commit: the files are as they were")
         text = git.private / "message"
-        text.write_text(f"{message.strip()}\n\n{trailer}: {session_id}\n", encoding="utf-8")
+        text.write_text(f"{message.strip()}\n\n{told}\n", encoding="utf-8")
         commit = git.run("commit-tree", written, "-p", head, "-F", str(text)).strip()
         git.set_branch(tree.branch, commit, head)
         publish(locks["index"], (git.private / "index").read_bytes())
@@ -112,10 +113,10 @@ def tree_of_files(folder: Path, commit: str, is_ours: IsOurs) -> TreeOfFiles:
         return TreeOfFiles(_write_tree(git, commit, files), tuple(map(printable, changed)))
 
 
-def _is_same_commit(git: GitWriter, commit: str, parent: str, tree: str) -> bool:
-    """Return whether a commit is the one that would be made now, as after a kill in between."""
-    told = git.run("show", "--no-patch", "--format=%T %P", commit).strip()
-    return told == f"{tree} {parent}"
+def _is_same_commit(git: GitWriter, commit: str, parent: str, tree: str, trailer: str) -> bool:
+    """Return whether a commit is the one that would be made now, as after a kill in between: of the session as well."""
+    held, _, message = git.run("show", "--no-patch", "--format=%T %P%n%B", commit).partition("\n")
+    return held.strip() == f"{tree} {parent}" and message.strip().endswith(trailer)
 
 
 def refuse_filtered(git: GitWriter, files: Sequence[str]) -> None:

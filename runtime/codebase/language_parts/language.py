@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runtime.codebase.language_parts.head_comments import HeadDoc
+from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.language_parts.outlines import Opening, code_openings
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -104,3 +105,5 @@ class Language:
     # Words other than `if` and `else if` that begin a branching line; patterns of failing code.
     branch_words: str = ""
     failures: tuple[str, ...] = ()
+    # How statements say nothing; without it only bodies of empty statements are taken for unwritten.
+    idle: IdleSyntax | None = None

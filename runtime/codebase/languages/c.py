@@ -7,6 +7,7 @@ import re
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.c_facts import c_facts
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -59,9 +60,15 @@ def included_file(repository: RepositoryPaths, importer: str, module: str, _name
 
 _TYPE_RULES = TypeRules(extract=c_facts, imports="text")
 
+IDLE = IdleSyntax(
+    fails=r"abort\(\)|_?exit\(\s*\w+\s*\)|assert\(\s*(?:0|false)\s*\)",
+    never_returns=r"\b_?[Nn]oreturn\b",
+)
+
 LANGUAGES = (
     Language(
         name="c",
+        idle=IDLE,
         extensions="c h",
         path_kinds=(("test", r"(^|/)test[_-][^/]*\.c$|_tests?\.c$"),),
         code_extensions="c h",

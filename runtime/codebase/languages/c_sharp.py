@@ -6,6 +6,7 @@ import posixpath
 
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 
@@ -67,9 +68,18 @@ def _folders_by_dotted_name(repository: RepositoryPaths) -> dict[str, list[str]]
     return dotted_folders
 
 
+_GENERAL = "Exception SystemException ApplicationException InvalidOperationException ArgumentException"
+_IDLE = IdleSyntax(
+    fails=thrown(r"throw\s+new", _GENERAL),
+    nothing_value=r"Task\.CompletedTask|Task\.FromResult(?:<[\w<>?]+>)?\((?:null|default|0|false)\)|string\.Empty"
+    r"|(?:Enumerable|Array)\.Empty<\w+>\(\)",
+    never_returns=r"\[DoesNotReturn\]",
+)
+
 LANGUAGES = (
     Language(
         name="c_sharp",
+        idle=_IDLE,
         values=value_queries.C_SHARP,
         extensions="cs",
         path_kinds=(

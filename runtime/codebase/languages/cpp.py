@@ -6,6 +6,7 @@ import re
 
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.languages import c
 
@@ -20,9 +21,16 @@ _TAGS = """
 
 _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|std::", re.MULTILINE)
 
+_GENERAL = "exception runtime_error logic_error invalid_argument"
+_IDLE = IdleSyntax(
+    fails=c.IDLE.fails.replace("abort", r"(?:std::)?abort") + "|" + thrown("throw", _GENERAL),
+    never_returns=c.IDLE.never_returns,
+)
+
 LANGUAGES = (
     Language(
         name="cpp",
+        idle=_IDLE,
         values=value_queries.CPP,
         extensions="cc cpp cxx c++ hh hpp hxx h++ ipp cu cuh",
         claims=("h", _CPP_ONLY),

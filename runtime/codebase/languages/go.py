@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.go_facts import go_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, block, told
+from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -79,9 +80,19 @@ _TYPE_RULES = TypeRules(
     indexed={"[]": 0, "map": 1},
 )
 
+_CONSTANT = r"""(?:"[^"]*"|`[^`]*`)"""
+_IDLE = IdleSyntax(
+    fails=rf"panic\(\s*(?:{_CONSTANT}|(?:errors\.New|fmt\.Errorf|fmt\.Sprintf)\(\s*{_CONSTANT}\s*\))\s*\)",
+    failed_value=rf"(?:errors\.New|fmt\.Errorf)\(\s*{_CONSTANT}\s*\)",
+    nothing=r"(?:(?:defer|go)\s+)?(?:func\(\)\s*)?(?:\{\s*\}\s*)?\(\)",
+    pure_calls=r"(?:len|cap)\(\s*\w+\s*\)",
+    drains=r"\bchan\b",
+)
+
 LANGUAGES = (
     Language(
         name="go",
+        idle=_IDLE,
         extensions="go",
         path_kinds=(("test", r"_tests?\.go$"), ("generated", r"\.pb\.go$")),
         code_extensions="go",

@@ -7,6 +7,7 @@ import posixpath
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.java_facts import java_facts
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -110,9 +111,16 @@ _TYPE_RULES = TypeRules(
     opaque=frozenset({"Object"}),
 )
 
+_GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error AssertionError Throwable"
+_IDLE = IdleSyntax(
+    fails=thrown(r"throw\s+new", _GENERAL),
+    nothing_value=r"Optional\.empty\(\)|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
+)
+
 LANGUAGES = (
     Language(
         name="java",
+        idle=_IDLE,
         extensions="java",
         path_kinds=(("test", r"(^|/)[^/]*(Tests?|TestCase|Spec)\.java$"),),
         code_extensions="java",

@@ -7,6 +7,7 @@ import re
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.ecmascript_facts import ecmascript_facts
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -89,9 +90,17 @@ TYPE_RULES = TypeRules(
     collection_methods={"values": -1, "filter": -1, "slice": -1},
 )
 
+_CONSTANT_ERROR = thrown(r"(?:new\s+)?", "Error")
+IDLE = IdleSyntax(
+    fails=thrown(r"throw(?:\s+new)?", "Error"),
+    failed_value=rf"Promise\.reject\(\s*(?:{_CONSTANT_ERROR}|{TEXT})\s*\)",
+    never_returns=r"\)\s*:\s*never\b",
+)
+
 LANGUAGES = (
     Language(
         name="javascript",
+        idle=IDLE,
         extensions="js jsx mjs cjs",
         interpreters="node",
         path_kinds=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.languages import java
@@ -50,9 +51,18 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
     return next((found for ending in endings if (found := repository.ending(tail + ending, importer))), None)
 
 
+_GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error Throwable"
+_IDLE = IdleSyntax(
+    fails=thrown("throw", _GENERAL) + rf"|error\(\s*{TEXT}\s*\)",
+    nothing_value=r"empty(?:List|Map|Set|Array|Sequence)(?:<[\w<>?, ]+>)?\(\)",
+    never_returns=r"\)\s*:\s*Nothing\b(?!\?)",
+    value_bodies=frozenset({"lambda_literal"}),
+)
+
 LANGUAGES = (
     Language(
         name="kotlin",
+        idle=_IDLE,
         values=value_queries.KOTLIN,
         extensions="kt kts",
         path_kinds=(("test", r"(^|/)[^/]*(Tests?|TestCase|Spec)\.kt$"),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 
@@ -37,9 +38,22 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
     return None
 
 
+_GENERAL = "Exception RuntimeException LogicException InvalidArgumentException DomainException Error"
+_IDLE = IdleSyntax(
+    fails=thrown(r"throw\s+new", _GENERAL)
+    + rf"|(?:die|exit)\s*(?:\(\s*(?:{TEXT}|\d+)?\s*\))?|trigger_error\(\s*{TEXT}(?:\s*,\s*\w+)?\s*\)",
+    nothing=r"unset\(\s*\$\w+\s*\)",
+    nothing_value=r"array\(\s*\)",
+    never_returns=r"\)\s*:\s*never\b",
+    pure_calls=r"(?:count|isset|empty)\(\s*\$\w+\s*\)",
+    assigns_locals=True,
+    not_local=r"&\s*\$",
+)
+
 LANGUAGES = (
     Language(
         name="php",
+        idle=_IDLE,
         values=value_queries.PHP,
         extensions="php php5 phtml",
         interpreters="php",

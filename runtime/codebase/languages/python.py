@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.python_facts import python_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, told
+from runtime.codebase.language_parts.idle_statements import IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -127,8 +128,17 @@ _TYPE_RULES = TypeRules(
     opaque=frozenset({"TypeVar", "ParamSpec", "NewType", "TypeVarTuple", "Any", "object", "Self", "Type", "Callable"}),
 )
 
+_IDLE = IdleSyntax(
+    fails=thrown("raise", "Exception RuntimeError ValueError") + r"(?:\s+from\s+None)?",
+    never_returns=r"->\s*[\"']?(?:[\w.]+\.)?(?:NoReturn|Never)\b",
+    pure_calls=r"(?:range|len)\([\w\s,]*\)",
+    assigns_locals=True,
+    not_local=r"(?m:^|;)\s*(?:global|nonlocal)\b",
+)
+
 PYTHON = Language(
     name="python",
+    idle=_IDLE,
     extensions="py pyi pyw",
     interpreters="python pypy",
     path_kinds=(

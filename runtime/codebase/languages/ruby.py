@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_hashes
+from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 
@@ -40,9 +41,20 @@ def _required_file(repository: RepositoryPaths, importer: str, module: str, _nam
     return beside if beside in repository.paths else repository.ending("lib/" + tail.lstrip("./"), importer)
 
 
+_GENERAL = r"(?:StandardError|RuntimeError|ArgumentError|Exception)"
+_RAISED = rf"{TEXT}|{_GENERAL}(?:\.new(?:\(\s*(?:{TEXT})?\s*\))?|\s*,\s*{TEXT})?"
+_IDLE = IdleSyntax(
+    fails=rf"(?:raise|fail)\b\s*\(?\s*(?:{_RAISED})?\s*\)?",
+    iterators=r"each|each_with_index|each_pair|each_key|each_value|times|loop|map|tap|then|upto|downto|step",
+    assigns_locals=True,
+    names_call=True,
+    value_bodies=frozenset({"method", "singleton_method", "lambda"}),
+)
+
 LANGUAGES = (
     Language(
         name="ruby",
+        idle=_IDLE,
         values=value_queries.RUBY,
         extensions="rb rake gemspec ru",
         file_names="rakefile gemfile",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.rust_facts import rust_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, block, run_end, told
+from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -134,9 +135,21 @@ _TYPE_RULES = TypeRules(
     },
 )
 
+_CONSTANT = r'"[^"{}]*"'
+_OWNED = r"(?:\.(?:to_string|to_owned|into)\(\))?"
+_MADE = rf"(?:{_CONSTANT}{_OWNED}|String::from\({_CONSTANT}\)|(?:anyhow::)?(?:format|anyhow)!\({_CONSTANT}\))"
+_IDLE = IdleSyntax(
+    fails=rf"(?:panic|bail)!\(\s*(?:{_CONSTANT})?\s*\)",
+    failed_value=rf"Err\(\s*(?:Box::from\()?{_MADE}\)?\s*\)",
+    nothing=r"(?:debug_)?assert!\(\s*true\s*\)",
+    never_returns=r"->\s*!",
+    value_bodies=frozenset({"function_item", "closure_expression"}),
+)
+
 LANGUAGES = (
     Language(
         name="rust",
+        idle=_IDLE,
         test_prefix="test_",
         extensions="rs",
         code_extensions="rs",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from runtime.codebase.language_parts.head_comments import first_hashes
+from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.outlines import MAX_LINE_CHARS, Opening
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
@@ -35,9 +36,15 @@ def _sourced_file(repository: RepositoryPaths, importer: str, module: str, _name
     return beside if beside in repository.paths else repository.ending(tail.lstrip("./"), importer)
 
 
+_IDLE = IdleSyntax(
+    fails=r"exit(?:\s+\d+)?",
+    nothing=r":|true|local(?:\s+\w+(?:=[\w\"']*)?)+",
+)
+
 LANGUAGES = (
     Language(
         name="shell",
+        idle=_IDLE,
         extensions="sh bash zsh ksh",
         interpreters="bash sh zsh dash",
         path_kinds=(("test", r"(^|/)test[_-][^/]*\.sh$"),),

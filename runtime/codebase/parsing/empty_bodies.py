@@ -6,6 +6,7 @@ grammar, so that a comment, a docstring or the head of a function is not taken f
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,8 +14,16 @@ from typing import NamedTuple
 import tree_sitter
 
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.language_parts.idle_statements import IDLE_KNOWN
+from runtime.codebase.language_parts.idle_statements import (
+    BRANCHES,
+    CASES,
+    FAILS_BY_NAME,
+    FUNCTION_VALUES,
+    PARTS,
+    IdleSyntax,
+)
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
 
 MAX_PARSED_CHARS = 4_000_000
 # A longer body than this is taken to do more than logging; bodies can be nested as deep as a file is long.
@@ -39,8 +48,8 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 # What a body may say without doing anything, without blanks and closing marks.
+_NOTHING = NOTHING
 _BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
-_NOTHING = _BARE + r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
 _UNWRITTEN = r"not\s+(?:yet\s+)?implemented|todo"
 _EMPTY = re.compile(
     rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{_NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
@@ -74,36 +83,12 @@ _PRINTS = re.compile(
         (?:(?:"[^"{}%$]*"|'[^'{}%$]*'|`[^`$]*`)\s*,?\s*)*\)?""",
     re.VERBOSE,
 )
-_FUNCTION = re.compile(r"function|func_|method|constructor|lambda")
-# Statements without an effect: a name or a literal alone, a name that is assigned to itself, to nothing or dropped.
-_IDLE = re.compile(
-    r"""\(*(?:\{\}|\[\]|[\w.]+|"[^"]*"|'[^']*')\)*(?:\s+as\s+\w+\)*)? | (?P<self>[\w.]+)\s*=\s*(?P=self)
-        | (?:let\s+|var\s+|const\s+)?_\s*:?=\s*&?[\w.]+
-        | (?:int|str|float|bool|list|dict|set|tuple|object|bytes|locals|globals)\(\)
-        | await\s+(?:null|undefined|0)
-        | void\s+[\w.]+ | \(void\)\s*[\w.]+ | del\s+[\w., ]+ | drop\([\w.]+\)""",
-    re.VERBOSE,
-)
-# Statements that only end what they stand in, with a plain error and a constant text.
-_ONLY_FAILS = re.compile(
-    r"""raise\s+(?:Exception|RuntimeError|ValueError)(?:\(\s*(?:"[^"{}%]*"|'[^'{}%]*')?\s*\))?
-        | throw\s+new\s+Error\(\s*(?:"[^"]*"|'[^']*')?\s*\) | (?:raise|fail)\s+(?:"[^"\#]*"|'[^']*')
-        | panic!\(\s*"[^"{}]*"\s*\)""",
-    re.VERBOSE,
-)
-_ENDS = re.compile(rf"return(?:\s+(?:{_NOTHING}))?;?")
-_ACTS = re.compile(r"(?:break|continue|return|yield|raise|throw|fallthrough|pass|redo|retry|next|abort|debugger)\b")
-# Definitions whose body returns its last expression, in Rust and Ruby.
-_VALUE_BODIES = frozenset({"function_item", "method", "singleton_method"})
-_GIVES_BACK = re.compile(r"return\s+\(?(\w+)\)?")
-_GIVES_NOTHING = re.compile(r"return\s*\(*\s*(?:\{\s*\}|\[\s*\])\)*(?:\s+as\s+[\w<>\[\], ]+)?\)*")
-# Conditions under which nothing runs, and what holds nothing to run for.
-_NEVER = re.compile(r"\(*\s*(?:[Ff]alse|0|None|null|nil|undefined|\"\"|'')\s*\)*")
-_NOTHING_IN = re.compile(r"\(\s*\)|\[\s*\]|\{\s*\}|range\(0\)|\"\"|''|0\s*\.\.\s*0")
-_BRANCHES = re.compile(
-    r"^(?:if|unless|while)$|^(?:if|while|for)_(?:statement|expression|in_statement)$|^for_statement$"
-)
-_OTHERWISE = re.compile(r"else|elif|alternative")
+_FUNCTION = re.compile(r"function|func_|method|constructor|lambda|accessor|closure")
+# What a grammar takes for a function where it does not know the syntax around it.
+_MISREAD = re.compile(r"\s*(?:if|for|while|switch|catch|class|struct|union|enum|namespace)\b(?!\s*[=:])")
+# A class for errors is whole with no more than a head; so are constructors whose head sets what they take.
+_ERROR_CLASS = re.compile(r"class\s+\w+.*\b\w*(?:Error|Exception|Warning)\b", re.DOTALL)
+_SETTING_HEADS = frozenset({"field_initializer_list", "accessibility_modifier", "property_promotion_parameter"})
 # Parameters that a body need not use.
 _UNUSED = re.compile(r"\b(?:self|cls|this|mut|_\w*)\b")
 _CALL = re.compile(r"\w\s*\(")
@@ -127,8 +112,9 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
         start, end = body.start_point.row + 1, body.end_point.row + 1
     shown = _blanked(data, list(_no_work(tree.root_node)))
     shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
-    if language_at(path).name in IDLE_KNOWN:
-        shown = _blanked(shown, list(_only_idle(tree.root_node, shown)))
+    if (syntax := language_at(path).idle) is not None:
+        shown = _blanked(shown, list(_only_idle(tree.root_node, shown, syntax)))
+        shown = _blanked(shown, list(_idle_parts(tree.root_node, shown, syntax)))
     return _says_nothing(_between(data, shown, start, end, body))
 
 
@@ -199,10 +185,26 @@ def _no_work(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
             yield node.start_byte, node.end_byte
         elif _DEFINITION.search(node.type):
             body = _body_of(node)
-            if body is not None:
+            if body is not None and not _head_is_work(each, body):
                 yield _statement_of(each).start_byte, body.start_byte
-            elif node.type in _BODILESS:
+            elif body is None and node.type in _BODILESS:
                 yield node.start_byte, node.end_byte
+
+
+def _head_is_work(each: _Within, body: tree_sitter.Node) -> bool:
+    """Return whether the head of a definition does all there is to do: it sets members or names an error."""
+    if "class" in each.node.type and _ERROR_CLASS.match(_head_of(each, body)):
+        return True
+    waiting = [child for child in each.node.children if child.start_byte < body.start_byte]
+    while waiting:
+        node = waiting.pop()
+        if node.type in _SETTING_HEADS and node.parent != each.node:
+            return True
+        if node.type.endswith(("parameters", "parameter")) or node.type == "field_initializer_list":
+            waiting += node.children
+            if node.type == "field_initializer_list":
+                return True
+    return False
 
 
 def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, int]]:
@@ -221,81 +223,100 @@ def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, in
             yield from ((each.start_byte, each.end_byte) for each in logged)
 
 
-def _only_idle(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of bodies of which no statement has an effect, or that give back what they were given."""
-    for node in _walk(root):
-        body = _body_of(node) if _FUNCTION.search(node.type) else None
+def _only_idle(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of bodies that have no effect, or that give back what they were given."""
+    for each in _walk_within(root):
+        node = each.node
+        body = _body_of(node) if _FUNCTION.search(node.type) and not node.has_error else None
         if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
             continue
-        while body.named_child_count == 1 and _BLOCK.search(body.named_children[0].type):
+        while body.named_child_count == 1 and (_BLOCK.search(body.named_children[0].type) or _is_arrow(body)):
             body = body.named_children[0]
-        if not body.type.endswith(("block", "body", "statement", "statements", "list")):
+        is_value = not body.type.endswith(("block", "body", "statement", "statements", "statement_list"))
+        if is_value and node.type in FUNCTION_VALUES and not re.match(r"(?:=>?\s*)?throw\b", _text_in(shown, body)):
             continue
-        parts = [each for each in _reached(body, shown) if not _says_nothing(_text_in(shown, each))]
-        is_last = bool(parts) and parts[-1] == body.named_children[-1] and not _gives_no_value(parts[-1], shown)
-        if is_last and _is_returned(parts[-1], node, shown):
-            value = _text_in(shown, parts[-1]).strip().removesuffix(";").removeprefix("return").strip(" ()")
-            if not _takes(node, value):
-                continue
-            del parts[-1]
-        if all(_is_idle(each, shown) for each in parts):
+        head = _head_of(each, body)
+        if _MISREAD.match(head):
+            continue
+        judge = BodyJudge(
+            syntax=syntax,
+            text_of=functools.partial(_text_in, shown),
+            says_nothing=_says_nothing,
+            head=head,
+            whole=head + _text_in(shown, body),
+            takes=functools.partial(_takes, node),
+            may_fail=_is_told_to_fail(node, head, syntax),
+        )
+        if judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
             opening = shown[body.start_byte : body.start_byte + 1] == b"{"
             yield body.start_byte + opening, body.end_byte - opening
 
 
-def _reached(body: tree_sitter.Node, shown: bytes) -> list[tree_sitter.Node]:
-    """Return the statements of a body before one that returns nothing."""
-    parts: Sequence[tree_sitter.Node] = body.named_children
-    ends = (at for at, each in enumerate(parts) if _ENDS.fullmatch(_text_in(shown, each).strip()))
-    return list(parts[: next(ends, len(parts))])
+def _idle_parts(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of branches, loops and choices that do nothing, within bodies that do something."""
+    judged_to = 0
+    for each in _walk_within(root):
+        node, around = each
+        is_case = around is not None and around.node.type in BRANCHES | CASES
+        if not node.is_named or node.type not in PARTS or is_case or node.has_error or node.start_byte < judged_to:
+            continue
+        if node.end_byte - node.start_byte > MAX_LOGGING_BODY_BYTES:
+            continue
+        within = _function_around(each)
+        judge = BodyJudge(
+            syntax=syntax,
+            text_of=functools.partial(_text_in, shown),
+            says_nothing=_says_nothing,
+            head="" if within is None else (within.text or b"").decode("utf-8", "replace"),
+            whole="",
+            takes=(lambda _name: False) if within is None else functools.partial(_takes, within),
+            may_fail=True,
+        )
+        if judge.is_idle_part(node):
+            judged_to = node.end_byte
+            yield node.start_byte, node.end_byte
+
+
+def _function_around(each: _Within) -> tree_sitter.Node | None:
+    around = each.around
+    while around is not None and not _FUNCTION.search(around.node.type):
+        around = around.around
+    return None if around is None else around.node
+
+
+def _is_arrow(body: tree_sitter.Node) -> bool:
+    """Return whether a body is written as the value that it gives."""
+    return body.children[0].type in {"=", "=>"}
+
+
+def _head_of(each: _Within, body: tree_sitter.Node) -> str:
+    whole = _statement_of(each)
+    return (whole.text or b"")[: body.start_byte - whole.start_byte].decode("utf-8", "replace")
+
+
+def _is_told_to_fail(definition: tree_sitter.Node, head: str, syntax: IdleSyntax) -> bool:
+    """Return whether a function says that it fails: by its name, or by a result that never comes."""
+    if re.search(syntax.never_returns, head):
+        return True
+    called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
+    named = definition.child_by_field_name("name")
+    name = (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
+    return FAILS_BY_NAME.fullmatch(name) is not None
 
 
 def _text_in(shown: bytes, node: tree_sitter.Node) -> str:
     return shown[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-def _gives_no_value(node: tree_sitter.Node, shown: bytes) -> bool:
-    """Return whether the last part of a body gives back nothing: an empty literal, a failure, a branch never taken."""
-    text = _text_in(shown, node).strip().removesuffix(";")
-    if _ONLY_FAILS.fullmatch(text) or re.fullmatch(_NOTHING, text):
-        return True
-    return _BRANCHES.search(node.type) is not None and _never_runs(node, shown)
-
-
-def _is_returned(node: tree_sitter.Node, definition: tree_sitter.Node, shown: bytes) -> bool:
-    """Return whether the last part of a body is what it returns: in some languages any value that stands there is."""
-    if _GIVES_BACK.fullmatch(_text_in(shown, node).strip().removesuffix(";")):
-        return True
-    return definition.type in _VALUE_BODIES and not node.type.endswith(("_statement", "_declaration"))
-
-
 def _takes(definition: tree_sitter.Node, name: str) -> bool:
     """Return whether a name is one of a definition's parameters, its own object aside."""
-    taken = definition.child_by_field_name("parameters")
+    taken = definition.child_by_field_name("parameters") or next(
+        (child for child in definition.children if child.type.endswith("parameters")), None
+    )
     if taken is None and (declared := definition.child_by_field_name("declarator")) is not None:
         taken = declared.child_by_field_name("parameters")
     text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
-    return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text) is not None
-
-
-def _is_idle(node: tree_sitter.Node, shown: bytes) -> bool:
-    text = _text_in(shown, node).strip().rstrip(";").strip()
-    if _BRANCHES.search(node.type) and _never_runs(node, shown):
-        return True
-    return any(pattern.fullmatch(text) is not None for pattern in (_GIVES_NOTHING, _ONLY_FAILS)) or (
-        _IDLE.fullmatch(text) is not None and _ACTS.match(text) is None
-    )
-
-
-def _never_runs(node: tree_sitter.Node, shown: bytes) -> bool:
-    """Return whether the condition of a branch or loop is never met, and nothing stands for the other case."""
-    if any(_OTHERWISE.search(child.type) for child in node.children):
-        return False
-    condition = node.child_by_field_name("condition")
-    if condition is not None:
-        return _NEVER.fullmatch(_text_in(shown, condition).strip()) is not None
-    source = node.child_by_field_name("right") or node.child_by_field_name("value")
-    return source is not None and _NOTHING_IN.fullmatch(_text_in(shown, source).strip()) is not None
+    return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.$]){re.escape(name)}(?!\w)", text) is not None
 
 
 def _is_logging(node: tree_sitter.Node) -> bool:

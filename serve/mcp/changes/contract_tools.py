@@ -274,7 +274,7 @@ CONTRACT_TOOLS = (
         Nothing,
         _clean,
         "Delete branches of sessions that nothing can resume; the person at the client is asked, not you. The answer "
-        "tells the commands that bring them back, for 30 days.",
+        "tells the commands that bring them back, for 30 days, and the branches that stay since they are recoverable.",
         is_read_only=False,
     ),
     ContractTool(

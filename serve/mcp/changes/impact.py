@@ -46,8 +46,9 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
     should: dict[str, list[str]] = {}
     weights: Counter[str] = Counter()
     unknown = []
-    looked_up = await _all(_look_up(search, symbol, report) for symbol in symbols)
-    for symbol, (usage, rows) in zip(symbols, looked_up, strict=True):
+    # One after another: more calls side by side than processes are kept for would start processes for them alone.
+    for symbol in symbols:
+        usage, rows = await _look_up(search, symbol, report)
         if not usage.data.get("definitions"):
             unknown.append(symbol)
         for part, said in _PROVEN.items():

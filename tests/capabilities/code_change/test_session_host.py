@@ -216,6 +216,7 @@ async def test_left_branches_are_cleaned_up_by_consent_alone(tmp_path: Path) -> 
         refused = await driver.carrier.call(msgspec.structs.replace(clean, supplied=supplied))
         assert refused["error"]["code"] == "not_confirmed"
         assert "jeeves clean" in refused["error"]["problems"][0]
+        assert refused["stale"]
     assert git(root, "branch", "--list", "llm_task_old") != ""
     git(root, "branch", "llm_task_later")
     agreed = msgspec.structs.replace(clean, supplied=calls.Supplied({question: True}))
@@ -234,7 +235,13 @@ async def test_the_branch_of_a_session_that_can_be_resumed_is_not_cleaned_up(tmp
     await driver.start()
     await driver.go_to(13)
     clean = calls.CleanBranches(driver="another", root=str(root))
-    assert (await driver.carrier.call(clean))["deleted"] == []
+    told = await driver.carrier.call(clean)
+    assert told["deleted"] == []
+    assert (
+        told["recoverable"] == git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads/llm_task_*").split()
+    )
+    assert told["recoverable"]
+    assert "start_session" in told["note"]
 
 
 @pytest.mark.parametrize("is_in_memory", [True, False])

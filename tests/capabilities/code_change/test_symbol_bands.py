@@ -6,7 +6,7 @@ import pytest
 
 from runtime.codebase.semantics.embedding import shared_embedder
 from runtime.codebase.semantics.similarity import is_installed
-from runtime.contracts.duties import band_of
+from runtime.contracts.exploring_duties import band_of
 from runtime.tools.result import ToolResult
 from serve.mcp.changes.symbol_meaning import symbol_text
 from tests.runtime.contracts.session_player import CONTRACT

@@ -193,7 +193,7 @@ FULL = {
         "def show(row):\n    print(row)\n",
         "def load(url):\n    log.info('x')\n    return fetch(url)\n",
         "def load(url):\n    log.info('%s', fetch(url))\n",
-        "def load(url):\n    x = log.info\n",
+        "def load(self):\n    self.say = log.info\n",
         "def load(url):\n    catalog.info(url)\n",
         "def f():\n    return g()\n",
         "def f():\n    pass\n    g()\n",

@@ -186,6 +186,14 @@ def test_what_was_done_before_a_crash_is_not_done_twice(root: Path) -> None:
     assert finish(root, tree, ["a.py"], commit) == merged
 
 
+def test_a_commit_of_the_same_content_that_somebody_else_made_is_refused(root: Path) -> None:
+    tree = opened(root)
+    (root / "a.py").write_text("a = 2\n")
+    git(Path(tree.folder), "commit", "-qam", "mine")
+    with pytest.raises(GitWriteError, match="did not make"):
+        commit_change(tree, ["a.py"], "Change a", "s1", WHO)
+
+
 def test_a_merge_that_was_cut_off_is_finished_by_the_next(root: Path) -> None:
     tree = opened(root)
     (root / "a.py").write_text("a = 2\n")

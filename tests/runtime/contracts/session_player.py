@@ -9,8 +9,8 @@ from typing import Any
 import configs
 from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import Decision, answered, started, submitted
-from runtime.contracts.duties import Observed
 from runtime.contracts.loading import load_contract
+from runtime.contracts.observations import Observed
 from runtime.contracts.session_state import SessionState, ToolUse, Workplace
 
 CONTRACT = load_contract(Path(str(configs.__path__[0])) / "contracts" / "code_change.yaml")

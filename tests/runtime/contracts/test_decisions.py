@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from runtime.contracts.answers import MAX_RETOLD_CHARS, standing
 from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.decisions import submitted
-from runtime.contracts.duties import CheckResult, Observed, confidence_of
+from runtime.contracts.exploring_duties import confidence_of
+from runtime.contracts.observations import CheckResult, Observed
 from runtime.contracts.session_state import SessionState
 from tests.runtime.contracts.session_player import CHANGED, CONTRACT, PAYLOADS, TASKS, TOOLS, Player
 

@@ -15,7 +15,7 @@ from actors.capabilities.code_change.evidence.write_guard import is_ours
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
 from runtime.contracts.contract import CheckCommand, Contract
 from runtime.contracts.due_checks import due_checks
-from runtime.contracts.duties import CheckResult, Observed
+from runtime.contracts.observations import CheckResult, Observed
 from runtime.contracts.session_state import SessionState
 from runtime.processes.named_commands import run_named
 

@@ -31,6 +31,7 @@ from actors.capabilities.code_change.session.sessions import ChangeSessions
 from actors.capabilities.code_change.session.workplaces import laid_aside
 from runtime.bus.queries import QueryHandler, error_to_wire
 from runtime.codebase.files.consent import Consent
+from runtime.codebase.git.commits import task_branches
 from runtime.contracts.contract import Contract
 from runtime.errors import FencedError, InputError, JeevesError, RepositoryError, RunStateError, UnknownNameError
 from runtime.primitives.background_tasks import spawn
@@ -39,6 +40,10 @@ from runtime.primitives.own_threads import in_own_thread
 RAISED = "raised"
 RESUMING = frozenset({"resume", "--resume", "-r"})
 
+_RECOVERABLE = (
+    "a session can go on with each recoverable branch, so it is not deleted here: start_session names the session and "
+    "asks whether to resume or discard it"
+)
 log = logging.getLogger(__name__)
 
 _NOTHING = calls.Supplied()
@@ -182,13 +187,18 @@ class SessionHost:
         root = Path(call.root)
         try:
             stale = await in_own_thread(self._ports.stale_in, call.root)
+            kept = [name for name in await in_own_thread(task_branches, root) if name not in stale]
+            stays = {"recoverable": kept, "note": _RECOVERABLE} if kept else {}
             if not stale:
-                return {"deleted": [], "note": "no branch was left over: those of sessions that can be resumed stay"}
+                return {"deleted": [], **(stays or {"note": "the repository has no branch of an earlier session"})}
             _SUPPLIED.set(call.supplied)
-            if not await _said(f"Delete the branches of earlier sessions: {', '.join(stale)}?"):
+            if not await _said(
+                f"Delete the branches of earlier sessions, which nothing can resume: {', '.join(stale)}?"
+            ):
                 problem = f"a person has to agree, and did not; they can run `jeeves clean --repo {call.root}`"
-                return {"deleted": [], "error": {"code": "not_confirmed", "problems": [problem]}}
-            return await in_own_thread(laid_aside, root, stale, self._ports)
+                refused = {"code": "not_confirmed", "problems": [problem]}
+                return {"deleted": [], "stale": list(stale), **stays, "error": refused}
+            return {**await in_own_thread(laid_aside, root, stale, self._ports), **stays}
         except RepositoryError as error:
             return {"deleted": [], "error": {"code": "git_refused", "problems": [error.message]}}
 

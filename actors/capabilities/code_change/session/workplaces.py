@@ -30,7 +30,8 @@ from runtime.codebase.git.work_trees import WorkTree, changes_since, digest_of, 
 from runtime.codebase.git.writable import Writable, refuse_under_way, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.due_checks import has_checks
-from runtime.contracts.duties import Demand, Effect, Observed
+from runtime.contracts.duties import Demand
+from runtime.contracts.observations import Effect, Observed
 from runtime.contracts.session_state import Proof, SessionState, Workplace
 from runtime.contracts.shared_evidence import Lapse
 from runtime.errors import GitWriteError, RepositoryError

@@ -1,0 +1,366 @@
+"""Tells by syntax whether the body of a function has an effect or decides anything.
+
+A body without effect holds nothing but statements without one: empty loops, branches and cases, variables that get a
+constant, code that is never reached, and a failure or a result that is the same whatever comes in. What is not known
+to do nothing does something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import tree_sitter
+
+from runtime.codebase.language_parts import idle_statements as kinds
+from runtime.codebase.language_parts.idle_statements import IdleSyntax
+
+# Statements that are nested deeper are taken to do something.
+MAX_DEPTH = 50
+
+NOTHING = (
+    r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
+    r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
+)
+# Statements without an effect: a name or a literal alone, a name that is assigned to itself, to nothing or dropped.
+_IDLE = re.compile(
+    r"""\(*(?:\{\}|\[\]|[\w.$]+)\)*(?:\s+as\s+\w+\)*)? | (?P<self>\$?[\w.]+)\s*=\s*(?P=self)
+        | (?:let\s+|var\s+|const\s+)?_\s*:?=\s*&?[\w.]+
+        | (?:int|str|float|bool|list|dict|set|tuple|object|bytes|locals|globals)\(\)
+        | await\s+(?:null|undefined|0)
+        | void\s+[\w.]+ | \(void\)\s*[\w.]+ | del\s+\w+(?:\s*,\s*\w+)* | drop\([\w.]+\)""",
+    re.VERBOSE,
+)
+_ACTS = re.compile(r"(?:break|continue|return|yield|raise|throw|fallthrough|pass|redo|retry|next|abort|debugger)\b")
+_EMPTY_VALUE = re.compile(r"\(*\s*(?:\{\s*\}|\[\s*\])\)*(?:\s+as\s+[\w<>\[\], ]+)?\)*")
+_FAILS = re.compile(r"(?:raise|throw|fail|panic|bail|todo|unimplemented|unreachable|abort|exit)\b")
+_CONSTANT = re.compile(rf"(?:\w+\s+)*?(\$?\w+)\s*:?=\s*(?:{kinds.TEXT})")
+_RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
+_ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
+# Conditions under which nothing, or always the same, runs, and what holds nothing to run for.
+_NEVER = re.compile(r"\(*\s*(?:[Ff]alse|0|None|null|nil|undefined|\"\"|'')\s*\)*")
+_ALWAYS = re.compile(r"\(*\s*(?:[Tt]rue|1|:)?\s*\)*")
+_NOTHING_IN = re.compile(r"(?:in\s+)?(?:\(\s*\)|\[\s*\]|\{\s*\}|range\(0\)|\"\"|''|0\s*\.\.\s*0)")
+_ALTERNATIVE = re.compile(r"(?:else|elif|elsif)(?:_|$)")
+_BLOCKS = re.compile(r"(?:^|_)(?:block|body|group|do|then|statements?)$|^compound_statement$")
+_TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_")
+
+
+@dataclass(slots=True)
+class BodyJudge:
+    """Judges the body of one definition; `text_of` gives the text of a node without comments, heads and docstrings."""
+
+    syntax: IdleSyntax
+    text_of: Callable[[tree_sitter.Node], str]
+    says_nothing: Callable[[str], bool]
+    # The text from the start of the definition to its body, the text of both, and the names that it takes.
+    head: str
+    whole: str
+    takes: Callable[[str], bool]
+    may_fail: bool
+    returned: set[str] = field(default_factory=set)
+    depends: bool = False
+    # Names that got another value, and those that hold a constant text.
+    assigned: set[str] = field(default_factory=set)
+    constants: set[str] = field(default_factory=set)
+    depth: int = 0
+    # A part of a body is judged, whose returns, exits and variables count for what stands around it.
+    is_part: bool = False
+    loops: int = 0
+    choices: int = 0
+
+    def is_idle(self, body: tree_sitter.Node, *, gives_last: bool, is_value: bool) -> bool:
+        """Return whether a body does nothing.
+
+        Args:
+            body: The block, or the expression of a definition that is one.
+            gives_last: Whether the last expression of the block is what it returns.
+            is_value: Whether the body is an expression, which is what it returns.
+        """
+        if is_value:
+            return self._value(self._said(body).removeprefix("=>").removeprefix("=").strip(), decided=False)
+        if not self._sequence(body, decided=False, tail=gives_last):
+            return False
+        if self.depends and not gives_last and not _always_leaves(body):
+            self.returned.add("")
+        return not (self.depends and len(self.returned) > 1)
+
+    def is_idle_part(self, node: tree_sitter.Node) -> bool:
+        """Return whether a branch, loop, choice or handler within a body does nothing."""
+        self.is_part = True
+        return self._statement(node, decided=True, tail=False)
+
+    def _said(self, node: tree_sitter.Node) -> str:
+        return self.text_of(node).strip().rstrip(";").strip()
+
+    def _sequence(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        parts: Sequence[tree_sitter.Node] = [each for each in node.named_children if self._said(each)]
+        for at, part in enumerate(parts):
+            if part.type in kinds.LABELS:
+                continue
+            if part.type in kinds.HANDLERS:
+                if not self._handler(part, parts[:at]):
+                    return False
+                continue
+            if not self._statement(part, decided=decided or self.depends, tail=tail and at == len(parts) - 1):
+                return False
+            if _leaves(part):
+                break
+        return True
+
+    def _statement(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        said = self._said(node)
+        if not said:
+            return True
+        self.depth += 1
+        try:
+            return self.depth <= MAX_DEPTH and self._judged(node, said, decided=decided, tail=tail)
+        finally:
+            self.depth -= 1
+
+    def _judged(self, node: tree_sitter.Node, said: str, *, decided: bool, tail: bool) -> bool:
+        if constant := _CONSTANT.fullmatch(said):
+            self.constants.add(constant.group(1))
+        for names, judge in _JUDGES:
+            if node.type in names:
+                return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
+        if (given := _RETURN.fullmatch(said)) and node.type in kinds.RETURNS | {"command"}:
+            return not self.is_part and self._value(given.group(1), decided=decided)
+        if self._fails(said):
+            return not decided and not self.may_fail
+        if self._is_nothing(node, said, tail=tail):
+            return True
+        # The value of a part may be what the body gives.
+        return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)
+
+    def _is_nothing(self, node: tree_sitter.Node, said: str, *, tail: bool) -> bool:
+        """Return whether a simple statement has no effect and gives no value."""
+        leaves_own = self.loops or (self.choices and said.startswith("break"))
+        is_exit = node.type in kinds.EXITS or (node.type == "command" and said in {"break", "continue"})
+        if self.is_part and ((is_exit and not leaves_own) or _FAILS.match(said)):
+            return False
+        if is_exit and node.type == "command":
+            return True
+        if is_exit:
+            named = all(child.type in kinds.LABELS for child in node.named_children)
+            return named or self._is_empty_value(said.removeprefix("break").strip())
+        if node.type in kinds.DEFINITIONS:
+            return not self.is_part
+        if re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
+            return True
+        if node.type in kinds.LOCALS:
+            return not self.is_part and all(self._is_pure(child) for child in node.named_children)
+        if node.type in kinds.ASSIGNMENTS and self.syntax.assigns_locals:
+            return not self.is_part and self._assigns_local(node)
+        idle = _IDLE.fullmatch(said) is not None and _ACTS.match(said) is None
+        is_name = re.fullmatch(r"[\w.$]+", said) is not None
+        return (
+            self.says_nothing(said) or (idle and not tail and not is_name) or _EMPTY_VALUE.fullmatch(said) is not None
+        )
+
+    def _value(self, said: str, *, decided: bool) -> bool:
+        """Return whether a result is the same whatever comes in; notes it, as several of them are a decision."""
+        self.depends = self.depends or decided
+        said = said.strip(" ;")
+        while said.startswith("(") and said.endswith(")") and said != "()":
+            said = said[1:-1].strip()
+        self.returned.add("" if _ABSENT.fullmatch(said) else said)
+        if self._fails(said) or re.fullmatch(rf"(?:(?:{NOTHING})\s*,\s*)*(?:{self.syntax.failed_value})", said):
+            return not decided and not self.may_fail
+        is_given = re.fullmatch(r"\$?\w+", said) is not None and said not in self.assigned and self.takes(said)
+        return self._is_empty_value(said) or is_given
+
+    def _is_empty_value(self, said: str) -> bool:
+        plain = rf"(?:(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))*)?(?:\s+as\s+\w+)?|{self.syntax.nothing_value}"
+        return re.fullmatch(plain, said) is not None or _EMPTY_VALUE.fullmatch(said) is not None
+
+    def _fails(self, said: str) -> bool:
+        for name in self.constants:
+            said = re.sub(rf"(?<![\w.$]){re.escape(name)}(?!\w)", '""', said)
+        return re.fullmatch(self.syntax.fails, said, re.DOTALL) is not None
+
+    def _assigns_local(self, node: tree_sitter.Node) -> bool:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if left is None or left.type not in {"identifier", "variable_name"}:
+            return False
+        if re.search(self.syntax.not_local, self.whole):
+            return False
+        if right is None or self._said(right) != self._said(left):
+            self.assigned.add(self._said(left))
+        return right is None or self._is_pure(right)
+
+    def _runs_empty_block(self, node: tree_sitter.Node) -> bool:
+        """Return whether a call does no more than to run a block that does nothing."""
+        block, name = node.child_by_field_name("block"), node.child_by_field_name("method")
+        if block is None or name is None or not re.fullmatch(self.syntax.iterators, self._said(name)):
+            return False
+        over = node.child_by_field_name("receiver")
+        body = block.child_by_field_name("body")
+        is_pure = over is None or self._is_pure(over)
+        return is_pure and (body is None or self._sequence(body, decided=True, tail=False))
+
+    def _branch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        condition = node.child_by_field_name("condition")
+        before = node.child_by_field_name("initializer")
+        if condition is None or (before is not None and not self._statement(before, decided=decided, tail=False)):
+            return False
+        parts = [each for each in node.named_children if each not in (condition, before)]
+        others = [each for each in parts if _is_alternative(node, each)] or parts[1:2] * (node.type == "if_expression")
+        said = self._said(condition)
+        never, always = (_ALWAYS, _NEVER) if node.type in kinds.INVERTED else (_NEVER, _ALWAYS)
+        if never.fullmatch(said):
+            taken, is_decided = others, decided
+        elif always.fullmatch(said):
+            taken, is_decided = [each for each in parts if each not in others], decided
+        elif self._is_pure(condition, calls=_compares(condition) and not self.loops):
+            taken, is_decided = parts, True
+        else:
+            return False
+        return all(self._statement(each, decided=is_decided, tail=tail) for each in taken)
+
+    def _loop(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        body = node.child_by_field_name("body") or next(
+            (each for each in node.named_children if _BLOCKS.search(each.type)), None
+        )
+        rest = [each for each in node.named_children if _is_alternative(node, each)]
+        if re.search(self.syntax.drains, self.head) or any(each.type in kinds.ACTIVE_MARKS for each in node.children):
+            return False
+        if not all(self._statement(each, decided=True, tail=False) for each in rest):
+            return False
+        head = [
+            each
+            for at, each in enumerate(node.named_children)
+            if each != body and each not in rest and node.field_name_for_named_child(at) not in kinds.NAME_FIELDS
+        ]
+        condition = node.child_by_field_name("condition") or (head[0] if len(head) == 1 else None)
+        said = "" if condition is None else self._said(condition)
+        if self._never_runs(node, said, head):
+            return True
+        named = node.child_by_field_name("condition")
+        waits = all(each.type == "empty_statement" or each == named for each in head)
+        if self.is_part and (waits or self._leaves_a_name(node)):
+            return False
+        makes = kinds.LOCALS | kinds.ASSIGNMENTS if self.syntax.assigns_locals else kinds.LOCALS
+        declares = any(each.type in makes for part in head for each in (part, *part.named_children))
+        if not all(self._is_pure(each, updates=declares) for each in head):
+            return False
+        always = _NEVER if node.type in kinds.INVERTED else _ALWAYS
+        runs = node.type in kinds.RUN_ONCE or always.fullmatch(said) is not None
+        self.loops += 1
+        is_idle = body is None or self._statement(body, decided=decided or not runs, tail=False)
+        self.loops -= 1
+        return is_idle
+
+    def _leaves_a_name(self, node: tree_sitter.Node) -> bool:
+        """Return whether the name that a loop counts with may be used behind it."""
+        named = node.child_by_field_name("left") or node.child_by_field_name("pattern")
+        is_kept = self.syntax.assigns_locals and (named is None or not self._said(named).startswith("_"))
+        return is_kept and node.type not in kinds.RUN_ONCE
+
+    def _never_runs(self, node: tree_sitter.Node, condition: str, head: Sequence[tree_sitter.Node]) -> bool:
+        if node.type in kinds.RUN_ONCE:
+            return False
+        never = _ALWAYS if node.type in kinds.INVERTED else _NEVER
+        stops = condition != "" and never.fullmatch(condition) is not None
+        return stops or any(_NOTHING_IN.fullmatch(self._said(each)) for each in head)
+
+    def _switch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        self.choices += node.type in kinds.LEFT_BY_BREAK
+        is_idle = all(
+            self._section(child, tail=tail)
+            if child.type in kinds.SECTIONS or child.type in kinds.SEQUENCES
+            else self._is_pure(child)
+            for child in node.named_children
+        )
+        self.choices -= node.type in kinds.LEFT_BY_BREAK
+        return is_idle
+
+    def _section(self, node: tree_sitter.Node, *, decided: bool = True, tail: bool) -> bool:
+        for at, child in enumerate(node.named_children):
+            name = node.field_name_for_named_child(at)
+            is_label = name in kinds.LABEL_FIELDS or (name == "value" and node.type != "match_arm")
+            if is_label or _TRANSPARENT.search(child.type):
+                continue
+            if child.type in kinds.SECTIONS:
+                if not self._section(child, tail=tail):
+                    return False
+            elif not self._statement(child, decided=decided, tail=tail):
+                return False
+        return True
+
+    def _try(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        parts = [each for each in node.named_children if each.type not in kinds.HANDLERS]
+        if not parts or not _BLOCKS.search(parts[0].type):
+            return False
+        handlers = [each for each in node.named_children if each.type in kinds.HANDLERS]
+        # What fails in there is handled.
+        if not self._statement(parts[0], decided=decided or bool(handlers), tail=tail):
+            return False
+        if not all(self._handler(each, parts[:1]) for each in handlers):
+            return False
+        return all(self._statement(each, decided=decided, tail=tail) for each in parts[1:])
+
+    def _handler(self, node: tree_sitter.Node, guarded: Sequence[tree_sitter.Node]) -> bool:
+        """Return whether a handler does nothing; none is reached from statements that only look like some."""
+        if all(self.says_nothing(self._said(each)) for each in guarded):
+            return True
+        blocks = (each for each in node.named_children if _BLOCKS.search(each.type))
+        return all(self._statement(each, decided=True, tail=False) for each in blocks)
+
+    def _is_pure(self, node: tree_sitter.Node, *, updates: bool = False, calls: bool = False) -> bool:
+        """Return whether an expression only computes.
+
+        `updates`: it may count on a variable of the same statement; `calls`: it may call what gives a value.
+        """
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            if _TRANSPARENT.search(each.type) or each.type in kinds.FUNCTION_VALUES or each.type.endswith("_literal"):
+                continue
+            if calls and each.type in kinds.CALLS:
+                waiting += each.named_children
+                continue
+            if updates and each.type in kinds.UPDATES | kinds.LOCALS:
+                waiting += each.named_children
+                continue
+            if each.type == "identifier" and self.syntax.names_call and not self.takes(self._said(each)):
+                return False
+            if re.fullmatch(self.syntax.pure_calls, self._said(each)):
+                continue
+            if each.type not in kinds.PURE or any(child.type in kinds.ACTIVE_MARKS for child in each.children):
+                return False
+            waiting += each.named_children
+        return True
+
+
+_JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
+    (kinds.SWITCHES, BodyJudge._switch),
+    (kinds.BRANCHES, BodyJudge._branch),
+    (kinds.LOOPS, BodyJudge._loop),
+    (kinds.TRIES, BodyJudge._try),
+    (kinds.SECTIONS - {"case_statement"}, BodyJudge._section),
+    (kinds.SEQUENCES, BodyJudge._sequence),
+)
+
+
+def _leaves(node: tree_sitter.Node) -> bool:
+    """Return whether nothing behind a statement is reached."""
+    if node.type in kinds.SEQUENCES and node.named_child_count == 1:
+        return _leaves(node.named_children[0])
+    return node.type in kinds.RETURNS | kinds.EXITS or node.type.startswith(("throw", "raise"))
+
+
+def _always_leaves(body: tree_sitter.Node) -> bool:
+    return any(_leaves(each) for each in body.named_children)
+
+
+def _is_alternative(node: tree_sitter.Node, child: tree_sitter.Node) -> bool:
+    at = next(n for n, each in enumerate(node.named_children) if each == child)
+    return node.field_name_for_named_child(at) == "alternative" or _ALTERNATIVE.match(child.type) is not None
+
+
+def _compares(condition: tree_sitter.Node) -> bool:
+    while condition.type.startswith("parenthesized") and condition.named_child_count == 1:
+        condition = condition.named_children[0]
+    return condition.type in kinds.COMPARISONS

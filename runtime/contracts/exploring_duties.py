@@ -1,0 +1,164 @@
+"""Holds the rules of the duties of phases that only look, from documents to impact. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.contracts.contract import Contract
+from runtime.contracts.observations import MAX_NAMED, Observed, Outcome
+from runtime.contracts.payloads import says_something
+from runtime.contracts.session_state import Frame, Rule, SessionState, Slot
+
+SLOTS = (
+    "action_type",
+    "scope",
+    "constraints",
+    "target_feature",
+    "trigger_condition",
+    "observed_issue",
+    "desired_action",
+)
+# Of a file that counts as read: listings show the line of each definition.
+LEAST_LINES = 3
+MAX_SYMBOL_CHARS = 200
+MAX_SHOWN_CHARS = 60
+
+
+def rules_found(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
+    """Note the rules that documents hold; each must have been shown."""
+    found = tuple(Rule(entry["rule"], entry["source"]) for entry in payload.get("mandatory_rules") or ())
+    unread = [file for file in payload["documents_reviewed"] if file not in state.shown]
+    problems = [f"documents_reviewed: no tool of this session showed '{file}'" for file in unread[:MAX_NAMED]]
+    foreign = [rule.source for rule in found if rule.source not in payload["documents_reviewed"]]
+    problems += [f"mandatory_rules: '{source}' is not among documents_reviewed" for source in foreign[:MAX_NAMED]]
+    return Outcome(state.with_(rules=found), problems)
+
+
+def query_framed(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
+    """Note the slots of the query that are quoted from it, and the symbols that are like it."""
+    slots: dict[str, Slot] = {}
+    dropped: list[str] = []
+    problems: list[str] = []
+    for name in SLOTS:
+        given = payload.get(name)
+        if given is None:
+            continue
+        if is_quoted(given["quote"], state.query):
+            slots[name] = Slot(given["value"], given["quote"])
+        elif contract.phases[state.phase].expected_payload[name].required:
+            problems.append(f"{name}.quote: these words are not in the query; copy them from it, whole words")
+        else:
+            dropped.append(f"{name}: its quote is not in the query")
+    symbols: list[str] = []
+    bands: dict[str, str] = {}
+    for entry in payload.get("target_symbols") or ():
+        symbol = entry["value"]
+        shown = symbol if len(symbol) <= MAX_SHOWN_CHARS else f"{symbol[:MAX_SHOWN_CHARS]}…"
+        if len(symbol) > MAX_SYMBOL_CHARS:
+            dropped.append(f"target_symbols '{shown}': {len(symbol)} characters, a name has at most {MAX_SYMBOL_CHARS}")
+            continue
+        bands[symbol] = band_of(contract, observed.similarities.get(symbol))
+        if not is_quoted(entry["quote"], state.query):
+            dropped.append(f"target_symbols '{shown}': its quote is not in the query")
+        elif bands[symbol] == "rejected":
+            dropped.append(f"target_symbols '{shown}': it is too unlike the query")
+        else:
+            symbols.append(symbol)
+    frame = Frame(slots, tuple(dict.fromkeys(symbols)), bands, tuple(dropped))
+    notes = tuple(f"dropped from the frame: {name}" for name in dropped[:MAX_NAMED])
+    if len(dropped) > MAX_NAMED:
+        notes = (*notes, f"dropped from the frame: and {len(dropped) - MAX_NAMED} more")
+    doubtful = [symbol[:MAX_SHOWN_CHARS] for symbol in frame.symbols if bands[symbol] == "low_confidence"]
+    if doubtful:
+        notes = (*notes, f"taken with low confidence, so look them up first: {', '.join(doubtful[:MAX_NAMED])}")
+    return Outcome(state.with_(frame=frame), problems, notes)
+
+
+def is_quoted(quote: str, query: str) -> bool:
+    """Return whether a quote occurs in a query, white space and case aside, as whole words."""
+    wanted = " ".join(quote.split()).casefold()
+    text = " ".join(query.split()).casefold()
+    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+
+
+def band_of(contract: Contract, similarity: float | None) -> str:
+    """Return how a symbol's likeness to the query is taken: accepted, low confidence, or rejected; None is low."""
+    if similarity is None:
+        return "low_confidence"
+    if similarity >= contract.relevance.accepted:
+        return "accepted"
+    return "low_confidence" if similarity >= contract.relevance.low else "rejected"
+
+
+def explored(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
+    """Note the files that were explored; each must have been shown."""
+    unseen = [file for file in payload["explored_files"] if file not in state.shown]
+    problems = [f"explored_files: no tool of this session showed '{file}'" for file in unseen[:MAX_NAMED]]
+    explored = tuple(dict.fromkeys((*state.explored, *payload["explored_files"])))
+    barely = [file for file in payload["explored_files"] if _lines_shown(state, file) < LEAST_LINES]
+    noted = f"hardly a line was shown of {', '.join(barely[:MAX_NAMED])}; read what you will change" if barely else ""
+    return Outcome(state.with_(explored=explored), problems, (noted,) if noted else ())
+
+
+def _lines_shown(state: SessionState, file: str) -> int:
+    return sum(last - first + 1 for first, last in state.shown.get(file, ()))
+
+
+def confidence_of(contract: Contract, state: SessionState) -> float:
+    """Return the server's own confidence in an exploration, 0 to 1: a quarter for each threshold that is reached."""
+    enough = contract.confidence
+    kinds = {use.kind or use.tool for use in state.uses if use.tool in contract.tools and contract.tools[use.tool].kind}
+    symbols = len(state.frame.symbols) if state.frame is not None else 0
+    found = symbols or sum(use.kind in {"definitions", "symbols"} and bool(use.targets) for use in state.uses)
+    references = sum(use.kind == "references" and bool(use.targets) for use in state.uses)
+    reached = (
+        len(state.explored) >= enough.files,
+        found >= enough.symbols,
+        len(kinds) >= enough.tool_kinds,
+        references >= enough.references,
+    )
+    return sum(reached) / len(reached)
+
+
+def question_answered(
+    contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed
+) -> Outcome:
+    """Take the answer to a question, for yes where the gate is full or confidence is low."""
+    said = any(value is True for value in payload.values())
+    confidence = confidence_of(contract, state)
+    is_doubtful = confidence < contract.confidence.least
+    notes: tuple[str, ...] = ()
+    if not said and state.gate_level == "full":
+        notes = ("the gate is full: the answer was taken for yes",)
+    elif not said and is_doubtful:
+        notes = (f"confidence in the exploration is {confidence:.2f}: the answer was taken for yes",)
+    return Outcome(state, notes=notes, answered_yes=said or bool(notes))
+
+
+def hypotheses_checked(
+    contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed
+) -> Outcome:
+    """Demand that hypotheses rest on what was shown, and that refuted ones are withdrawn."""
+    problems = [
+        f"hypotheses_verified[{place}]: it came out false; withdraw it, or say what replaces it"
+        for place, entry in enumerate(payload["hypotheses_verified"])
+        if not entry["confirmed"] and not entry.get("withdrawn") and not str(entry.get("replaced_by") or "").strip()
+    ]
+    problems += [
+        f"hypotheses_verified[{place}].evidence: it names no file that this session's tools showed; give path and lines"
+        for place, entry in enumerate(payload["hypotheses_verified"])
+        if not entry.get("withdrawn") and not any(file in entry["evidence"] for file in state.shown)
+    ]
+    return Outcome(state, problems)
+
+
+def impact_told(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
+    """Demand that every file that must be verified is spoken of."""
+    told = {entry["file"] for entry in payload["impact_summary"] if says_something(entry["finding"])}
+    missing = [file for file in state.must_verify if file not in told]
+    problems = [f"impact_summary: says nothing of {file}, which must be verified" for file in missing[:MAX_NAMED]]
+    if len(missing) > MAX_NAMED:
+        problems.append(f"impact_summary: and of {len(missing) - MAX_NAMED} more")
+    return Outcome(state, problems)
