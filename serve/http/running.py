@@ -12,8 +12,10 @@ import msgspec
 import ray
 from ray import serve as ray_serve
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.actor_calls import RESTART_POLL_S, actor_lost_error, call_actor
+from actors.ray_transport import this_node
 from runtime.agents.capability import load_capability
 from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.errors import ClusterError
@@ -110,7 +112,15 @@ def _deploy_models(models: ModelsFile | None) -> bool:
 
 async def _serve(spec: ServiceSpec, host: str, port: int, announce: Callable[[str], None]) -> None:
     """Keep the door open until SIGINT or SIGTERM. Raises PortTakenError and ClusterError."""
-    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0, "max_concurrency": CALLS_AT_ONCE}
+    # On this machine, whichever nodes the cluster has: its address is the one that the settings name.
+    here = NodeAffinitySchedulingStrategy(this_node(), soft=False)
+    options = {
+        "num_cpus": 0,
+        "max_restarts": -1,
+        "max_task_retries": 0,
+        "max_concurrency": CALLS_AT_ONCE,
+        "scheduling_strategy": here,
+    }
     door: Any = ray.remote(HttpDoor).options(**options).remote(msgspec.to_builtins(spec), host, port)
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
