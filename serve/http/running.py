@@ -52,29 +52,8 @@ def run_service(
     has_models = False
     try:
         asyncio.run(runtime.system.ready())
-        models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
-        sections = {pipeline.name: capability_section(settings, pipeline.capability_id) for pipeline in pipelines}
-        products = {name: each.product_name for name, each in sections.items() if each.product_name is not None}
-        spec = ServiceSpec(
-            default_pipeline=settings.default_pipeline,
-            limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
-            repositories=repositories,
-            reasoner=settings.reasoner,
-            max_question_chars=settings.limits.max_question_chars,
-            store=store_options(settings),
-            system=settings.system,
-            models=None if models is None else models.model_dump(mode="json"),
-            providers=providers(),
-            hosts=settings.http.allowed_hosts,
-            trusted_proxies=settings.http.trusted_proxies,
-            modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
-            products=products,
-            requests_per_caller=settings.http.requests_per_caller,
-            retention_days=settings.store.retention_days,
-            tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
-            state_folders=(str(settings.state_dir),),
-            tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
-        )
+        spec = service_spec(settings, pipelines, repositories)
+        models = None if spec.models is None else models_file(settings)
         has_models = _deploy_models(models)
         asyncio.run(_serve(spec, settings.http.host, port, announce))
     finally:
@@ -83,6 +62,36 @@ def run_service(
             stop_serving: Callable[[], None] = ray_serve.shutdown
             stop_serving()
         _close(runtime)
+
+
+def service_spec(settings: Settings, pipelines: list[PipelineConfig], repositories: dict[str, str]) -> ServiceSpec:
+    """Return the specification of the service that answers with these pipelines about these repositories, by name.
+
+    Raises SettingsError, UnknownNameError and DocumentFaults.
+    """
+    models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
+    sections = {pipeline.name: capability_section(settings, pipeline.capability_id) for pipeline in pipelines}
+    products = {name: each.product_name for name, each in sections.items() if each.product_name is not None}
+    return ServiceSpec(
+        default_pipeline=settings.default_pipeline,
+        limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
+        repositories=repositories,
+        reasoner=settings.reasoner,
+        max_question_chars=settings.limits.max_question_chars,
+        store=store_options(settings),
+        system=settings.system,
+        models=None if models is None else models.model_dump(mode="json"),
+        providers=providers(),
+        hosts=settings.http.allowed_hosts,
+        trusted_proxies=settings.http.trusted_proxies,
+        modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
+        products=products,
+        requests_per_caller=settings.http.requests_per_caller,
+        retention_days=settings.store.retention_days,
+        tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
+        state_folders=(str(settings.state_dir),),
+        tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
+    )
 
 
 def _tools_of(settings: Settings, pipeline: PipelineConfig) -> tuple[str, ...]:
