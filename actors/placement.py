@@ -1,4 +1,4 @@
-"""Decides on which node of a cluster each actor of a system starts: pure, from the nodes and the settings.
+"""Decides on which node each actor of a system starts: pure, from the nodes and the settings.
 
 The node is a wish: when it dies, or has no room, Ray starts the actor on another one. Only the resource that nodes must
 offer, and what an agent claims, hold for ever.

@@ -1,6 +1,6 @@
-"""Builds one deployment of a model file as an application of Ray Serve, for `serve deploy` and RayService.
+"""Builds one deployment of a model file as an application of Ray Serve.
 
-Agents find it by its name: the application of the deployment `main` is called `model-main`.
+It is for `serve deploy` and RayService. Agents find it by its name: the application of the deployment `main` is called `model-main`.
 """
 
 from __future__ import annotations
