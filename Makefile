@@ -121,9 +121,10 @@ train: $(DEV)
 rank-eval: $(DEV)
 	$(BIN)/python -m tests.ranking.train --judge --clones "$(CLONES)" --state "$(RANK_STATE)" $(if $(CASES),--cases "$(CASES)")
 
-# docs/architecture.md shows the packages as the import contracts have them.
+# docs/architecture.md shows the packages as the import contracts have them, and the README an answer of today.
 picture: $(DEV)
 	$(BIN)/python -m tests.architecture_picture --write
+	$(BIN)/python -m tests.documentation.terminal_picture
 
 $(PROFILE): $(DEFAULT)
 	@$(BIN)/python -m pip install --quiet --editable ".[profile]"

@@ -13,6 +13,8 @@ REPOSITORIES = ROOT / "tests" / "fixtures"
 
 def unexplained(source: str) -> Iterator[int]:
     """Yield the line of each handler that only passes or continues, without a comment in it."""
+    if "except" not in source or ("pass" not in source and "continue" not in source):
+        return
     lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ExceptHandler) and all(isinstance(each, ast.Pass | ast.Continue) for each in node.body):

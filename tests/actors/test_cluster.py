@@ -274,6 +274,7 @@ with start():
     assert (seen["worker"], sorted(nice for _, nice in seen["others"])[-2:]) == (os.nice(0), [19, 19])
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.parametrize("ending", long_but([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 0))
 def test_nothing_is_left_when_the_driver_is_killed(start_driver: Any, ending: signal.Signals) -> None:
@@ -300,6 +301,7 @@ with start() as cluster:
     assert not Path(seen["private"]).exists()
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_nothing_but_logs_is_left_after_shutdown_and_only_the_last_ones(start_driver: Any, tmp_path: Path) -> None:
     sessions_dir = tmp_path / "state" / "ray"

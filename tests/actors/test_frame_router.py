@@ -79,6 +79,7 @@ async def test_a_frame_for_an_endpoint_that_is_lost_meanwhile_waits_for_the_next
     assert (process.got, table.connect(A)) == ([], [frame(1)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("beyond", "outcome"), [(-1, "accepted"), (0, "full"), (1, "full")])
 async def test_only_so_many_frames_are_under_way_at_once(beyond: int, outcome: str) -> None:
     process = Process()

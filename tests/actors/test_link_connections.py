@@ -335,6 +335,7 @@ async def test_answers_without_news_share_the_write_of_the_next_frames_and_other
         await asked
 
 
+@pytest.mark.long
 async def test_the_numbers_of_calls_take_no_memory_however_many_there_are(bus: BusEnd) -> None:
     link = await connected(await door_of(bus), "a", "p1", nothing)
     await link.call([b"x"])

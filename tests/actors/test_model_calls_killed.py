@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
 CAPABILITY = "tests.actors.modelled_capability:CAPABILITY"
 
 
+@pytest.mark.long
 async def test_a_model_is_called_once_though_the_agent_is_killed_after_it_answered(tmp_path: Path) -> None:
     from actors.cluster import start_local
     from actors.system_actors import SystemSpec, start_system

@@ -16,7 +16,7 @@ from runtime.run.envelope import Request
 from runtime.testing import PipelineBuilder
 from tests.conformance.hosts import PIPELINES, ClusterUp, RayHost, run_through
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(120), pytest.mark.long]
 
 LINE = PIPELINES[0]
 TWINS = (
@@ -121,7 +121,6 @@ async def test_a_stage_whose_process_is_killed_runs_again_beside_runs_that_notic
     assert await run_through(RayHost(system), request()) == undisturbed
 
 
-@pytest.mark.long
 async def test_a_stage_that_kills_its_process_at_once_is_given_up_after_its_fourth_death(system: Any) -> None:
     await everyone_is_connected(system)
     run_id = await system.submit(request(b=[{"die": 0}]))

@@ -15,6 +15,8 @@ from runtime.codebase.git.git_process import NO_HISTORY, Git
 from runtime.codebase.git.head import head_commit
 from tests.attacks.repositories import Canary, commit, git, grow, told, write
 
+pytestmark = pytest.mark.long
+
 
 def same_as_its_owner_sees(root: Path) -> Path:
     """The root, when what we tell of it is what plain git tells."""

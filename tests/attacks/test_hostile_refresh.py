@@ -21,6 +21,8 @@ from runtime.codebase.index.writer import IndexOptions
 from runtime.errors import ProcessError, RepositoryError
 from tests.attacks.hostile_folders import GOOD, HOSTILE, made
 
+pytestmark = pytest.mark.long
+
 WITHIN_S = 60.0
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, unread_socket, until
 
+pytestmark = pytest.mark.long
+
 SOON = 0.3
 PATIENCE_S = 60.0
 HEAD = f"POST {MESSAGES} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"

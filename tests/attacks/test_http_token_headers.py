@@ -14,6 +14,8 @@ from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site
 
+pytestmark = pytest.mark.long
+
 BODY = json.dumps({"message": "Where?"}).encode()
 
 

@@ -251,6 +251,7 @@ def is_agent(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.parametrize(("number", "status"), long_but([(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_question_that_is_broken_off_leaves_no_process(

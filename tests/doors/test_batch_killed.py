@@ -30,6 +30,8 @@ from tests.doors.batch_worker import MOMENTS
 from tests.doors.program import wait_until
 from tests.examples import long_but
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 12
 

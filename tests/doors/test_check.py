@@ -67,6 +67,7 @@ def test_counts_name_each_check_once(jeeves: Program, repo: Path) -> None:
     assert done.out == "     2  F401\n2 violations in 1 of 2 files\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -16,6 +16,8 @@ from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.examples import long_but
 
+pytestmark = pytest.mark.long
+
 DISPOSABLE = ("cache.sqlite", "relations.sqlite", "tool_metrics.sqlite", "index/*/index.sqlite")
 FIRST_AND_OTHERS = (DISPOSABLE[0], *(pytest.param(pattern, marks=pytest.mark.long) for pattern in DISPOSABLE[1:]))
 NOT_DISPOSABLE = ("sessions.sqlite", "journal.sqlite", "runs/local.sqlite")

@@ -222,6 +222,7 @@ def test_foreign_code_is_told(tmp_path: Path) -> None:
     assert done.stdout == "failed\n", done.stderr
 
 
+@pytest.mark.long
 def test_what_hangs_is_told_in_time_beside_what_does_not(silent_port: int, state: Path, tmp_path: Path) -> None:
     env = {
         "MODELS__FILE": model_file(tmp_path, silent_port),

@@ -17,7 +17,8 @@ from tests.doors.mcp_site import PATIENCE_S, RawClient, raw_client
 from tests.doors.program import Program
 
 ROOT = Path(__file__).parent.parent.parent
-ENDS_WITHIN_S = 2.0
+# Clients kill what outlives two seconds; a loaded machine that runs tests is given more.
+ENDS_WITHIN_S = 10.0
 # A call is killed after this long; a server that waited for it would take as long to end.
 CALL_LIMIT_S = 30.0
 BUSY_CPU_S = 1.5

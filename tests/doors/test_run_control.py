@@ -207,6 +207,7 @@ def test_a_run_left_waiting_in_the_system_is_watched_and_answered_there(warm: Pr
     resume(warm, run_id, "--approve").complains(2, run_id, "over (completed)")
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_the_question_of_a_system_is_asked_at_the_terminal(warm: Program, warm_repo: Path) -> None:
     done, out = at_terminal(warm, "approve\n", "ask", QUESTION, "--repo", str(warm_repo), "--json")

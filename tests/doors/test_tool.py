@@ -87,6 +87,7 @@ def test_nothing_found_has_status_3(jeeves: Program, repo: Path, name: str, argu
     assert result.get("citations", []) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "path",
     [

@@ -152,6 +152,7 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(warm: Program) -> None:
     cache = VectorCache(warm.state_dir / "index" / "vectors.sqlite")
     cache.note("somebody", 3, 7)

@@ -13,7 +13,7 @@ from tests.faults.fault_runs import Outcome
 from tests.faults.fault_site import Site
 from tests.faults.fault_table import FAULTS, one_round
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(600), pytest.mark.long]
 
 # Numbers of rounds: in even ones runs wait while the fault strikes, in odd ones they flow.
 QUICK = {

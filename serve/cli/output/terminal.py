@@ -11,13 +11,16 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from runtime.primitives.visible_text import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+# Without a background, which would be a block in the wrong colour on half of all terminals.
+MARKDOWN_STYLES = MappingProxyType({"markdown.code": "bold cyan"})
 
 
 def counted(count: int, noun: str) -> str:
@@ -70,8 +73,7 @@ def say_markdown(text: str, addresses: Mapping[str, str] | None = None) -> None:
 
     # Colours of foreground and background, as some terminals tell them: 7 and 15 are white.
     is_light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
-    # Without a background, which would be a block in the wrong colour on half of all terminals.
-    Console(theme=Theme({"markdown.code": "bold cyan"})).print(MarkdownView(text, addresses or {}, is_light))
+    Console(theme=Theme(dict(MARKDOWN_STYLES))).print(MarkdownView(text, addresses or {}, is_light))
 
 
 def progress_console() -> Console:

@@ -37,6 +37,8 @@ from tests.capabilities.code_analysis.support import (
     with_agents,
 )
 
+pytestmark = pytest.mark.long
+
 HEDGED = load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis_hedged.yaml")
 
 RELAY_QUESTIONS = [

@@ -197,6 +197,7 @@ async def test_a_history_that_was_cut_off_in_the_middle_is_told(agent: Agent) ->
         assert git(agent.root, "rev-parse", "main~1") == before
 
 
+@pytest.mark.long
 def test_nested_bodies_that_log_are_judged_in_time() -> None:
     text = "function f(){console.log(1);" * 10_000 + "}" * 10_000
     began_s = time.process_time()

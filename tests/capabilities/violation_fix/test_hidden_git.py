@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from actors.capabilities.violation_fix.verification.hidden_git import show_git, without_git
 from actors.capabilities.violation_fix.verification.verifier import Verifier
 from tests.capabilities.violation_fix.fixed_project import project, workspace
@@ -20,6 +22,7 @@ def test_meddles():
 """
 
 
+@pytest.mark.long
 def test_what_tests_do_with_git_does_not_reach_the_users_repository(tmp_path: Path) -> None:
     root = project(tmp_path / "project", tests__test_meddling=MEDDLING)
     before = git(root, "for-each-ref")

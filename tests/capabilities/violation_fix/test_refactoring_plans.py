@@ -144,3 +144,16 @@ def test_parameters_of_a_private_function_are_gathered() -> None:
     assert isinstance(plan, Plan), plan
     assert plan.steps[0].parameters == {"function": "_draw_box", "names": "e,g", "name": "_BoxOptions"}
     assert "def _draw_box(a, b, c, d, options):" in plan.source
+
+
+def test_a_search_makes_no_further_cut_once_it_has_analysed_enough_blocks() -> None:
+    limits = Limits(complexity=6)
+    ended = plan_refactorings(SOURCE, NAME, limits, options=PlanningOptions(max_analysed=0))
+    assert isinstance(ended, GiveUp)
+    assert "the search ended after 0 blocks" in ended.reason
+    # One search is made whole: the second cut is what is left out.
+    short = plan_refactorings(SOURCE, NAME, limits, options=PlanningOptions(max_analysed=1))
+    whole = plan_refactorings(SOURCE, NAME, limits)
+    assert isinstance(whole, Plan)
+    assert len(whole.steps) > 1
+    assert isinstance(short, GiveUp)

@@ -152,6 +152,7 @@ def test_any_text_can_be_searched_for_parts(text: str) -> None:
     assert len(value_parts(text)) <= MAX_PARTS
 
 
+@pytest.mark.long
 def test_a_long_text_is_read_in_little_time() -> None:
     assert len(value_parts("what is the default " * 20_000)) <= MAX_PARTS
     assert len(value_parts("how many, and " * 20_000)) <= MAX_PARTS

@@ -45,6 +45,7 @@ def test_the_tool_tells_of_a_search_that_was_ended_and_does_not_begin_anew(
     assert [attempt.strategy for attempt in result.attempts] == ["as_asked"]
 
 
+@pytest.mark.long
 def test_hits_before_the_time_is_up_are_given(root: Path, opened: Callable[[Path], Codebase]) -> None:
     (root / "a.py").write_text("zq = 'e'\n")
     shutil.copy(argparse.__file__, root / "b.py")

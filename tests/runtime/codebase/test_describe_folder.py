@@ -170,6 +170,7 @@ def test_an_empty_repository_has_nothing_to_describe(describe: Describe) -> None
     assert describe({".keep": ""}).status == "empty"
 
 
+@pytest.mark.long
 def test_packages_of_a_monorepo_are_its_parts_and_are_all_counted(describe: Describe) -> None:
     files = {"package.json": '{"name": "all", "description": "Three hundred packages"}'}
     for number in range(300):

@@ -108,6 +108,7 @@ def may(path: Path, how: str, before: Any, after: Any) -> bool:
     return any(re.fullmatch(pattern, name) and how == wanted for pattern, wanted in TIGHTER.items())
 
 
+@pytest.mark.long
 def test_each_single_change_of_the_shipped_contract_is_looser_unless_the_table_says_tighter() -> None:
     tried = tighter = 0
     for path, value in places(DOCUMENT):

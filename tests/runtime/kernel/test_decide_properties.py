@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -413,6 +414,7 @@ def test_every_run_ends_with_exactly_one_reason_and_no_counter_passes_its_bound(
         assert any(record.stage == final for record in bench.envelope.history), "no answer at the limit"
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(seeds)
 def test_an_open_question_is_the_first_that_is_held_and_its_answer_concerns_no_other_stage(seed: int) -> None:

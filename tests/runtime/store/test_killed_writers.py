@@ -7,9 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from runtime.store.run_log import SqlRunLog
 from tests.runtime.store import writer
 from tests.runtime.store.conftest import Place
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -91,6 +91,7 @@ class CandidateSearch:
         self.place = place
         self.taken = names_in_module(source.tree) | BUILTIN_NAMES | frozenset(reserved)
         self.refusals: list[Refused] = []
+        self.analysed = 0
         lazy = has_lazy_annotations(source.tree)
         inner = [other for other in places_of(source.tree) if place.function in other.parents]
         self._analyses = [FunctionAnalysis(found, annotations_are_evaluated=not lazy) for found in (place, *inner)]
@@ -128,6 +129,7 @@ class CandidateSearch:
         except RefusedRefactoring as refused:
             self.refusals.append(refused.refusal)
             return None
+        self.analysed += 1
         extraction = analysis.analyse(statements)
         if isinstance(extraction, Refused):
             self.refusals.append(extraction)

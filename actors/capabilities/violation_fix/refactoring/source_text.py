@@ -8,10 +8,16 @@ import re
 import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INDENT = re.compile(r"[ \t\f]*")
+
+
+# A plan looks at the same few sources again and again, and nothing here changes a tree.
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class SourceText:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text[self._mark :])
+        return _parsed(self.text[self._mark :])
 
     @cached_property
     def newline(self) -> str:
