@@ -296,8 +296,8 @@ def _reason_of(cause: BaseException) -> str:
     if text.startswith("Version mismatch") and len(versions) == len(("theirs", "ours")):
         (their_ray, their_python), (our_ray, our_python) = versions
         return (
-            f"it runs Ray {their_ray} on Python {their_python}, this process runs Ray {our_ray} on Python {our_python}; "
-            "install the same versions on both sides"
+            f"it runs Ray {their_ray} on Python {their_python}, this process runs Ray {our_ray} on Python {our_python};"
+            " install the same versions on both sides"
         )
     # Ray quotes whole tracebacks in messages, and follows them with advice for other cases.
     return (text.splitlines() or [type(cause).__name__])[-1].split(". ")[0]

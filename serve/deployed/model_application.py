@@ -1,6 +1,7 @@
 """Builds one deployment of a model file as an application of Ray Serve.
 
-It is for `serve deploy` and RayService. Agents find it by its name: the application of the deployment `main` is called `model-main`.
+It is for `serve deploy` and RayService. Agents find it by its name: the application of the
+deployment `main` is called `model-main`.
 """
 
 from __future__ import annotations

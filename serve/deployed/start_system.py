@@ -1,6 +1,7 @@
 """Starts the system of the settings on standard input (JSON), on the cluster that they join.
 
-The system stays there when this program ends. `serve.deployed.joined_service` runs it; what goes wrong is told on standard error, with status 1.
+The system stays there when this program ends. `serve.deployed.joined_service` runs it; what goes
+wrong is told on standard error, with status 1.
 """
 
 from __future__ import annotations
