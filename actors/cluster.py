@@ -12,6 +12,7 @@ import ipaddress
 import logging
 import os
 import random
+import re
 import secrets
 import shutil
 import signal
@@ -285,9 +286,21 @@ def _faults_as_cluster_error(problem: str) -> Iterator[None]:
         cause: BaseException = error
         while cause.__cause__:
             cause = cause.__cause__
-        # Ray quotes whole tracebacks in messages, and follows them with advice for other cases.
-        reason = (str(cause).strip().splitlines() or [type(cause).__name__])[-1].split(". ")[0]
-        raise ClusterError(f"{problem}: {reason}") from error
+        raise ClusterError(f"{problem}: {_reason_of(cause)}") from error
+
+
+def _reason_of(cause: BaseException) -> str:
+    """Return one sentence of what Ray says: of two versions that differ, both; else the last line."""
+    text = str(cause).strip()
+    versions = re.findall(r"^ *Ray: (\S+)\n *Python: (\S+)$", text, re.MULTILINE)
+    if text.startswith("Version mismatch") and len(versions) == len(("theirs", "ours")):
+        (their_ray, their_python), (our_ray, our_python) = versions
+        return (
+            f"it runs Ray {their_ray} on Python {their_python}, this process runs Ray {our_ray} on Python {our_python};"
+            " install the same versions on both sides"
+        )
+    # Ray quotes whole tracebacks in messages, and follows them with advice for other cases.
+    return (text.splitlines() or [type(cause).__name__])[-1].split(". ")[0]
 
 
 @contextlib.contextmanager

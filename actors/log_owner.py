@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from runtime.errors import OwnedError
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address
-from runtime.store.opening import open_run_log, run_log_names
+from runtime.store.opening import listed_log_name, open_run_log, run_log_names
 from runtime.store.options import StoreOptions
 from runtime.store.run_log import SqlRunLog
 
@@ -31,7 +31,8 @@ def never_wait(_delay_s: float) -> None:
 class LogOwner:
     """Owns the first log of `names` that has no other owner.
 
-    `log_name` is the name of that log, `unowned_since_ms` the end of the lease before; 0 if there was none.
+    `log_name` is the name of that log as the store lists it, `unowned_since_ms` the end of the lease before; 0 if there
+    was none.
 
     A supervisor that restarts after its process died need not wait for its own lease to expire. With a single name,
     another owner's lease is waited for, once: that owner may have died with its machine. Raises OwnedError if every log
@@ -88,7 +89,7 @@ class LogOwner:
                 epoch = self._epoch_of(log, may_wait)
                 self.unowned_since_ms = 0 if last is None else last.until_ms
                 log.wait_at_most(PATIENCE_S)
-                self.log_name = name
+                self.log_name = listed_log_name(store, name)
                 return log, epoch
             except OwnedError as error:
                 refused = error
@@ -103,7 +104,7 @@ class LogOwner:
         """Return the names with the log that this owner had first; unchanged if it has no lease."""
         there = set(run_log_names(store))
         for name in names:
-            if name in there:
+            if listed_log_name(store, name) in there:
                 log = open_run_log(store, name, readonly=True)
                 try:
                     lease = log.lease(self._clock.now_ms())

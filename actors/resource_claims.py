@@ -23,7 +23,11 @@ def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 def claimed_of(config: Mapping[str, Any]) -> dict[str, float]:
     """Return the claim of one replica of an agent, under Ray's names for cluster resources."""
-    claim = claim_of(config.get("resources", {}))
+    return claimed_by(claim_of(config.get("resources", {})))
+
+
+def claimed_by(claim: Mapping[str, Any]) -> dict[str, float]:
+    """Return what the options of a Ray actor claim, under Ray's names for cluster resources."""
     named = {ray_name: float(claim.get(name, 0)) for name, ray_name in _NAMES_IN_RAY.items()}
     return {name: amount for name, amount in (named | claim.get("resources", {})).items() if amount}
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 import ray
 from ray.exceptions import ActorAlreadyExistsError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.addresses import (
     BUS_NAME,
@@ -30,7 +31,8 @@ from actors.addresses import (
 from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
 from actors.links.doors import LinksBy
-from actors.ray_transport import namespace
+from actors.placement import ClusterNode, Placement, PlaceRequest, Spread, bound_claim, check_nodes, places_of
+from actors.ray_transport import namespace, this_node
 from actors.resource_claims import check_claims, claim_of, claimed_of
 from actors.service_actors import IndexActor, ServiceActor, StoreActor, hosted, service_queries
 from actors.supervisor_actor import SupervisorActor
@@ -60,7 +62,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     of `runtime.store.options.StoreOptions`; without them, SQLite files below `state_dir`. `store_parts`: those that are
     contributed to the store, as "module:NAME". `services`: those that capabilities contribute to the bus, as
     "module:NAME" with their settings. `links`: by which of them frames are carried. `is_detached`: its actors outlive
-    this process, until `end_system`. `about` is returned by `System.about`.
+    this process, until `end_system`. `about` is returned by `System.about`. `placement`: the nodes where they start.
     """
 
     pipelines: list[dict[str, Any]]
@@ -82,6 +84,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     hangs_after_s: float = HANGS_AFTER_S
     is_detached: bool = False
     about: dict[str, Any] = {}
+    placement: Placement = Placement()
 
 
 def start_system(spec: SystemSpec) -> System:
@@ -103,7 +106,9 @@ def start_system(spec: SystemSpec) -> System:
     contributed = {service.address: service.queries for service in services.values()}
     expected = answered | service_queries(spec.store_parts) | contributed
     beats = (spec.hangs_after_s, spec.heartbeat_s)
-    create = partial(_create, lifetime="detached" if spec.is_detached else None)
+    claims = {address: claim_of(config.get("resources", {})) for address, _, config in agents}
+    places = _places(spec, shards, (INDEX, STORE, *contributed), claims)
+    create = partial(_create, spec.placement, places, lifetime="detached" if spec.is_detached else None)
     bus = create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats, spec.links)
     index = create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options, spec.links)
     watched = (BUS_NAME, INDEX, STORE, *contributed, *(address for address, _, _ in agents))
@@ -112,12 +117,37 @@ def start_system(spec: SystemSpec) -> System:
     others = []
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
-        others.append(create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
+        others.append(create(AgentActor, address, *arguments, claim=claims[address]))
     hosts = [
         create(ServiceActor, service.address, name, spec.services[name], _store_of(spec))
         for name, service in services.items()
     ]
     return System(bus, supervisors, index, store, [store, *hosts, *others], others)
+
+
+def _places(
+    spec: SystemSpec, shards: Sequence[str], services: Sequence[str], claims: Mapping[Address, dict[str, Any]]
+) -> dict[str, str]:
+    """Return the node of each actor by name; empty on a cluster of one node. Raises ClusterError."""
+    nodes = [
+        ClusterNode(node["NodeID"], node["Resources"])
+        for node in ray.nodes()  # type: ignore[no-untyped-call]
+        if node["Alive"]
+    ]
+    placement = spec.placement
+    check_nodes(placement, nodes)
+    if len(nodes) == 1:
+        return {}
+
+    def request(name: str, kind: str, spread: Spread = "near", claim: Mapping[str, Any] = NO_CLAIM) -> PlaceRequest:
+        return PlaceRequest(name, kind, spread, bound_claim(claim, placement))
+
+    requests = [
+        *(request(name, "service") for name in (BUS_NAME, *services)),
+        *(request(address, "supervisor", placement.supervisors) for address in shards),
+        *(request(address, "agent", placement.agents, claim) for address, claim in claims.items()),
+    ]
+    return places_of(requests, nodes, this_node())
 
 
 def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
@@ -201,10 +231,16 @@ def _name_taken() -> ClusterError:
 
 
 def _create(
-    kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = NO_CLAIM, lifetime: str | None = None
+    placement: Placement,
+    places: Mapping[str, str],
+    kind: type,
+    name: str,
+    *arguments: Any,
+    claim: Mapping[str, Any] = NO_CLAIM,
+    lifetime: str | None = None,
 ) -> Any:
     options = {
-        **claim,
+        **bound_claim(claim, placement),
         "name": name,
         "namespace": namespace(),
         "max_concurrency": CALLS_AT_ONCE,
@@ -212,6 +248,11 @@ def _create(
         "max_task_retries": 0,
         "lifetime": lifetime,
     }
+    if name in places:
+        # Soft: after the death of that node, and when it is full, Ray takes another. An actor that claims nothing is
+        # started on any node, whatever Ray is told (tried on 2.60); every node has a byte of memory.
+        wish = NodeAffinitySchedulingStrategy(places[name], soft=True, _spill_on_unavailable=True)
+        options |= {"scheduling_strategy": wish, "memory": 1}
     try:
         return ray.remote(kind).options(**options).remote(*arguments)
     except ActorAlreadyExistsError as error:

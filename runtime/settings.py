@@ -125,13 +125,17 @@ class _Section(BaseModel):
 
 
 class RaySettings(_Section):
-    """Selects where actors run: on a cluster that Jeeves starts, on an existing one, or not on Ray at all."""
+    """Selects where actors run: on a cluster that Jeeves starts, on an existing one, or not on Ray at all.
+
+    `nodes`: the custom resource that nodes of an existing cluster must offer to get any of our actors.
+    """
 
     mode: Literal["local", "attach", "in_process"] = "local"
     address: str | None = None
     node_ip: str = "127.0.0.1"
     num_cpus: int | None = Field(default=None, ge=1)
     object_store_mb: int = Field(default=128, ge=MIN_OBJECT_STORE_MB)
+    nodes: str | None = Field(default=None, min_length=1, max_length=100)
 
     @model_validator(mode="after")
     def _attach_needs_an_address(self) -> RaySettings:
@@ -192,16 +196,28 @@ class CodeIndexSettings(_Section):
     vector_store: Literal["sqlite", "chroma"] = "sqlite"
 
 
+Spread = Literal["near", "spread"]
+
+
 class SupervisorSettings(_Section):
     """Configures the number of supervisors, heartbeats, the silence that counts as a hang, and runs without an owner.
 
+    `placement`: on the node of the process that starts them, or spread over the nodes of the cluster.
     `abandoned_after_s`: a run that had no owner for so long, and is no durable work, is closed instead of continued.
     """
 
     shards: int = Field(default=1, ge=1, le=64)
+    placement: Spread = "near"
     heartbeat_s: float = Field(default=1, gt=0, allow_inf_nan=False)
     hangs_after_s: float = Field(default=6, ge=1, allow_inf_nan=False)
     abandoned_after_s: float = Field(default=3_600, ge=0, le=10**9, allow_inf_nan=False)
+
+
+class AgentPlaceSettings(_Section):
+    """Sets how many processes each stage has whose pipeline does not say, and on which nodes they are placed."""
+
+    replicas: int = Field(default=1, ge=1, le=64)
+    placement: Spread = "near"
 
 
 RepositoryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -423,6 +439,7 @@ class Settings(BaseSettings):
     code_index: CodeIndexSettings = CodeIndexSettings()
     bus: BusSettings = BusSettings()
     supervisor: SupervisorSettings = SupervisorSettings()
+    agents: AgentPlaceSettings = AgentPlaceSettings()
     models: ModelSettings = ModelSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
@@ -444,6 +461,17 @@ class Settings(BaseSettings):
             named = {"unknown": ", ".join(unknown), "enabled": ", ".join(enabled)}
             raise PydanticCustomError("not_enabled", "no capability {unknown} is enabled; enabled: {enabled}", named)
         return sections
+
+    @field_validator("supervisor")
+    @classmethod
+    def _spread_supervisors_share_a_server(
+        cls, supervisor: SupervisorSettings, info: ValidationInfo
+    ) -> SupervisorSettings:
+        store = info.data.get("store")
+        if supervisor.placement == "spread" and isinstance(store, StoreSettings) and store.backend == "sqlite":
+            told = "placement spread needs store.backend postgres: another node must be able to continue the runs"
+            raise PydanticCustomError("no_server", told)
+        return supervisor
 
     @model_validator(mode="before")
     @classmethod

@@ -11,6 +11,7 @@ import msgspec
 
 from actors.lease_thread import LeaseThread
 from actors.log_owner import LogOwner, never_wait
+from actors.placement import Placement
 from actors.tracing.trace_export import TraceOptions, export_traces
 from runtime.agents.capability import load_capability, services_of
 from runtime.agents.stage_runner import MODEL_REASONER, Agent
@@ -206,7 +207,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
             # Faults are told here, with file and line, before any actor starts.
             check_section(settings, load_capability(spec, name))
     return {
-        "pipelines": [as_wire(with_model_times(pipeline, _models_used(settings))) for pipeline in pipelines],
+        "pipelines": [_wire_of(settings, pipeline) for pipeline in pipelines],
         "capabilities": specs,
         "reasoner": settings.reasoner,
         "settings": {**agent_settings(settings), "capability_names": names},
@@ -228,8 +229,20 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "store": msgspec.to_builtins(store_options(settings)),
         "store_parts": store_parts(),
         "shards": settings.supervisor.shards,
+        "placement": Placement(settings.agents.placement, settings.supervisor.placement, settings.ray.nodes),
         "heartbeat_s": settings.supervisor.heartbeat_s,
         "hangs_after_s": settings.supervisor.hangs_after_s,
         "abandoned_after_s": settings.supervisor.abandoned_after_s,
         "limits": msgspec.to_builtins(limits_of(settings)),
+    }
+
+
+def _wire_of(settings: Settings, pipeline: PipelineConfig) -> dict[str, Any]:
+    """Return the wire form of a pipeline, with the times that models need and the settings' number of replicas."""
+    wire = as_wire(with_model_times(pipeline, _models_used(settings)))
+    says = {agent.name for agent in pipeline.agents if "replicas" in agent.model_fields_set}
+    replicas = settings.agents.replicas
+    return {
+        **wire,
+        "agents": [agent if agent["name"] in says else {**agent, "replicas": replicas} for agent in wire["agents"]],
     }

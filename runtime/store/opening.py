@@ -89,6 +89,11 @@ def run_log_names(options: StoreOptions) -> list[str]:
     return backend_of(options).names(options, RUN_LOGS.name)
 
 
+def listed_log_name(options: StoreOptions, name: str) -> str:
+    """Return the form in which `run_log_names` lists the run log of that name: PostgreSQL has no `-` in names."""
+    return backend_of(options).listed_as(name)
+
+
 def databases_of(options: StoreOptions, part: AnyPart) -> list[str]:
     """Return the existing databases of a part. Raises StateStorageError if a server cannot be queried."""
     if part.is_family:

@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.errors import JeevesError
 from runtime.primitives.clock import SystemClock
-from runtime.store.opening import open_run_log, run_log_names
+from runtime.store.opening import listed_log_name, open_run_log, run_log_names
 from runtime.store.options import StoreOptions
 from serve.http.answering_runs import RunSystem
 
@@ -65,7 +65,8 @@ class Readiness:
 def check_store(store: StoreOptions, keeper: str) -> None:
     """Raise JeevesError unless a run log of `keeper` can be read and has a lease that its owner renews."""
     now_ms = SystemClock().now_ms()
-    names = [name for name in run_log_names(store) if name.startswith(f"{keeper}-")]
+    prefix = listed_log_name(store, f"{keeper}-")
+    names = [name for name in run_log_names(store) if name.startswith(prefix)]
     for name in names:
         log = open_run_log(store, name, readonly=True)
         try:

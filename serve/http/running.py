@@ -12,8 +12,10 @@ import msgspec
 import ray
 from ray import serve as ray_serve
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.actor_calls import RESTART_POLL_S, actor_lost_error, call_actor
+from actors.ray_transport import this_node
 from runtime.agents.capability import load_capability
 from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.errors import ClusterError
@@ -50,29 +52,8 @@ def run_service(
     has_models = False
     try:
         asyncio.run(runtime.system.ready())
-        models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
-        sections = {pipeline.name: capability_section(settings, pipeline.capability_id) for pipeline in pipelines}
-        products = {name: each.product_name for name, each in sections.items() if each.product_name is not None}
-        spec = ServiceSpec(
-            default_pipeline=settings.default_pipeline,
-            limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
-            repositories=repositories,
-            reasoner=settings.reasoner,
-            max_question_chars=settings.limits.max_question_chars,
-            store=store_options(settings),
-            system=settings.system,
-            models=None if models is None else models.model_dump(mode="json"),
-            providers=providers(),
-            hosts=settings.http.allowed_hosts,
-            trusted_proxies=settings.http.trusted_proxies,
-            modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
-            products=products,
-            requests_per_caller=settings.http.requests_per_caller,
-            retention_days=settings.store.retention_days,
-            tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
-            state_folders=(str(settings.state_dir),),
-            tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
-        )
+        spec = service_spec(settings, pipelines, repositories)
+        models = None if spec.models is None else models_file(settings)
         has_models = _deploy_models(models)
         asyncio.run(_serve(spec, settings.http.host, port, announce))
     finally:
@@ -81,6 +62,36 @@ def run_service(
             stop_serving: Callable[[], None] = ray_serve.shutdown
             stop_serving()
         _close(runtime)
+
+
+def service_spec(settings: Settings, pipelines: list[PipelineConfig], repositories: dict[str, str]) -> ServiceSpec:
+    """Return the specification of the service that answers with these pipelines about these repositories, by name.
+
+    Raises SettingsError, UnknownNameError and DocumentFaults.
+    """
+    models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
+    sections = {pipeline.name: capability_section(settings, pipeline.capability_id) for pipeline in pipelines}
+    products = {name: each.product_name for name, each in sections.items() if each.product_name is not None}
+    return ServiceSpec(
+        default_pipeline=settings.default_pipeline,
+        limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
+        repositories=repositories,
+        reasoner=settings.reasoner,
+        max_question_chars=settings.limits.max_question_chars,
+        store=store_options(settings),
+        system=settings.system,
+        models=None if models is None else models.model_dump(mode="json"),
+        providers=providers(),
+        hosts=settings.http.allowed_hosts,
+        trusted_proxies=settings.http.trusted_proxies,
+        modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
+        products=products,
+        requests_per_caller=settings.http.requests_per_caller,
+        retention_days=settings.store.retention_days,
+        tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
+        state_folders=(str(settings.state_dir),),
+        tokens_required=settings.http.tokens_required or settings.http.host not in LOOPBACK_HOSTS,
+    )
 
 
 def _tools_of(settings: Settings, pipeline: PipelineConfig) -> tuple[str, ...]:
@@ -110,7 +121,15 @@ def _deploy_models(models: ModelsFile | None) -> bool:
 
 async def _serve(spec: ServiceSpec, host: str, port: int, announce: Callable[[str], None]) -> None:
     """Keep the door open until SIGINT or SIGTERM. Raises PortTakenError and ClusterError."""
-    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0, "max_concurrency": CALLS_AT_ONCE}
+    # On this machine, whichever nodes the cluster has: its address is the one that the settings name.
+    here = NodeAffinitySchedulingStrategy(this_node(), soft=False)
+    options = {
+        "num_cpus": 0,
+        "max_restarts": -1,
+        "max_task_retries": 0,
+        "max_concurrency": CALLS_AT_ONCE,
+        "scheduling_strategy": here,
+    }
     door: Any = ray.remote(HttpDoor).options(**options).remote(msgspec.to_builtins(spec), host, port)
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -447,3 +447,22 @@ def test_the_code_version_tells_code_apart_and_nothing_else(tmp_path: Path) -> N
     changed = code_version(tmp_path)
     module.rename(module.with_name("other.py"))
     assert len({first, changed, code_version(tmp_path)}) == 3
+
+
+def test_a_cluster_of_another_ray_is_told_with_both_versions() -> None:
+    from actors.cluster import _faults_as_cluster_error
+    from runtime.errors import ClusterError
+
+    said = """Version mismatch: The cluster was started with:
+    Ray: 2.59.0
+    Python: 3.11.7
+This process on node 127.0.0.1 was started with:
+    Ray: 2.60.0
+    Python: 3.12.1
+"""
+    with pytest.raises(ClusterError) as raised, _faults_as_cluster_error("it could not be joined"):
+        raise RuntimeError(said)
+    assert raised.value.message == (
+        "it could not be joined: it runs Ray 2.59.0 on Python 3.11.7, this process runs Ray 2.60.0 on Python 3.12.1; "
+        "install the same versions on both sides"
+    )

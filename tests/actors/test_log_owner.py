@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import pytest
 
-from actors.log_owner import LEASE_MS, LogOwner
+from actors.log_owner import LEASE_MS, LogOwner, never_wait
 from runtime.errors import FencedError, OwnedError
-from runtime.primitives.clock import FakeClock
+from runtime.primitives.clock import FakeClock, SystemClock
 from runtime.primitives.ids import Address, RunId
 from runtime.store.options import StoreOptions
+from runtime.store.unowned_logs import unowned_logs
 from runtime.supervision.events import CancelRequested, Event
+from serve.http.readiness import check_store
+from tests.postgres_server import PostgresServer
 
 FIRST = Address("supervisor")
 
@@ -65,6 +69,22 @@ def test_of_several_logs_a_supervisor_that_follows_itself_takes_its_own(store: S
     with pytest.raises(FencedError):
         mine.renew()
     assert owner(store, clock, "three", "x", "y").epoch == first.epoch + 1
+
+
+def test_on_a_server_a_supervisor_that_follows_itself_has_no_other_log(postgres: PostgresServer) -> None:
+    # The server lists `keeper-0` as `keeper_0`: taken for another log, it was taken over a second time, which deposed
+    # the supervisor that had just taken it.
+    clock, name = SystemClock(), f"keeper-{secrets.token_hex(4)}-0"
+    store = StoreOptions(folder="", backend="postgres", dsn=postgres.dsn)
+    first = LogOwner(FIRST, "one", store, (name,), clock, never_wait)
+    again = LogOwner(FIRST, "one", store, (name, "other"), clock, never_wait, follows=True)
+    try:
+        assert again.epoch == first.epoch + 1
+        assert unowned_logs(store, clock.now_ms(), (again.log_name,), again.name).unowned == []
+        check_store(store, name.removesuffix("-0"))
+    finally:
+        first.log.close()
+        again.log.close()
 
 
 def test_who_lives_and_renews_keeps_the_log(store: StoreOptions) -> None:

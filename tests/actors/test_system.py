@@ -231,6 +231,7 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
 ) -> None:
     from actors.actor_calls import call_actor
     from actors.agent_actor import AgentActor
+    from actors.placement import Placement
     from actors.system_actors import _create
     from runtime.pipeline.config import as_wire
 
@@ -240,7 +241,7 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     if stage == "a":
         config["stage_order"] = "first"
     address = f"agent:odd.{stage}"
-    made = _create(AgentActor, address, address, config, capability, "rules", {})
+    made = _create(Placement(), {}, AgentActor, address, address, config, capability, "rules", {})
 
     async def ping() -> None:
         await call_actor(made.ping.remote)

@@ -47,17 +47,10 @@ class _FarNode(clusters._Head):
         Node.__init__(self, params, head=False, shutdown_at_exit=False, spawn_reaper=True)
 
 
-class FarSite(Site):
-    """One of the agents is on a node of its own."""
+class NodeSite(Site):
+    """A site that a second node joins and leaves."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, pipelines=(steps_pipeline(held_on=FAR), fan_pipeline()))
-        self._node: _FarNode | None = None
-
-    async def up(self) -> None:
-        """Start the far node first: an agent waits for it."""
-        self.add_node()
-        await super().up()
+    _node: _FarNode | None = None
 
     def __exit__(self, *about: object) -> None:
         try:
@@ -80,6 +73,18 @@ class FarSite(Site):
             self._node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
             shutil.rmtree(self._node.private_dir, ignore_errors=True)
             self._node = None
+
+
+class FarSite(NodeSite):
+    """One of the agents is on a node of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, pipelines=(steps_pipeline(held_on=FAR), fan_pipeline()))
+
+    async def up(self) -> None:
+        """Start the far node first: an agent waits for it."""
+        self.add_node()
+        await super().up()
 
 
 async def node_removed(around: Round) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from runtime.agents.capability import load_capability
 from runtime.agents.stage_runner import Agent
@@ -43,7 +43,7 @@ class SmallDiskSite(Site):
         self._disk.mkdir(parents=True, exist_ok=True)
         super().__init__(folder, StoreOptions(str(self._disk)))
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> Self:
         mounting = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(self._disk)]
         done = subprocess.run(mounting, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -140,7 +140,7 @@ class LocalSite(Site):
         super().__init__(folder)
         self.clock = JumpingClock()
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
         return self
 

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -38,7 +38,7 @@ class Site:
         self.system: Any = None
         self.cluster: Any = None
 
-    def __enter__(self) -> Site:
+    def __enter__(self) -> Self:
         from actors.cluster import start_local
 
         self.cluster = start_local(RaySettings(), self.folder)

@@ -16,6 +16,7 @@ class SqlBackend(msgspec.Struct, frozen=True):
 
     `open_database(options, name, label, readonly, is_guarded)` opens a database; a guarded one that was made before is
     not begun anew. `names(options, folder)` returns the existing databases `folder`/NAME, by NAME, sorted;
+    `listed_as(name)` returns the form in which `names` lists a database of that name.
     `has(options, name)` is true if a database exists. `remove(options, name)` deletes a database and returns its size
     in bytes; it is None if the backend keeps databases. `set_aside(options, name, reason)` moves a damaged one away, so
     that it can be made anew; None if the backend cannot. `place(options)` names the whole store in errors. All of them
@@ -27,5 +28,6 @@ class SqlBackend(msgspec.Struct, frozen=True):
     names: Callable[[StoreOptions, str], list[str]]
     has: Callable[[StoreOptions, str], bool]
     place: Callable[[StoreOptions], str]
+    listed_as: Callable[[str], str] = str
     remove: Callable[[StoreOptions, str], int] | None = None
     set_aside: Callable[[StoreOptions, str, str], Path] | None = None

@@ -16,7 +16,12 @@ from runtime.store.options import StoreOptions
 
 
 def _schema(options: StoreOptions, name: str) -> str:
-    return f"{options.schema}_{re.sub(r'[^a-z0-9_]', '_', name.lower())}"
+    return f"{options.schema}_{_plain(name)}"
+
+
+def _plain(name: str) -> str:
+    """Return a name in the characters that schemas have without quotes."""
+    return re.sub(r"[^a-z0-9_]", "_", name.lower())
 
 
 def _open(options: StoreOptions, name: str, label: str, readonly: bool, is_guarded: bool) -> Database:
@@ -53,4 +58,5 @@ POSTGRES = SqlBackend(
     names=_names,
     has=_has,
     place=lambda options: "the PostgreSQL server",
+    listed_as=_plain,
 )

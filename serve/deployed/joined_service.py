@@ -1,0 +1,103 @@
+"""Joins a replica of Ray Serve to the system of its cluster, which it has started if nobody did.
+
+A process of its own starts the system: the system's actors then belong to a job of their own, with their own namespace
+and import path, rather than to Ray Serve, and need no process to stay.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import ray
+from starlette.types import ASGIApp
+
+from actors.actor_logs import configure_actor_logs
+from actors.origin import check_origin, code_tree
+from actors.system import System
+from actors.system_actors import attach_system, systems_on_cluster
+from runtime.errors import ClusterError, SettingsError
+from runtime.settings import Settings, load_settings, open_state_dir
+from serve.http.app import http_app
+from serve.http.running import service_spec
+from serve.http.service import Service
+from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
+
+START_WITHIN_S = 300
+LOOK_AGAIN_S = 0.5
+TOLD_CHARS = 2_000
+
+log = logging.getLogger(__name__)
+
+
+def joined_service(config: str | None) -> tuple[ASGIApp, Callable[[], Awaitable[None]]]:
+    """Return the application over the system of this cluster, and a check that raises ClusterError without it.
+
+    Blocks until the system is there. Raises SettingsError, DocumentFaults and ClusterError.
+    """
+    check_origin()
+    configure_actor_logs("http")
+    settings = _settings_here(load_settings(None if config is None else Path(config)))
+    pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
+    repositories = {name: str(folder) for name, folder in settings.http.repositories.items()}
+    if not repositories:
+        raise SettingsError("no repository is registered; name those that callers may ask about in http.repositories")
+    system = _started(settings)
+    # Whoever can reach a node can reach the proxy there.
+    spec = msgspec.structs.replace(service_spec(settings, pipelines, repositories), tokens_required=True)
+
+    async def check() -> None:
+        if settings.system not in systems_on_cluster():
+            raise ClusterError(f"the system '{settings.system}' is no longer on the cluster")
+
+    return http_app(Service(system, spec)), check
+
+
+def _settings_here(settings: Settings) -> Settings:
+    """Return settings that join the cluster of this process."""
+    address = ray.get_runtime_context().gcs_address
+    here = settings.ray.model_copy(update={"mode": "attach", "address": address})
+    return settings.model_copy(update={"ray": here})
+
+
+def _started(settings: Settings) -> System:
+    """Return the system of the settings, started if need be. Raises ClusterError."""
+    gives_up_s = time.monotonic() + START_WITHIN_S
+    while True:
+        if settings.system in systems_on_cluster():
+            return attach_system(settings.system)
+        starting = subprocess.run(
+            [sys.executable, "-m", "serve.deployed.start_system"],
+            input=settings.json_with_secrets(),
+            capture_output=True,
+            text=True,
+            # Ray puts the working folder of a driver before all others that modules are imported from.
+            cwd=open_state_dir(settings.state_dir),
+            env=_environment(),
+            timeout=max(1.0, gives_up_s - time.monotonic()),
+            check=False,
+        )
+        if starting.returncode == 0:
+            return attach_system(settings.system)
+        told = starting.stderr.strip()[-TOLD_CHARS:]
+        # Another replica may have been first, and its system may be half there.
+        if settings.system not in systems_on_cluster() or time.monotonic() > gives_up_s:
+            raise ClusterError(f"the system '{settings.system}' could not be started: {told}")
+        log.info("system.started_elsewhere", extra={"system": settings.system})
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of the process that starts the system: without what names this worker to Ray."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("RAY_") or name.startswith("RAY_AUTH_") or name == "RAY_BACKEND_LOG_LEVEL"
+    }
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, [str(code_tree()), kept.get("PYTHONPATH")]))}
