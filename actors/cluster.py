@@ -36,9 +36,9 @@ from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
 from actors.actor_logs import pass_on_log_options
-from actors.actor_traces import pass_on_trace_options
 from actors.addresses import DEFAULT_NAMESPACE
 from actors.origin import check_origin, code_tree
+from actors.tracing.actor_traces import pass_on_trace_options
 from runtime.errors import ClusterError
 from runtime.settings import RaySettings, open_state_dir
 

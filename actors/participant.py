@@ -7,11 +7,11 @@ import logging
 from typing import Any
 
 from actors.actor_logs import configure_actor_logs
-from actors.actor_traces import export_actor_traces
 from actors.links.doors import Door
 from actors.origin import check_origin
 from actors.ray_transport import PROCESS_ID, RayTransport
-from actors.trace_export import flush_traces
+from actors.tracing.actor_traces import export_actor_traces
+from actors.tracing.trace_export import flush_traces
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import decode_frame
 from runtime.errors import WireError

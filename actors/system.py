@@ -19,7 +19,7 @@ from actors.addresses import (
     shard_of,
 )
 from actors.links.linked_actor import LinkedActor
-from actors.trace_export import trace_options
+from actors.tracing.trace_export import trace_options
 from runtime.agents.live_text import Marks, with_event
 from runtime.codebase.index.service import Progress
 from runtime.errors import InputError, InterruptError, JeevesError, OwnedError

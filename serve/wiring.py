@@ -11,7 +11,7 @@ import msgspec
 
 from actors.lease_thread import LeaseThread
 from actors.log_owner import LogOwner, never_wait
-from actors.trace_export import TraceOptions, export_traces
+from actors.tracing.trace_export import TraceOptions, export_traces
 from runtime.agents.capability import load_capability, services_of
 from runtime.agents.stage_runner import MODEL_REASONER, Agent
 from runtime.bus.queries import LocalQueries

@@ -59,15 +59,7 @@ def run_program(
     """
     scope = current_scope()
     scope.check()
-    process = subprocess.Popen(
-        [*_dying_with_parent(), *command],
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = _started(command, cwd, environment)
     late = threading.Event()
 
     def end_late() -> None:
@@ -104,6 +96,19 @@ def run_program(
             (kill_group if has_ended else kill_tree)(process.pid)
     scope.check()
     return Finished(data, process.returncode, late.is_set())
+
+
+def _started(command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, with nothing to read and its errors dropped."""
+    return subprocess.Popen(
+        [*_dying_with_parent(), *command],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def _end_of(stream: IO[bytes], max_bytes: int) -> bytes:

@@ -78,6 +78,7 @@ def http_app(service: Service) -> ASGIApp:
     _add_chat(api, service)
     _add_repositories(api, service)
     _add_run_views(api, service)
+    _add_run_events(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
     add_chat_completions(api, service)
@@ -215,6 +216,8 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
             raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
         return service.document(envelope)
 
+
+def _add_run_events(api: FastAPI, service: Service) -> None:
     @api.get(RUNS + "/{run_id}/events", responses=answers_of("events", streams=True))
     async def events(
         run_id: str,

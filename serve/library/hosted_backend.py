@@ -11,13 +11,11 @@ from runtime.errors import NotPermittedError, RunStateError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.settings import Settings
-from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import asked_in, document_of
 from serve.library.backend import Asked, Started
 from serve.library.questions import ask_of
-from serve.library.stored_runs import StoredRuns
-from serve.library.stored_sessions import StoredSessions
+from serve.library.stored_views import StoredViews
 from serve.run_control import answer_run, cancel_run, check_response, open_question, pause_run, permitted_run
 from serve.runtimes.starting import start_run
 
@@ -66,15 +64,12 @@ class Hosts(Protocol):
         """Close the hosts."""
 
 
-class HostedBackend:
+class HostedBackend(StoredViews):
     """Drives the runs of one user on hosts."""
 
     def __init__(self, settings: Settings, user_id: str, hosts: Hosts) -> None:
-        self._settings = settings
-        self._user_id = user_id
+        super().__init__(settings, user_id)
         self._hosts = hosts
-        self._stored = StoredRuns(settings, user_id)
-        self._sessions = StoredSessions(settings, user_id)
 
     async def start(self, asked: Asked, key: str | None) -> Started:
         ask = ask_of(asked, self._settings, self._user_id)
@@ -119,18 +114,6 @@ class HostedBackend:
             if not needs_answer:
                 return
         await answer_run(host, run_id, interrupt_id, self._user_id, response)
-
-    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
-        return await self._stored.newest(limit, principal)
-
-    async def sessions(self, limit: int) -> list[dict[str, Any]]:
-        return await self._sessions.newest(limit)
-
-    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
-        return await self._sessions.shown(session_id, limit)
-
-    async def delete_session(self, session_id: str) -> dict[str, Any]:
-        return await self._sessions.delete(session_id)
 
     async def close(self) -> None:
         await self._hosts.close()

@@ -10,28 +10,23 @@ from runtime.errors import NotPermittedError, RunStateError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings
-from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import asked_in, document_of
 from serve.library.backend import Asked, Started
 from serve.library.questions import ask_of
-from serve.library.stored_runs import StoredRuns
-from serve.library.stored_sessions import StoredSessions
+from serve.library.stored_views import StoredViews
 from serve.runtimes.warm import WarmRuntime
 
 # The run of somebody else is as good as none: the log has it, and does not show it.
 _NOT_DRIVEN = (UnknownNameError, NotPermittedError)
 
 
-class WarmBackend:
+class WarmBackend(StoredViews):
     """Drives the runs of the user that this process belongs to; those of other systems can be read."""
 
     def __init__(self, settings: Settings, user_id: str, warm: WarmRuntime) -> None:
-        self._settings = settings
-        self._user_id = user_id
+        super().__init__(settings, user_id)
         self._warm = warm
-        self._stored = StoredRuns(settings, user_id)
-        self._sessions = StoredSessions(settings, user_id)
 
     async def start(self, asked: Asked, key: str | None) -> Started:
         ask = ask_of(asked, self._settings, self._user_id)
@@ -77,18 +72,6 @@ class WarmBackend:
     async def answer(self, run_id: RunId, interrupt_id: str | None, response: InterruptResponse) -> None:
         await self._check_driven(run_id)
         await self._warm.answer(run_id, interrupt_id, response)
-
-    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
-        return await self._stored.newest(limit, principal)
-
-    async def sessions(self, limit: int) -> list[dict[str, Any]]:
-        return await self._sessions.newest(limit)
-
-    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
-        return await self._sessions.shown(session_id, limit)
-
-    async def delete_session(self, session_id: str) -> dict[str, Any]:
-        return await self._sessions.delete(session_id)
 
     async def close(self) -> None:
         await self._warm.close()

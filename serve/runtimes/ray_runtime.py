@@ -15,7 +15,7 @@ from actors.cluster import Cluster, attach, start_local
 from actors.origin import code_version
 from actors.system import System
 from actors.system_actors import SystemSpec, attach_system, end_system, start_system, systems_on_cluster
-from actors.trace_export import set_trace_options
+from actors.tracing.trace_export import set_trace_options
 from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from actors.trace_export import QUEUE_SPANS, SpanExport, TraceOptions, headers_of
+from actors.tracing.trace_export import QUEUE_SPANS, SpanExport, TraceOptions, headers_of
 from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import ModelDownError
 from runtime.llm.scripted import ScriptedModel

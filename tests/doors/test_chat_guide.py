@@ -13,7 +13,7 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import Service, free_port
+from tests.doors.test_http import Service, free_port, until_stopped
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 
@@ -43,15 +43,9 @@ def prints(output: str, told: str) -> bool:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("guide")
     repo = write_files(folder / "post_office", FILES)
-    running = Service(Program(folder / "state"), [repo], free_port())
-    try:
-        assert prints(running.wait_until_it_listens(), commands()[0][1].replace(PORT, str(running.port)))
+    with until_stopped(Service(Program(folder / "state"), [repo], free_port())) as running:
+        assert prints(running.told, commands()[0][1].replace(PORT, str(running.port)))
         yield running
-        assert running.stop() == (0, "", "")
-    finally:
-        if running.process.poll() is None:
-            running.process.kill()
-            running.process.communicate()
 
 
 def test_the_script_prints_what_the_guide_says(service: Service) -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,7 @@ class Service:
         self.program = program
         self.repos = repos
         self.port = port
+        self.told = ""
         arguments = [argument for repo in repos for argument in ("--repo", str(repo))]
         self.process = program.start("serve", "--port", str(port), *arguments, *options)
 
@@ -86,20 +88,26 @@ class Service:
         return self.process.returncode, out, err
 
 
+@contextmanager
+def until_stopped(service: Service) -> Iterator[Service]:
+    """Give a service that listens to a block of tests; it must stop in silence behind them."""
+    try:
+        service.told = service.wait_until_it_listens()
+        yield service
+        assert service.stop() == (0, "", "")
+    finally:
+        if service.process.poll() is None:
+            service.process.kill()
+            service.process.communicate()
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("http")
     repos = [write_files(folder / name, FILES) for name in ("repo", "other")]
-    running = Service(Program(folder / "state"), repos, free_port())
-    try:
-        running.wait_until_it_listens()
+    with until_stopped(Service(Program(folder / "state"), repos, free_port())) as running:
         yield running
-        assert running.stop() == (0, "", "")
-        wait_until(lambda: not processes_that_mention(str(folder)), 20)
-    finally:
-        if running.process.poll() is None:
-            running.process.kill()
-            running.process.communicate()
+    wait_until(lambda: not processes_that_mention(str(folder)), 20)
 
 
 def test_the_answer_is_the_document_that_ask_gives(service: Service) -> None:

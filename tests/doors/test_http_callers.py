@@ -11,7 +11,7 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.doors.test_http import MESSAGES, Answer, Service, free_port
+from tests.doors.test_http import MESSAGES, Answer, Service, free_port, until_stopped
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 
@@ -39,15 +39,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     repo = write_files(folder / "repo", FILES)
     config = folder / "mine.yaml"
     config.write_text(SETTINGS, encoding="utf-8")
-    running = Service(Program(folder / "state"), [repo], free_port(), "--config", str(config))
-    try:
-        running.wait_until_it_listens()
+    with until_stopped(Service(Program(folder / "state"), [repo], free_port(), "--config", str(config))) as running:
         yield running
-        assert running.stop()[0] == 0
-    finally:
-        if running.process.poll() is None:
-            running.process.kill()
-            running.process.communicate()
 
 
 def asked(service: Service, client: str, method: str, path: str, **body: Any) -> Answered:

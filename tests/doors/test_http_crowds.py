@@ -19,7 +19,7 @@ import pytest
 from tests.doors.event_stream_client import Part, Stream
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import MESSAGES, Service, free_port
+from tests.doors.test_http import MESSAGES, Service, free_port, until_stopped
 
 pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -46,15 +46,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("crowds")
     repo = write_files(folder / "repo", FILES)
     program = Program(folder / "state", JEEVES_HTTP__REQUESTS_PER_CALLER=str(2 * STREAMS))
-    running = Service(program, [repo], free_port())
-    try:
-        running.wait_until_it_listens()
+    with until_stopped(Service(program, [repo], free_port())) as running:
         yield running
-        assert running.stop() == (0, "", "")
-    finally:
-        if running.process.poll() is None:
-            running.process.kill()
-            running.process.communicate()
 
 
 def client_of(service: Service) -> httpx.AsyncClient:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import MESSAGES, Service, free_port
+from tests.doors.test_http import MESSAGES, Service, free_port, until_stopped
 from tests.doors.test_http_crowds import QUESTION, client_of
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1_200)]
@@ -38,15 +38,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     repo = write_files(folder / "repo", FILES)
     config = folder / "mine.yaml"
     config.write_text(SETTINGS, encoding="utf-8")
-    running = Service(Program(folder / "state"), [repo], free_port(), "--config", str(config))
-    try:
-        running.wait_until_it_listens()
+    with until_stopped(Service(Program(folder / "state"), [repo], free_port(), "--config", str(config))) as running:
         yield running
-        assert running.stop() == (0, "", "")
-    finally:
-        if running.process.poll() is None:
-            running.process.kill()
-            running.process.communicate()
 
 
 def door_process(port: int) -> int:

@@ -41,11 +41,14 @@ from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks, AskRuntime
 from serve.session_names import check_session_name
 
+QuestionArgument = Annotated[
+    str | None, typer.Argument(help="Question about the repository; without one, questions are asked for.")
+]
+ExplainOption = Annotated[bool, typer.Option(help="Show plans, places considered, proofs, and what was left out.")]
+
 
 def ask(
-    question: Annotated[
-        str | None, typer.Argument(help="Question about the repository; without one, questions are asked for.")
-    ] = None,
+    question: QuestionArgument = None,
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
     session: Annotated[str | None, typer.Option(help="Session id; questions in a session can refer back.")] = None,
@@ -54,9 +57,7 @@ def ask(
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
     models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
-    explain: Annotated[
-        bool, typer.Option(help="Show plans, places considered, proofs, and what was left out.")
-    ] = False,
+    explain: ExplainOption = False,
     max_stages: Annotated[int | None, typer.Option(min=0, help="Maximum number of rounds.")] = None,
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Maximum number of stage visits.")] = None,
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of tool calls.")] = None,

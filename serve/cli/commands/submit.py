@@ -18,6 +18,7 @@ app = typer.Typer(help="Run batches and fixes as jobs on a Ray cluster.", no_arg
 STOPPED = 1
 # Of what follows the options of these commands, every argument belongs to the job.
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+_BEHIND = "Run `{}` as a job: give its arguments behind the options; a job that was stopped goes on."
 
 Address = Annotated[
     str | None,
@@ -33,8 +34,9 @@ NoFollow = Annotated[bool, typer.Option("--no-follow", help="Return once the job
 JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of a job, or id of a submission.")]
 
 
-@app.command("batch", context_settings=_PASSED_ON)
-def batch(
+@app.command("batch", context_settings=_PASSED_ON, help=_BEHIND.format("jeeves batch"))
+@app.command("fix", context_settings=_PASSED_ON, help=_BEHIND.format("jeeves fix"))
+def submit(
     context: typer.Context,
     address: Address = None,
     name: Name = None,
@@ -43,22 +45,17 @@ def batch(
     python: Python = "python",
     no_follow: NoFollow = False,
 ) -> None:
-    """Run `jeeves batch` as a job: give its arguments behind the options; a job that was stopped goes on."""
-    _submit("batch", context.args, address, name, folder, env, python, no_follow)
-
-
-@app.command("fix", context_settings=_PASSED_ON)
-def fix(
-    context: typer.Context,
-    address: Address = None,
-    name: Name = None,
-    folder: Folder = None,
-    env: Variables = None,
-    python: Python = "python",
-    no_follow: NoFollow = False,
-) -> None:
-    """Run `jeeves fix` as a job: give its arguments behind the options; a job that was stopped goes on."""
-    _submit("fix", context.args, address, name, folder, env, python, no_follow)
+    """Submit the command of this name as a job."""
+    kind = str(context.info_name)
+    variables = _variables(env or [])
+    place = folder or Path.cwd()
+    named = job_name(kind, place, context.args) if name is None else check_name(name)
+    # Paths among the arguments mean the same there as here, if the folder is there.
+    work = shlex.join([python, "-m", f"serve.jobs.{kind}", *_with_id(kind, named, context.args)])
+    jobs = RayJobs(address)
+    job, is_new = jobs.submit(kind, named, f"cd {shlex.quote(str(place))} && exec {work}", variables)
+    warn_line(f"job {job.id} {'is submitted' if is_new else 'is under way already'}")
+    raise typer.Exit(0 if no_follow else _followed(jobs, job))
 
 
 @app.command("list")
@@ -88,27 +85,6 @@ def stop(job: JobName, address: Address = None) -> None:
     found = jobs.newest(job)
     was_under_way = jobs.stop(found.id)
     say_line(f"job {found.id} {'is being stopped' if was_under_way else 'was not under way'}")
-
-
-def _submit(
-    kind: str,
-    arguments: list[str],
-    address: str | None,
-    name: str | None,
-    folder: Path | None,
-    env: list[str] | None,
-    python: str,
-    no_follow: bool,
-) -> None:
-    variables = _variables(env or [])
-    place = folder or Path.cwd()
-    named = job_name(kind, place, arguments) if name is None else check_name(name)
-    # Paths among the arguments mean the same there as here, if the folder is there.
-    work = shlex.join([python, "-m", f"serve.jobs.{kind}", *_with_id(kind, named, arguments)])
-    jobs = RayJobs(address)
-    job, is_new = jobs.submit(kind, named, f"cd {shlex.quote(str(place))} && exec {work}", variables)
-    warn_line(f"job {job.id} {'is submitted' if is_new else 'is under way already'}")
-    raise typer.Exit(0 if no_follow else _followed(jobs, job))
 
 
 def _with_id(kind: str, name: str, arguments: list[str]) -> list[str]:

@@ -363,19 +363,13 @@ class _BlockAnalysis:
         if host is None:
             if method_needed:
                 raise self.refuse("needs_class", "the block uses super(), __class__ or a private name of its class")
-            first = self._first_parameter_of_method()
+            first = self.function.place.bound_parameter
             if first is not None and first in inputs:
                 raise self.refuse("needs_class", f"no method can be called on {first} here")
             return None
         if method_needed and host.method is not self.function.place.function:
             raise self.refuse("needs_class", "a nested function uses super(), __class__ or a private name of its class")
         return host if method_needed or host.first_parameter in inputs else None
-
-    def _first_parameter_of_method(self) -> str | None:
-        place = self.function.place
-        arguments = [*place.function.args.posonlyargs, *place.function.args.args]
-        is_static = any(getattr(decorator, "id", "") == "staticmethod" for decorator in place.function.decorator_list)
-        return arguments[0].arg if place.is_method and arguments and not is_static else None
 
     def _visible_to(self, host: Host) -> frozenset[str]:
         """Return the names of functions around the class, which its methods see as closures."""

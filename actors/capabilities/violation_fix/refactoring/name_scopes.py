@@ -41,6 +41,13 @@ class FunctionPlace:
         return parameters_of(self.function.args)
 
     @cached_property
+    def bound_parameter(self) -> str | None:
+        """The parameter that a method is called on (`self`, `cls`); None for functions and static methods."""
+        arguments = [*self.function.args.posonlyargs, *self.function.args.args]
+        is_static = any(getattr(decorator, "id", "") == "staticmethod" for decorator in self.function.decorator_list)
+        return arguments[0].arg if self.is_method and arguments and not is_static else None
+
+    @cached_property
     def locals(self) -> frozenset[str]:
         """Names local to the function, its parameters included."""
         return local_names(self.function)

@@ -8,7 +8,7 @@ import msgspec
 from ray._private.worker import global_worker
 from ray.job_config import JobConfig
 
-from actors.trace_export import TraceOptions, export_traces, trace_options
+from actors.tracing.trace_export import TraceOptions, export_traces, trace_options
 
 KEY = "jeeves.traces"
 

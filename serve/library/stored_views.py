@@ -1,0 +1,32 @@
+"""Answers what the store alone knows: a user's runs and sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.settings import Settings
+from runtime.store.run_records import RunSummary
+from serve.library.stored_runs import StoredRuns
+from serve.library.stored_sessions import StoredSessions
+
+
+class StoredViews:
+    """Reads and deletes what a user has in the store, whoever drives the runs."""
+
+    def __init__(self, settings: Settings, user_id: str) -> None:
+        self._settings = settings
+        self._user_id = user_id
+        self._stored = StoredRuns(settings, user_id)
+        self._sessions = StoredSessions(settings, user_id)
+
+    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+        return await self._stored.newest(limit, principal)
+
+    async def sessions(self, limit: int) -> list[dict[str, Any]]:
+        return await self._sessions.newest(limit)
+
+    async def session(self, session_id: str, limit: int) -> dict[str, Any]:
+        return await self._sessions.shown(session_id, limit)
+
+    async def delete_session(self, session_id: str) -> dict[str, Any]:
+        return await self._sessions.delete(session_id)
