@@ -36,6 +36,7 @@ from runtime.codebase.search.value_words import (
     TIMES,
     WORDS_OF_CODE,
     forms_of,
+    is_of_subject,
     met_by,
     plain_share,
     subject_of,
@@ -293,6 +294,8 @@ class ValueSearch:
         owner = words_of(
             " ".join((site.around.owner, site.around.function, *site.around.holders, _file_words(site.file)))
         )
+        if not is_of_subject(name | owner, part):
+            return 0.0, 0.0
         said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
         own = part.terms if len(part.terms) > 1 else (*part.terms, *part.context)
         met = of_name = total = 0.0

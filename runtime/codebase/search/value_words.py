@@ -103,3 +103,15 @@ def plain_share(name: str, part: ValuePart, counts: Mapping[str, int]) -> float:
     if len(terms) > 1 and not (met.keys() - {commonest} or commonest in counted[:1]):
         return 0.0
     return max(sum(met.get(term, 0.0) for term in known) / len(known) for known in (terms, counted) if known)
+
+
+def is_of_subject(words: frozenset[str], part: ValuePart) -> bool:
+    """Return whether the words of a name and its owner have one of the subject, words of measure aside.
+
+    That a name is a `limit`, a `timeout` or a `max_size` as well says nothing of which. A question for nothing but a
+    measure is about any.
+    """
+    measures = GENERAL | SIZES | frozenset().union(*OF_MEASURE.values())
+    own = [term for term in part.terms if term not in measures]
+    subject = own or [term for term in part.context if term not in measures]
+    return not subject or any(met_by(forms_of(term), words) for term in subject)
