@@ -1,14 +1,15 @@
 """Splits code and prose into terms, so that a question matches the identifiers that it mentions.
 
 `index_terms("getUserNames")` returns `getusernames get user name`: the whole identifier (its parts joined, so that
-`get_user_names` matches it) and its parts, each lightly stemmed. `query_terms` splits a question the same way, without
+`get_user_names` matches it) and its parts, each lightly stemmed. What is written with its version, such as «HTTP/3» and
+«TLS 1.3», is one term as well (`http3`, `tls13`). `query_terms` splits a question the same way, without
 stop words, and lists the words that were written as identifiers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MAX_WORD_CHARS = 80
@@ -16,6 +17,11 @@ _MAX_CACHED_WORDS = 200_000
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+# «HTTP/3», «SHA-256», «TLS 1.3», «TLSv1.3», «Python 3.12»: a word with a version behind a mark, a blank or a «v».
+_VERSIONED = re.compile(
+    r"\b(?:([A-Za-z]{2,20})[/-]v?|([A-Z][A-Za-z]{1,20}) v?)(\d{1,5}(?:\.\d{1,3}){0,2})\b(?!\.?\w)"
+    r"|\b([A-Z]{2,20})v?(\d{1,3}(?:\.\d{1,3}){1,2})\b(?!\.?\w)"
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|#)[A-Za-z_][A-Za-z0-9_]*)*")
 
 # Words without information about which code is meant: too frequent in code to be worth indexing.
@@ -107,8 +113,22 @@ _expansions = _Expansions()
 
 
 def index_terms(text: str) -> str:
-    """Return all terms of a text for the full-text index, separated by blanks, in order, repeats included."""
-    return " ".join(filter(None, map(_expansions.__getitem__, _WORD.findall(text))))
+    """Return all terms of a text for the full-text index, separated by blanks, in order, repeats included.
+
+    Those of words with their version stand behind all others.
+    """
+    terms = " ".join(filter(None, map(_expansions.__getitem__, _WORD.findall(text))))
+    versioned = _VERSIONED.findall(text)
+    return terms if not versioned else " ".join((terms, *map(_versioned_term, versioned)))
+
+
+def versioned_words(text: str) -> list[tuple[str, str]]:
+    """Return the words of a text that stand with a version, as written and as terms: («TLS 1.3», `tls13`)."""
+    return [(found.group(), _versioned_term(found.groups())) for found in _VERSIONED.finditer(text)]
+
+
+def _versioned_term(groups: Sequence[str | None]) -> str:
+    return "".join(filter(None, groups)).lower().replace(".", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +157,8 @@ def query_terms(text: str) -> QueryTerms:
         # The parts of a compound may be common words again; the stem of a word is not: `theme`, `worker`, `getter`.
         for term in terms if len(terms) == 1 else [term for term in terms if term not in STOP_WORDS]:
             counts[term] = counts.get(term, 0) + 1
+    for _, term in versioned_words(text):
+        counts[term] = counts.get(term, 0) + 1
     return QueryTerms(counts, tuple(_identifiers(text)))
 
 

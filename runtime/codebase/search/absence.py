@@ -14,7 +14,15 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from runtime.codebase.files.path_kinds import is_listed_only, kind_of_path, kinds_asked_for
-from runtime.codebase.files.words import CODE_NOISE, STOP_WORDS, index_terms, query_terms, split_identifier, stem
+from runtime.codebase.files.words import (
+    CODE_NOISE,
+    STOP_WORDS,
+    index_terms,
+    query_terms,
+    split_identifier,
+    stem,
+    versioned_words,
+)
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.rows import MAX_CHUNK_CHARS
 from runtime.codebase.language_parts.language import PathKind
@@ -28,6 +36,10 @@ from runtime.codebase.search.spellings import abbreviations, spellings
 MAX_QUESTION_CHARS = 2_000
 MAX_SUBJECTS = 8
 LEAST_CHARS = 3
+# «S3», «H2»: a capital and a digit are a name all the same.
+_SHORT_NAME = re.compile(r"[A-Z]\d")
+# «TLS 1.3», of which `TLSv1_3` and `TLS1_3` are other spellings; «Step 2» is no name.
+_VERSIONED_NAME = re.compile(r"[A-Z]{2}")
 FEW_WORDS = 3
 LEAST_REST_CHARS = 3
 # A form as long as this is no mere beginning of another word; what short forms of a word have of it.
@@ -174,7 +186,8 @@ def subjects(question: str) -> list[str]:
     is_title = sum(word[0].isupper() for word in words) > max(1, MOST_CAPITALISED * len(words))
     kept: dict[str, str] = {}
     for word, match in found:
-        if len(word) < LEAST_CHARS or word not in words or word.lower() in STOP_WORDS:
+        is_short = len(word) < LEAST_CHARS and _SHORT_NAME.fullmatch(word) is None
+        if is_short or word not in words or word.lower() in STOP_WORDS:
             continue
         if match.group().endswith(("'t", "’t")):
             continue
@@ -184,6 +197,9 @@ def subjects(question: str) -> list[str]:
         is_noun = is_english and word.isalpha() and _TAKES_OBJECT.match(question, match.end()) is None
         if is_name or (is_noun and not is_ordinary(word)):
             kept.setdefault(word.lower(), word)
+    for written, term in versioned_words(question):
+        if _VERSIONED_NAME.match(written):
+            kept.setdefault(term, written)
     return list(kept.values())
 
 
@@ -200,15 +216,26 @@ def _is_spelt_as_name(word: str) -> bool:
 
 def _occurs(index: IndexReader, word: str) -> bool:
     """Return whether any form or spelling of a word is in a name, text or path of the index."""
+    for _, term in versioned_words(word):
+        forms = [term, _with_v(term)]
+        continued = any(_is_continued(index, form) or index.has_name_with(form) for form in forms)
+        return index.has_term(forms) or continued or index.has_phrase(_in_words(word))
     lowered = word.lower()
     whole = index_terms(word).partition(" ")[0]
     plain = lowered.rstrip("0123456789")
-    forms = sorted(spellings(lowered) | {whole} | ({stem(plain)} if len(plain) >= LEAST_CHARS else set()))
+    # IPv4 is no IPv6.
+    is_version = len(plain) < LEAST_CHARS or (plain != lowered and plain.endswith("v"))
+    forms = sorted(spellings(lowered) | {whole} | (set() if is_version else {stem(plain)}))
     if not whole or index.has_term([*forms, *abbreviations(lowered), *_beginnings(lowered)]):
         return True
     if any(_is_continued(index, form) for form in forms) or index.has_phrase(_in_words(word)):
         return True
     return index.has_name_with(lowered)
+
+
+def _with_v(term: str) -> str:
+    """Return how names have a word with its version: `tlsv13`."""
+    return re.sub(r"(?<=[a-z])(?=\d)", "v", term, count=1)
 
 
 def _beginnings(word: str) -> list[str]:
@@ -244,7 +271,8 @@ def _in_words(word: str) -> list[tuple[str, ...]]:
 
 def _only_aside(index: IndexReader, word: str, asked_for: Collection[PathKind]) -> Mention | None:
     """Return the first line with a word that only asides have: tests, changelogs, others' code, or a denial."""
-    places = index.pieces_with_term(index_terms(word).partition(" ")[0], MAX_ASIDE + 1)
+    term = next((term for _, term in versioned_words(word)), "") or index_terms(word).partition(" ")[0]
+    places = index.pieces_with_term(term, MAX_ASIDE + 1)
     if not places or len(places) > MAX_ASIDE:
         return None
     kinds = {kind_of_path(path) for path, _, _ in places}

@@ -16,7 +16,7 @@ import msgspec
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
-from runtime.codebase.files.words import index_terms, query_terms, split_identifier
+from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.resolution.default_values.site_roles import role_of
 from runtime.codebase.resolution.default_values.site_surroundings import TESTS
@@ -28,6 +28,20 @@ from runtime.codebase.resolution.facts_store import FactsStore
 from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.query_expansion import other_words
 from runtime.codebase.search.value_questions import Measure, ValuePart, value_parts
+from runtime.codebase.search.value_words import (
+    BIG,
+    GENERAL,
+    OF_MEASURE,
+    SIZES,
+    TIMES,
+    WORDS_OF_CODE,
+    forms_of,
+    is_of_subject,
+    met_by,
+    plain_share,
+    subject_of,
+    words_of,
+)
 
 MAX_NAMES = 12
 MAX_PLACES = 12
@@ -43,7 +57,7 @@ FURTHER_WORD_COST = 0.12
 OF_CONSTANT = 0.85
 UNLIKELY = 0.7
 MAX_NAMED = 6
-MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 4, 4, 8
+MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 5, 4, 8
 # The least shares of the subject's weight that what is said of a name and the name alone cover, and how far behind the
 # next name must be.
 # The more of the subject the name itself has, the less must be said of it besides.
@@ -51,40 +65,10 @@ LEAST_SHARES = ((0.6, 0.4), (0.5, 0.5))
 LEAST_OF_RIVAL = 0.25
 LEAST_MARGIN = 1.12
 MAX_TIED, WHOLE_NAME = 3, 0.9
+# The least share of the subject's words that a name has which says nothing but what is asked.
+LEAST_OF_PLAIN = 0.25
 NEAR_SHARE = 0.85
 
-_GENERAL = frozenset(index_terms("default defaults num number count value use option opt time k const").split())
-_WORDS_OF_CODE = {
-    "wait": ("timeout", "delay", "interval", "sleep"),
-    "paus": ("interval", "delay", "wait"),
-    "maximum": ("max", "limit"),
-    "limit": ("max", "maximum"),
-    "most": ("max",),
-    "bound": ("max", "limit"),
-    "try": ("retry", "attempt"),
-    "again": ("retry",),
-    "attempt": ("retry", "try"),
-    "answ": ("response", "reply"),
-    "siz": ("length", "bytes", "chunk"),
-    "piec": ("chunk", "block"),
-    "wid": ("width",),
-    "process": ("worker", "workers", "job"),
-    "thread": ("workers", "threads"),
-    "address": ("addr",),
-    "develop": ("dev",),
-    "buff": ("buf",),
-    "paramet": ("param", "params"),
-    "messag": ("msg",),
-}
-_TIMES = frozenset(
-    index_terms("timeout interval delay wait period ttl duration seconds expires age lifetime grace").split()
-)
-_OF_MEASURE: dict[Measure, frozenset[str]] = {
-    "time": _TIMES,
-    "count": frozenset(index_terms("max maximum limit").split()),
-}
-_SIZES = frozenset(index_terms("size length len bytes width capacity").split())
-_BIG = re.compile(r"\b(?:big|large|long|much|deep|wide|size)\b", re.IGNORECASE)
 _DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
 _NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
@@ -107,12 +91,16 @@ class AskedValue(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """Represents a name that a question may mean: the share of the subject that is said of it, and its proofs."""
+    """Represents a name that a question may mean: the share of the subject that is said of it, and its proofs.
+
+    `plain`: the share of the subject's words, those of measure aside, that the name has; 0 if it has any other word.
+    """
 
     name: str
     share: float
     of_name: float
     chains: tuple[ValueChain, ...]
+    plain: float = 0.0
 
 
 def asked_values(
@@ -154,10 +142,17 @@ def clear_best(candidates: Sequence[Candidate]) -> list[Candidate]:
     inner = {key_of(step.name) for one in candidates for chain in one.chains for step in chain.steps[1:]}
     named = [one for one in candidates if one.of_name >= LEAST_OF_RIVAL and not _is_link(one, inner)]
     if not named or not is_covering(named[0]):
-        return []
+        return _plain_best([one for one in candidates if not _is_link(one, inner)])
     tied = [named[0], *(one for one in named[1:] if named[0].share < LEAST_MARGIN * one.share)]
     most = MAX_TIED if all(one.of_name >= WHOLE_NAME for one in tied) else 2
     return tied if len(tied) <= most and all(map(is_covering, tied)) else []
+
+
+def _plain_best(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the name that says nothing but what is asked, and of that clearly most; two if they say as much."""
+    plain = sorted((one for one in candidates if one.plain >= LEAST_OF_PLAIN), key=lambda one: (-one.plain, -one.share))
+    tied = [one for one in plain if plain[0].plain < LEAST_MARGIN * one.plain]
+    return tied if len(tied) <= 2 else []
 
 
 def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:
@@ -224,13 +219,23 @@ class ValueSearch:
         if not kept:
             return None
         factor = _likelihood(best.name, [chain.value or "" for chain in kept], part.measure)
-        if part.says_default and all(chain.role == "constant" for chain in kept) and "default" not in _words(best.name):
+        if (
+            part.says_default
+            and all(chain.role == "constant" for chain in kept)
+            and "default" not in words_of(best.name)
+        ):
             factor *= OF_CONSTANT
         owners = {chain.owner for chain in kept}
         unproven = [
             chain for chain in chains if chain.value is None and chain.role == "default" and chain.owner in owners
         ]
-        return Candidate(best.name, factor * best_share, of_name, (*kept, *unproven))
+        return Candidate(
+            best.name,
+            factor * best_share,
+            of_name,
+            (*kept, *unproven),
+            plain_share(best.name, part, self._counts(part)),
+        )
 
     def _sites(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> Iterable[Site]:
         yield from self._with_words(part)
@@ -248,11 +253,15 @@ class ValueSearch:
                 yield from self._named(file, name)
 
     def _with_words(self, part: ValuePart) -> Iterable[Site]:
-        """Yield the sites whose names have two words of the subject, in the files where these stand side by side."""
-        terms = [term for term in part.terms if term.isalnum()][:MAX_PAIRED]
-        forms = [[term, *other_words(term), *_WORDS_OF_CODE.get(term, ())][:MAX_FORMS] for term in terms]
+        """Yield the sites whose names have two words of the subject, in the files where these stand side by side.
+
+        A word of the measure that is asked for, such as `max` or `timeout`, stands for one of the two.
+        """
+        terms = [term for term in subject_of(part) if term.isalnum()][:MAX_PAIRED]
+        forms = [[term, *other_words(term), *WORDS_OF_CODE.get(term, ())][:MAX_FORMS] for term in terms]
+        measured = sorted(OF_MEASURE.get(part.measure, ()))
         for place, one in enumerate(forms):
-            for other in forms[place + 1 :]:
+            for other in (*forms[place + 1 :], *([measured] if measured else ())):
                 pairs = " OR ".join(f'NEAR("{a}" "{b}", 2)' for a in one for b in other if a != b)
                 for file in self._files(pairs) if pairs else ():
                     values = self._scopes.values(file)
@@ -281,37 +290,40 @@ class ValueSearch:
         The words of other parts of the question stand in for the subject where the part has hardly any of its own. A
         name that says more than the question loses for each further word.
         """
-        name = _words(site.name)
-        owner = _words(
+        name = words_of(site.name)
+        owner = words_of(
             " ".join((site.around.owner, site.around.function, *site.around.holders, _file_words(site.file)))
         )
+        if not is_of_subject(name | owner, part):
+            return 0.0, 0.0
         said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
         own = part.terms if len(part.terms) > 1 else (*part.terms, *part.context)
         met = of_name = total = 0.0
         asked: set[str] = set()
         for term in own:
-            weight, forms = self._rarity(term), _forms(term)
-            in_name = _met(forms, name)
+            weight, forms = self._rarity(term), forms_of(term)
+            in_name = met_by(forms, name)
             asked |= forms.keys()
             of_name += weight * in_name
             others = (
-                OWNER_WEIGHT * _met(forms, owner),
-                SAID_WEIGHT * _met(forms, said),
-                TOLD_WEIGHT * _met(forms, told),
+                OWNER_WEIGHT * met_by(forms, owner),
+                SAID_WEIGHT * met_by(forms, said),
+                TOLD_WEIGHT * met_by(forms, told),
             )
             met += weight * max(in_name, *others)
             total += weight
         if not total:
             return 0.0, 0.0
-        around = [max(_met(_forms(term), name | owner), _met(_forms(term), said)) for term in part.context]
+        around = [max(met_by(forms_of(term), name | owner), met_by(forms_of(term), said)) for term in part.context]
         more = CONTEXT_WEIGHT * sum(around) / len(around) if around and len(part.terms) > 1 else 0.0
-        free = (
-            _GENERAL | _OF_MEASURE.get(part.measure, frozenset()) | (_SIZES if _BIG.search(part.text) else frozenset())
-        )
+        free = GENERAL | OF_MEASURE.get(part.measure, frozenset()) | (SIZES if BIG.search(part.text) else frozenset())
         further = len(name - asked - free - frozenset(part.context))
         if len(own) == 1 and further:
             return 0.0, 0.0
         return max(0.0, met / total + more - FURTHER_WORD_COST * further), of_name / total
+
+    def _counts(self, part: ValuePart) -> dict[str, int]:
+        return self._index.document_counts(list(subject_of(part)))
 
     def _rarity(self, term: str) -> float:
         if term not in self._rarities:
@@ -364,7 +376,7 @@ def fits(site: Site, measure: Measure) -> bool:
 
 def _likelihood(name: str, values: Sequence[str], measure: Measure) -> float:
     """Return how well a name and its values fit to what is asked for: a time, or a number of things."""
-    is_time = not _TIMES.isdisjoint(_words(name)) or any(map(_DURATION.search, values))
+    is_time = not TIMES.isdisjoint(words_of(name)) or any(map(_DURATION.search, values))
     if measure not in {"time", "count"}:
         return 1.0
     is_number = any(map(_NUMBER.search, values))
@@ -376,18 +388,6 @@ def measures(value: str, measure: Measure) -> bool:
     if measure == "flag":
         return _BOOLEAN.fullmatch(value) is not None
     return measure == "any" or _NUMBER.search(value) is not None or value in {"None", "null", "nil"}
-
-
-def _forms(term: str) -> dict[str, float]:
-    return {term: 1.0, **other_words(term), **dict.fromkeys(_WORDS_OF_CODE.get(term, ()), 0.8)}
-
-
-def _met(forms: dict[str, float], words: frozenset[str]) -> float:
-    return max((factor for form, factor in forms.items() if form in words), default=0.0)
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(term for part in split_identifier(text) for term in index_terms(part).split())
 
 
 def _file_words(file: str) -> str:

@@ -23,6 +23,8 @@ MAX_SHOWN_LINES = 20
 # A longer comment above a definition that is shown whole is left out.
 MAX_COMMENT_LINES = 6
 MAX_QUOTED = 2
+# A condition is shown above an excerpt in at most so many lines.
+MAX_HEAD_LINES = 3
 MAX_LINE_CHARS = 400
 # What a word that is nowhere in the repository weighs, of a word that is in one piece alone.
 UNKNOWN_WEIGHT = 0.5
@@ -54,7 +56,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     verbatim, cut at 400 characters. `share`: the part of the question's weight that the span covers, 0 to 1. `said`:
     the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it. `told_share`: the
     part of the question's weight that the quoted lines cover. `of_members`: the lines are members that stand for
-    themselves, such as settings.
+    themselves, such as settings. `heads`: lines of the place above those that are shown, with their numbers, that
+    decide whether these are reached, the outermost first.
     """
 
     start_line: int
@@ -68,6 +71,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     said: Sentence | None = None
     told_share: float = 0.0
     of_members: bool = False
+    heads: tuple[tuple[int, str], ...] = ()
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -114,7 +118,30 @@ def excerpt_of(
         best_quote(lines, first_line, weights, is_document=is_document, statements=statements),
         round(sum(weights[term] for term in told) / whole, 4) if whole else 0.0,
         statements is not None and any(map(statements.is_member, quoted)),
+        () if statements is None else tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
     )
+
+
+def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int]:
+    """Return the positions of the conditions around the first line to show, whole, above it."""
+    found: list[int] = []
+    for at in statements.conditions(_next_code(statements, lines, first)):
+        end = at
+        while end - at < MAX_HEAD_LINES - 1 and end + 1 < first and _is_open(lines[at : end + 1]):
+            end += 1
+        found += [place for place in range(at, end + 1) if place < first and place not in found]
+    return found
+
+
+def _next_code(statements: Statements, lines: Sequence[str], first: int) -> int:
+    """Return the position of the first line of code from one on; that one itself if there is none."""
+    following = range(first, len(lines))
+    return next((at for at in following if lines[at].strip() and not statements.is_comment[at]), first)
+
+
+def _is_open(lines: Sequence[str]) -> bool:
+    text = "\n".join(lines)
+    return text.count("(") > text.count(")")
 
 
 def _shown(

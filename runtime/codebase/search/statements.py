@@ -41,6 +41,12 @@ _TABLE = re.compile(
 _BRANCH = re.compile(
     r"\s*\}?\s*(?:if|elif|elsif|else|unless|for|foreach|while|until|switch|match|case|default|when|try|except|catch|rescue|finally|with|loop)\b"
 )
+_CONDITION = re.compile(
+    r"\s*\}?\s*(?:if|elif|elsif|else|unless|switch|match|case|default|when|except|catch|rescue|guard)\b"
+)
+_ALTERNATIVE = re.compile(r"\s*\}?\s*(?:else|elif|elsif)\b")
+# How many conditions around a line are told.
+MAX_CONDITIONS = 3
 _MACRO = re.compile(r"#\s*define\s+\w+\b(?!\()")
 _ARM = re.compile(r".*=>\s*\{?\s*$")
 
@@ -121,6 +127,48 @@ class Statements:
                 continue
             is_branch = _BRANCH.match(self._lines[at]) or _ARM.match(self._lines[at])
             return at if is_branch else None
+        return None
+
+    def conditions(self, place: int) -> list[int]:
+        """Return the positions of the lines that decide whether a line of code is reached, the outermost first.
+
+        Loops and handles of resources decide nothing. For an `else` the line that begins its first branch counts too.
+        """
+        found: list[int] = []
+        at = place
+        while (above := self._outside(at)) is not None and len(found) < MAX_CONDITIONS:
+            line = self._lines[above]
+            at = above
+            if _CONDITION.match(line) or _ARM.match(line):
+                found.append(above)
+                if _ALTERNATIVE.match(line) and (first := self._first_branch(above)) is not None:
+                    found.append(first)
+                    at = first
+        return sorted(found)
+
+    def _outside(self, place: int) -> int | None:
+        """Return the position of the next line of code above that stands further left; None if none does."""
+        indent = self._indents[place]
+        for at in range(place - 1, -1, -1):
+            if self._is_blank[at] or self.is_comment[at] or self._indents[at] >= indent:
+                continue
+            if not _CLOSES.match(self._lines[at]) or _NEXT_BRANCH.match(self._lines[at]):
+                return at
+            # What closes a bracket here belongs to the line that opened it.
+            indent = self._indents[at] + 1
+        return None
+
+    def _first_branch(self, place: int) -> int | None:
+        """Return the position of the `if` above, in the same column, to which an `else` belongs."""
+        for at in range(place - 1, -1, -1):
+            if self._is_blank[at] or self.is_comment[at] or self._indents[at] > self._indents[place]:
+                continue
+            if self._indents[at] < self._indents[place]:
+                return None
+            if _CONDITION.match(self._lines[at]) and not _ALTERNATIVE.match(self._lines[at]):
+                return at
+            if not _CONDITION.match(self._lines[at]) and not _CLOSES.match(self._lines[at]):
+                return None
         return None
 
     def whole(self) -> Extent | None:

@@ -45,6 +45,12 @@ _COUNT = re.compile(
     r"|up to how)\b|\bis there (?:a|any) (?:\w+ )?(?:limit|bound|maximum)\b",
     re.IGNORECASE,
 )
+# «What is the lowest version that it accepts?»
+_EXTREME = re.compile(
+    r"\b(?:what|which)(?: is| are| was|'s)? (?:the )?(?:\w+ )?"
+    r"(?:lowest|least|smallest|shortest|oldest|minimum|minimal|highest|greatest|largest|biggest|longest|maximum|maximal)\b",
+    re.IGNORECASE,
+)
 _OF_TIME = re.compile(
     r"\b(?:time|timeouts?|intervals?|delays?|durations?|periods?|lifetimes?|seconds|pauses?)\b", re.IGNORECASE
 )
@@ -122,6 +128,8 @@ def _measure(piece: str) -> Measure | None:
         return "time" if is_of_time else "count"
     if _FLAG.search(piece):
         return "flag"
+    if _EXTREME.search(piece):
+        return "time" if _OF_TIME.search(piece) else "any"
     return "any" if _ASKS_DEFAULT.search(piece) else None
 
 

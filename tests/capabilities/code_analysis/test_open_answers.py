@@ -443,3 +443,31 @@ def test_files_of_rights_people_and_style_checks_answer_only_questions_for_them(
     assert [lead.citations[0].file, *(claim.citations[0].file for claim in others)] == ["a.py"]
     asked = answer(evidence_of(analyse("Which authors and lint rules does the license name?"), facts))
     assert file in {citation.file for claim in asked for citation in claim.citations}
+
+
+@pytest.mark.parametrize(
+    ("heads", "code", "lines"),
+    [
+        ((), "code 50", [(50, 54)]),
+        (((49, "if late:"),), "if late:\n    code 50", [(49, 54)]),
+        (
+            ((30, "if ship:"), (48, "    if late:")),
+            "if ship:\n    …\n    if late:\n        …\n        code 50",
+            [(30, 54)],
+        ),
+        (
+            ((29, "if ship:"), (49, "    if late:")),
+            "if ship:\n    …\n    if late:\n        code 50",
+            [(49, 54), (29, 29)],
+        ),
+        (((20, "if a("), (21, "b):")), "if a(\nb):\n…\ncode 50", [(50, 54), (20, 21)]),
+    ],
+)
+def test_the_lead_shows_the_conditions_that_decide_and_cites_them(
+    heads: tuple[tuple[int, str], ...], code: str, lines: list[tuple[int, int]]
+) -> None:
+    indent = " " * (len(code.split("\n")[-1]) - len("code 50"))
+    chosen = Excerpt(50, 54, 50, 50, f"{indent}code 50", (50,), ("code 50",), 0.5, heads=heads)
+    (lead,) = answer_claims([Place(found("a.py", 50, 1.0, excerpt=chosen), 1.0)])
+    assert lead.code == code
+    assert [(citation.start_line, citation.end_line) for citation in lead.citations] == lines

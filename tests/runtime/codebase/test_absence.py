@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.absence import (
     MAX_ASIDE,
@@ -260,3 +261,50 @@ def test_any_text_has_distinctive_words(text: str) -> None:
 )
 def test_the_lexicon_knows_words_in_any_form(word: str, expected: bool) -> None:
     assert is_ordinary(word) is expected
+
+
+PROTOCOLS = {
+    "net/door.py": "# Speaks HTTP/1.1 and, since 2019, HTTP/2, over TLS 1.2.\n"
+    "VERSION = ssl.TLSv1_2\nOLD = ssl.TLS1_1_VERSION\n",
+    "net/address.py": "def is_ipv4(text):\n    return '.' in text\n",
+    "net/digest.py": "NAMES = ('sha-256', 'utf-8')\nSTEP = 3\n",
+    "net/h2.py": "class H2Protocol:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Is HTTP/3 supported?", ("HTTP/3",)),
+        ("Does it support TLS 1.3?", ("TLS 1.3",)),
+        ("Can it listen on IPv6 addresses?", ("IPv6",)),
+        ("Can it keep its files in S3?", ("S3",)),
+        ("Does it know SHA-512?", ("SHA-512",)),
+        ("Is HTTP/1.1 supported?", ()),
+        ("Is HTTP/2 supported?", ()),
+        ("Does it support TLS 1.2 or TLSv1.1?", ()),
+        ("Can it listen on IPv4 addresses?", ()),
+        ("Does it know SHA-256 and UTF-8?", ()),
+        ("Does it speak H2?", ()),
+        ("What does Step 4 do?", ()),
+    ],
+)
+def test_a_name_with_its_version_is_a_name_of_its_own(
+    root: Path, opened: Open, question: str, expected: tuple[str, ...]
+) -> None:
+    write_files(root, PROTOCOLS)
+    assert nowhere(opened(root), question) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("HTTP/3", ["http", "http3"]),
+        ("TLS 1.3, UTF-8", ["tls", "utf", "tls13", "utf8"]),
+        ("TLSv1.3", ["tlsv1", "tl", "sv", "tls13"]),
+        ("a/2, 3-4, x.y/z", []),
+        ("built 2024-10-12", ["built", "2024", "10", "12"]),
+    ],
+)
+def test_a_word_with_its_version_is_one_term(text: str, terms: list[str]) -> None:
+    assert index_terms(text).split() == terms

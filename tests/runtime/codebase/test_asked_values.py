@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.resolution.default_values.secret_values import is_secret
 from runtime.codebase.search.value_questions import MAX_PARTS, value_parts
+from runtime.codebase.search.value_words import is_of_subject, plain_share, words_of
 from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 
@@ -104,6 +105,55 @@ def test_the_text_of_a_secret_is_left_out_and_its_lines_are_cited(harbour: Codeb
     assert "hunter2" not in str(locate(harbour, "What is the default of `API_TOKEN`?", 12, values=True).data["values"])
 
 
+BAKERY = {
+    "bakery/oven.py": "class Oven:\n    def __init__(self, bell_duration=30, tray_retry_interval=7, max_bakers=4):\n"
+    "        self.bell_duration = bell_duration\n        self.tray_retry_interval = tray_retry_interval\n"
+    "        self.max_bakers = max_bakers\n\n    def bake(self, loaf, dough):\n        return loaf or dough\n",
+    "bakery/scale.py": "class Scale:\n    def __init__(self, limit=80):\n        self.limit = limit\n",
+    "bakery/flour.py": "MINIMUM_FLOUR_GRADE = '4.05'\nMAX_LOAF = 12\nLOAF_SEEDS = 3\nDOUGH_DELAY = 9\n",
+    "bakery/shop.js": "function Shop(opts) {\n"
+    "  this.settings = _.defaults(opts.settings, { tillDelay: 250, maxCakes: 9 });\n"
+    "  this.own = Object.assign({ shelfLimit: 6 }, opts.own);\n  log(opts, { doorLimit: 2 });\n}\n",
+}
+
+
+@pytest.fixture
+def bakery(root: Path, opened: Callable[[Path], Codebase]) -> Codebase:
+    write_files(root, BAKERY)
+    return opened(root)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How long does an oven ring the bell when a loaf is done?", [("Oven.bell_duration", "30")]),
+        ("How many seconds pass before it asks for a tray again?", [("Oven.tray_retry_interval", "7")]),
+        ("What is the lowest grade of flour that it accepts?", [(".MINIMUM_FLOUR_GRADE", "'4.05'")]),
+        ("How many loafs fit on the belt of a baker?", [(".MAX_LOAF", "12")]),
+        ("How long does the till wait if I set nothing?", [("opts.settings.tillDelay", "250")]),
+        ("How many cakes are there at most?", [("opts.settings.maxCakes", "9")]),
+        ("What is the limit of the scale by default?", [("Scale.limit", "80")]),
+        ("What is the limit of a shelf by default?", [("opts.own.shelfLimit", "6")]),
+    ],
+)
+def test_a_name_that_says_nothing_but_what_is_asked_is_told(
+    bakery: Codebase, question: str, expected: list[tuple[str, str | None]]
+) -> None:
+    assert told(bakery, question) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How long does the loaf rest on the shelf of the shop window?",
+        "How many windows are there by default?",
+        "What is the limit of doors by default?",
+    ],
+)
+def test_a_name_with_a_further_word_or_another_measure_is_not_told(bakery: Codebase, question: str) -> None:
+    assert told(bakery, question) == []
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -156,3 +206,38 @@ def test_any_text_can_be_searched_for_parts(text: str) -> None:
 def test_a_long_text_is_read_in_little_time() -> None:
     assert len(value_parts("what is the default " * 20_000)) <= MAX_PARTS
     assert len(value_parts("how many, and " * 20_000)) <= MAX_PARTS
+
+
+WORDS = st.lists(st.sampled_from(["lock", "job", "oven", "tray", "max", "timeout", "size"]), max_size=5)
+
+
+@given(WORDS, WORDS, st.sampled_from(["how long", "how many"]))
+def test_a_plain_name_has_no_word_that_is_not_asked(name: list[str], asked: list[str], asking: str) -> None:
+    for part in value_parts(f"{asking} {' '.join(asked)}"):
+        share = plain_share("_".join(name), part, {})
+        assert 0 <= share <= 1
+        assert not share or set(name) <= {*asked, "max", "timeout", "size"}
+
+
+def test_a_word_of_measure_alone_does_not_tell_which_value_is_meant(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    runs = "".join(f"def run_{number}(run):\n    return run\n\n\n" for number in range(40))
+    write_files(root, {**BAKERY, **{f"bakery/runs_{number}.py": runs for number in range(9)}})
+    bakery = opened(root)
+    assert told(bakery, "Bread of ten kilos is refused. Which limit do we run into, and how big is it?") == []
+    assert told(bakery, "What is the limit of the scale by default?") == [("Scale.limit", "80")]
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "question", "expected"),
+    [
+        ("limit", "scale", "Which limit do we run into?", False),
+        ("limit", "scale", "What is the limit of the scale?", True),
+        ("limit", "scale", "What is the default limit?", True),
+        ("bread_limit", "scale", "Which limit do we run into?", False),
+    ],
+)
+def test_a_name_or_its_owner_has_a_word_of_the_subject(name: str, owner: str, question: str, expected: bool) -> None:
+    (part,) = value_parts(question)
+    assert is_of_subject(words_of(f"{name}_{owner}"), part) is expected

@@ -147,3 +147,45 @@ def test_imports_logging_and_bare_signatures_are_quoted_only_where_nothing_else_
 
 def test_a_signature_with_a_default_tells_something() -> None:
     assert excerpt_of(["def f(route=5):", "    pass"], 1, weights_of("route")).quotes[0] == "def f(route=5):"
+
+
+GATE = """\
+def open_gate(self, ship):
+    for berth in self.berths:
+        if ship.is_late(
+            berth,
+        ):
+            self.note(ship)
+            self.note(berth)
+{filler}
+            self.raise_flag('signal late harbour')
+        elif ship.is_sunk:
+            self.count += 1
+        else:
+{filler}
+            self.lower_flag('welcome quay')
+""".format(filler="\n".join("            self.step()" for _ in range(20)))
+
+
+@pytest.mark.parametrize(
+    ("words", "heads"),
+    [
+        ("signal late harbour", ["if ship.is_late(", "berth,", "):"]),
+        ("lower welcome quay", ["if ship.is_late(", "berth,", "):", "else:"]),
+        ("open gate", []),
+    ],
+)
+def test_the_conditions_around_what_is_shown_are_told_whole(words: str, heads: list[str]) -> None:
+    lines = GATE.split("\n")
+    chosen = excerpt_of(lines, 11, weights_of(words))
+    assert [line.strip() for _, line in chosen.heads] == heads
+    assert all(lines[number - 11] == line and number < chosen.shown_start for number, line in chosen.heads)
+
+
+@given(st.lists(LINE, min_size=1, max_size=80), st.integers(1, 10_000), WEIGHTS)
+def test_conditions_stand_above_what_is_shown(lines: list[str], first: int, weights: dict[str, float]) -> None:
+    chosen = excerpt_of(lines, first, weights)
+    numbers = [number for number, _ in chosen.heads]
+    assert numbers == sorted(set(numbers))
+    assert all(first <= number < chosen.shown_start for number in numbers)
+    assert all(line == lines[number - first] for number, line in chosen.heads)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from actors.capabilities.code_analysis.evidence.claims import Claim, commit_text
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
 from runtime.codebase.codebase import Codebase
@@ -40,9 +42,16 @@ def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[Commi
 
 
 def shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
-    """Return whether the excerpt occurs in the lines that the claim cites, line by line and in order."""
-    cited = iter([line for lines in _cited_lines(codebase, claim) for line in lines])
-    return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
+    """Return whether the excerpt occurs in the lines that the claim cites, line by line and in the order of the files.
+
+    A line of «…» stands for lines that are left out.
+    """
+    files = list(dict.fromkeys(citation.file for citation in claim.citations))
+    ordered = sorted(claim.citations, key=lambda citation: (files.index(citation.file), citation.start_line))
+    in_order = msgspec.structs.replace(claim, citations=tuple(ordered))
+    cited = iter([line for lines in _cited_lines(codebase, in_order) for line in lines])
+    told = (shown.strip() for shown in claim.code.split("\n"))
+    return all(shown == CUT.strip() or any(shown in line for line in cited) for shown in told)
 
 
 def holds_its_quotes(codebase: Codebase, claim: Claim, asked: str = "", *, by_model: bool = False) -> bool:

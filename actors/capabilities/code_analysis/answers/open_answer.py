@@ -14,6 +14,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.documents.comment_pairing import is_shown_with
 from actors.capabilities.code_analysis.answers.further_places import (
+    MAX_CITED_LINES,
     cited_lines,
     excerpt_in,
     further_claims,
@@ -28,6 +29,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import Excerpt
 from runtime.codebase.search.prose.prose_paragraphs import comment_lines
@@ -92,9 +94,38 @@ def _lead(fact: CodeFact) -> Claim:
     said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
     is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
-    code = "" if is_repeat else textwrap.dedent(_without(said, excerpt))
+    code = "" if is_repeat else textwrap.dedent(_under_conditions(excerpt, _without(said, excerpt)))
     shown = range(excerpt.shown_start, excerpt.shown_end + 1)
-    return Claim("lead", text, cited_lines(fact, said, shown), code=code, subject=fact.name, quotes=_quotes(said))
+    cited = cited_lines(fact, said, shown)
+    return Claim("lead", text, _with_conditions(fact, cited), code=code, subject=fact.name, quotes=_quotes(said))
+
+
+def _under_conditions(excerpt: Excerpt, text: str) -> str:
+    """Return the lines to show behind the conditions that decide whether they are reached, «…» for lines between."""
+    told: list[str] = []
+    last = None
+    for number, line in (*excerpt.heads, (excerpt.shown_start, text.split("\n")[0])):
+        if last is not None and number > last + 1:
+            told.append(f"{line[: len(line) - len(line.lstrip())]}…")
+        told.append(line)
+        last = number
+    return "\n".join((*told[:-1], text))
+
+
+def _with_conditions(fact: CodeFact, cited: Sequence[Citation]) -> tuple[Citation, ...]:
+    """Return the lines to cite with those of the conditions: in the first citation if it stays short enough."""
+    first, *rest = cited
+    spans: list[tuple[int, int]] = []
+    for number, _ in reversed(excerpt_in(fact).heads):
+        if any(citation.start_line <= number <= citation.end_line for citation in (first, *rest)):
+            continue
+        if number < first.start_line and first.end_line - number < MAX_CITED_LINES:
+            first = msgspec.structs.replace(first, start_line=number)
+        elif spans and number == spans[-1][0] - 1:
+            spans[-1] = (number, spans[-1][1])
+        else:
+            spans.append((number, number))
+    return (first, *rest, *(lines_of(fact, start, end) for start, end in spans))
 
 
 def _without(said: Sentence | None, excerpt: Excerpt) -> str:

@@ -69,6 +69,9 @@ _NAMED = words(
 )
 _TYPED = words("composite_literal struct_expression object_creation_expression")
 _LITERALS = frozenset({"object", "dictionary", "hash"})
+# Calls that fill a thing with what it lacks, and those whose later arguments override the earlier ones.
+_FILLS = re.compile(r"(?:^|_)defaults$|Defaults$|^defaults(?:Deep|_deep)?$")
+_OVERRIDES = frozenset({"assign", "extend", "merge"})
 _SPREADS = frozenset({"spread_element", "dictionary_splat", "hash_splat_argument"})
 _INCLUDE_GUARD = re.compile(r"_H(?:PP|H|XX)?_*$|INCLUDED|_INC$|^__cplusplus$")
 _CALLED = re.compile(r"[\w$:~.]+(?=\s*\()")
@@ -200,10 +203,28 @@ def _holder(node: Node, child: Node, site: Node) -> list[str]:
         return list(_name_in(node))
     if node.type == "export_statement" and node.child_count > 1 and node.children[1].type == "default":
         return [EXPORTS]
+    if node.type in {"arguments", "argument_list"}:
+        return _given_to(node, child)
     if node.type in _TYPED:
         named = node.child_by_field_name("type") or node.child_by_field_name("name")
         return [".".join(path_of(text_of(named)[:120]))] if named is not None else []
     return []
+
+
+def _given_to(arguments: Node, literal: Node) -> list[str]:
+    """Return what a literal of defaults fills as an argument: `_.defaults(options, {…})`, `assign({…}, options)`."""
+    call = arguments.parent
+    callee = None if call is None else call.child_by_field_name("function") or call.child_by_field_name("method")
+    called = path_of(text_of(callee)[-120:])[-1:] if callee is not None else ()
+    others = [one for one in arguments.named_children if one != literal and one.type != "comment"]
+    if not called or not others or literal.type not in _LITERALS:
+        return []
+    paths = (path_of(text_of(one)[:120]) for one in others)
+    named = [".".join(path) for path in paths if path][:1]
+    if _FILLS.search(called[0]):
+        return [*named, OVERRIDDEN]
+    is_first = others[-1].start_byte > literal.start_byte and others[-1].type not in _LITERALS
+    return [*named, OVERRIDDEN] if called[0] in _OVERRIDES and is_first else []
 
 
 def _is_overridden(literal: Node, entry: Node) -> bool:

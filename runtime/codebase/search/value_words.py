@@ -1,0 +1,117 @@
+"""Tells which words of a question a name of code has, and which words say only how much or how long.
+
+`plain_share` finds names that say nothing but what is asked: `lock_duration`, where it is asked how long a worker holds
+a lock. Pure functions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+
+from runtime.codebase.files.words import index_terms, split_identifier, stem
+from runtime.codebase.search.query_expansion import other_words
+from runtime.codebase.search.value_questions import Measure, ValuePart
+
+# What is counted stands first: «how many header lines may a request have».
+MAX_COUNTED = 2
+# What a word counts that code uses for one of the question.
+CODE_FACTOR = 0.8
+
+GENERAL = frozenset(index_terms("default defaults num number count value use option opt time k const").split())
+# Words of questions, as terms of the index, with what code calls the same.
+_CALLED_IN_CODE = {
+    "wait": ("timeout", "delay", "interval", "sleep"),
+    "paus": ("interval", "delay", "wait"),
+    "maximum": ("max", "limit"),
+    "limit": ("max", "maximum"),
+    "most": ("max",),
+    "bound": ("max", "limit"),
+    "try": ("retry", "attempt"),
+    "again": ("retry",),
+    "attempt": ("retry", "try"),
+    "answ": ("response", "reply"),
+    "siz": ("length", "bytes", "chunk"),
+    "piec": ("chunk", "block"),
+    "wid": ("width",),
+    "process": ("worker", "workers", "job"),
+    "thread": ("workers", "threads"),
+    "address": ("addr",),
+    "develop": ("dev",),
+    "buff": ("buf",),
+    "paramet": ("param", "params"),
+    "messag": ("msg",),
+    **dict.fromkeys(("lowest", "least", "smallest", "shortest", "oldest"), ("min", "minimum")),
+    **dict.fromkeys(("highest", "greatest", "largest", "biggest", "longest"), ("max", "maximum", "limit")),
+}
+WORDS_OF_CODE = {term: tuple(dict.fromkeys(map(stem, others))) for term, others in _CALLED_IN_CODE.items()}
+TIMES = frozenset(
+    index_terms("timeout interval delay wait period ttl duration seconds expires age lifetime grace").split()
+)
+OF_MEASURE: dict[Measure, frozenset[str]] = {
+    "time": TIMES,
+    "count": frozenset(index_terms("max maximum limit").split()),
+}
+# What questions say of any time; it is no part of what the time is for.
+_SAID_OF_TIMES = TIMES | frozenset(index_terms("millisecond second minute hour day long pause").split())
+SIZES = frozenset(index_terms("size length len bytes width capacity").split())
+BIG = re.compile(r"\b(?:big|large|long|much|deep|wide|size)\b", re.IGNORECASE)
+
+
+def forms_of(term: str) -> dict[str, float]:
+    """Return the terms that stand for one of a question in names, each with the factor by which it counts."""
+    return {term: 1.0, **other_words(term), **dict.fromkeys(WORDS_OF_CODE.get(term, ()), CODE_FACTOR)}
+
+
+def met_by(forms: Mapping[str, float], words: frozenset[str]) -> float:
+    """Return the greatest factor of the forms that are among words; 0 if none is."""
+    return max((factor for form, factor in forms.items() if form in words), default=0.0)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the terms of the parts of a name or of several."""
+    return frozenset(term for part in split_identifier(text) for term in index_terms(part).split())
+
+
+def subject_of(part: ValuePart) -> tuple[str, ...]:
+    """Return the terms of a part of a question without what it says of any time, where others are left."""
+    own = tuple(term for term in part.terms if part.measure != "time" or term not in _SAID_OF_TIMES)
+    return own or part.terms
+
+
+def plain_share(name: str, part: ValuePart, counts: Mapping[str, int]) -> float:
+    """Return the share of the subject's words that a name has which says nothing else; 0 for any other name.
+
+    Words of measure (`max`, `timeout`) say nothing of the subject, but the name of a time must have one. Two words of
+    the subject may be written as one. Of what is counted the first words alone may be meant. `counts`: how many pieces
+    have each term; the commonest term alone, such as `job` of a queue, is not enough unless it is what is counted.
+    """
+    terms, words = subject_of(part), words_of(name)
+    measure = OF_MEASURE.get(part.measure, frozenset())
+    forms = {term: forms_of(term) for term in terms}
+    for one, other in itertools.pairwise(terms):
+        forms[one] = {**forms[one], one + other: 1.0}
+        forms[other] = {**forms[other], one + other: 1.0}
+    own = words - GENERAL - measure - (SIZES if BIG.search(part.text) else frozenset())
+    asked = {form for known in (*forms.values(), *map(forms_of, part.context)) for form in known}
+    if not terms or not own or not own <= asked or (part.measure == "time" and words.isdisjoint(TIMES)):
+        return 0.0
+    met = {term: factor for term, known in forms.items() if (factor := met_by(known, own))}
+    counted = [term for term in terms if term not in measure | SIZES][:MAX_COUNTED] if part.measure == "count" else []
+    commonest = max(terms, key=lambda term: counts.get(term, 0))
+    if len(terms) > 1 and not (met.keys() - {commonest} or commonest in counted[:1]):
+        return 0.0
+    return max(sum(met.get(term, 0.0) for term in known) / len(known) for known in (terms, counted) if known)
+
+
+def is_of_subject(words: frozenset[str], part: ValuePart) -> bool:
+    """Return whether the words of a name and its owner have one of the subject, words of measure aside.
+
+    That a name is a `limit`, a `timeout` or a `max_size` as well says nothing of which. A question for nothing but a
+    measure is about any.
+    """
+    measures = GENERAL | SIZES | frozenset().union(*OF_MEASURE.values())
+    own = [term for term in part.terms if term not in measures]
+    subject = own or [term for term in part.context if term not in measures]
+    return not subject or any(met_by(forms_of(term), words) for term in subject)
