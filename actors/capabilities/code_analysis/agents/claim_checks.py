@@ -18,7 +18,8 @@ _QUOTED = re.compile(r"«((?:[^«»]|«[^«»]*»)*)»")
 _INTRODUCTION = re.compile(r"On «([^«»]*)»: ")
 # What is told of a thing as its documentation without marks of a quotation, as rules wrote it in older logs.
 _DOCUMENTED = re.compile(
-    r"(?:The lines of )?(?P<a>`+).+?(?P=a)(?: is an? [\w ]+ in (?P<b>`+).+?(?P=b)|, an? [\w ]+| says| that fit best)?"
+    r"(?:The lines of )?(?P<a>`+)(?:(?!(?P=a)).)+(?P=a)"
+    r"(?: is an? [\w ]+ in (?P<b>`+)(?:(?!(?P=b)).)+(?P=b)|, an? [\w ]+| says| that fit best)?"
     r": (?![`«])(?P<said>.+)$",
     re.DOTALL,
 )
