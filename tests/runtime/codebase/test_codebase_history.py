@@ -250,9 +250,7 @@ def test_a_proven_call_is_followed_however_many_others_stand_before_it(
 
 
 @pytest.mark.parametrize(("outside", "status"), [(199, "ok"), (200, "ok"), (201, "partial")])
-def test_a_cut_list_of_names_is_told(
-    root: Path, opened: Callable[[Path], Codebase], outside: int, status: str
-) -> None:
+def test_a_cut_list_of_names_is_told(root: Path, opened: Callable[[Path], Codebase], outside: int, status: str) -> None:
     calls = "".join(f"    outer{number}()\n" for number in range(outside))
     (root / "long.py").write_text(f"def enter():\n{calls}")
     result = trace_entry_point(opened(root), "enter")
