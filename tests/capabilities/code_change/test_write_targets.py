@@ -28,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     [
         ("pkg/keys.py/x", "'pkg/keys.py/x' would lie below 'pkg/keys.py', which is a file"),
         ("pkg/keys.py/deep/x.py", "would lie below 'pkg/keys.py'"),
-        ("pkg/.gitattributes", "would decide how git shows and merges files"),
-        ("pkg/.GitAttributes", "would decide how git shows and merges files"),
+        ("pkg/.gitattributes", "would decide how git shows files"),
+        ("pkg/.GitAttributes", "would decide how git shows files"),
         ("pkg/new.py", ""),
         ("pkg/new/one.py", ""),
         ("pkg/keys.py", ""),

@@ -61,9 +61,7 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
     if _plain(PurePosixPath(file).name) == ".gitattributes":
-        return (
-            f"'{file}' would decide how git shows and merges files, and may hide them from a review; the person adds it"
-        )
+        return f"'{file}' would decide how git shows files, and may hide them from a review; the person adds it"
     parents = {str(PurePosixPath(each).parent) for each in known}
     if str(PurePosixPath(file).parent) in parents or _is_new_folder_below(file, folder, parents):
         return None
