@@ -84,7 +84,7 @@ def check_nodes(placement: Placement, nodes: Sequence[ClusterNode]) -> None:
         return
     there = sorted({name for node in nodes for name in node.resources if ":" not in name})
     raise ClusterError(
-        f"no node of the cluster offers the resource '{wanted}' (`ray.nodes`); the {len(nodes)} nodes offer "
+        f"no node of the cluster offers the resource '{wanted}' (`ray.nodes`); its nodes ({len(nodes)}) offer "
         f"{', '.join(there)}; start a node with it (`ray start --resources`), or correct the setting",
         wanted=wanted,
         offered=there,

@@ -71,6 +71,6 @@ def test_a_resource_that_no_node_offers_is_told_at_once() -> None:
     with pytest.raises(ClusterError) as raised:
         check_nodes(Placement(nodes="jeeves"), [NEAR, GPU])
     assert raised.value.message == (
-        "no node of the cluster offers the resource 'jeeves' (`ray.nodes`); the 2 nodes offer CPU, GPU; start a node "
+        "no node of the cluster offers the resource 'jeeves' (`ray.nodes`); its nodes (2) offer CPU, GPU; start a node "
         "with it (`ray start --resources`), or correct the setting"
     )
