@@ -22,7 +22,7 @@ _OVER = (
 )
 _WAITS = (
     "A person has to answer before this session goes on. Tell the person the question, and that it is answered with "
-    "`{command}`. Nothing that you submit answers it."
+    "`{command}`, in any folder. Nothing that you submit answers it."
 )
 
 

@@ -104,7 +104,7 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     failed = list(payload.get("failed_tasks") or ())
     if payload["passed"]:
         problems = ["failed_tasks: tasks are named although it passed"] if failed else []
-        return Outcome(state, problems, notes=_own_verdict(contract, observed))
+        return Outcome(state, problems, notes=_own_verdict(contract, state, observed))
     problems = [f"failed_tasks: no task is registered as '{name}'" for name in failed if state.task(name) is None]
     tasks = with_failures(state.tasks, failed)
     named = tuple(failed) or tuple(task.id for task in state.tasks)
@@ -121,9 +121,11 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
     return Outcome(changed, problems, has_failed=True)
 
 
-def _own_verdict(contract: Contract, observed: Observed) -> tuple[str, ...]:
+def _own_verdict(contract: Contract, state: SessionState, observed: Observed) -> tuple[str, ...]:
     if observed.checks:
         return ()
+    if observed.tree and observed.tree in state.checked.values():
+        return ("the operator's commands passed on exactly these files at an earlier step and were not run again",)
     if any(rule.checks for rule in contract.phases.values()):
         return ("no command of the operator had to be run here: this verdict is the agent's own",)
     return ("the operator named no commands to be run: this verdict is the agent's own",)
@@ -152,7 +154,7 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
     state = state.with_(reviewed=observed.head)
     lost = (observed.tests,) if observed.tests else ()
     if not issues:
-        return Outcome(state, notes=(*_own_verdict(contract, observed), *lost))
+        return Outcome(state, notes=(*_own_verdict(contract, state, observed), *lost))
     reverts = state.quality_reverts + 1
     changed = state.with_(quality_reverts=reverts, revert_reason="quality review found: " + "; ".join(issues))
     if reverts < contract.limits.quality_reverts:

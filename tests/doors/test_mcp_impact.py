@@ -60,6 +60,21 @@ async def test_an_import_of_the_module_is_not_called_one_of_the_name() -> None:
     }
 
 
+async def test_an_import_of_the_class_is_not_called_one_of_its_method() -> None:
+    class Importers:
+        async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+            rows = [
+                {"file": f"{name}.py", "line": 3, "imports": "symbol", "name": name} for name in ("Keys", "hash_it")
+            ]
+            return ToolResult("ok", {"definitions": [{"file": "a.py"}], "importers": rows})
+
+    found = await impact_of(Importers(), ["Keys.hash_it"], [], unheard)
+    assert {row["file"]: row["reasons"] for row in found["must_verify"]} == {
+        "Keys.py": ["imports Keys, which has Keys.hash_it (line 3)"],
+        "hash_it.py": ["imports it: Keys.hash_it (line 3)"],
+    }
+
+
 @pytest.mark.parametrize("count", [MAX_LIKELY - 1, MAX_LIKELY])
 async def test_what_is_not_cut_says_nothing_of_more(count: int) -> None:
     found = await impact_of(Searches({f"m{number}.py": 1 for number in range(count)}), ["f_one"], [], unheard)

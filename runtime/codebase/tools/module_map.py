@@ -12,11 +12,11 @@ from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolRecord, around
-from runtime.codebase.language_registry import all_words
 from runtime.codebase.parsing.head_docs import head_doc
 from runtime.codebase.resolution.symbol_links import dotted_path
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.fallbacks import same_name, similar_paths
+from runtime.codebase.tool_parts.main_first import as_tree, by_main_symbol, heaviest_first, main_symbols, weights_of
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolStatus
@@ -49,9 +49,10 @@ def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol:
 
     `data`: path, kind (file or folder), tree [line …], files [{file, language, lines, docstring, docstring_citation,
     symbols}], imports [{module, target, files}], importers [{file, line, module, citation}]; a symbol is {symbol, kind,
-    signature, docstring, start_line, end_line, citation}, where `citation` is a position in the result's citations. Of
-    a folder the source files nearest to it are described, the tree lists the rest; `truncated` is True if something
-    was left out.
+    signature, docstring, start_line, end_line, citation}, where `citation` is a position in the result's citations.
+    Sources come first, the heaviest leading: lines times one more than the importing files; of a file in a folder its
+    main definitions. What was left out is counted: `more_files`, `more_tree_lines`, and `more_symbols` of a file;
+    `truncated` is then True.
     """
     log = AttemptLog(codebase.max_retries)
     try:
@@ -93,19 +94,16 @@ def _similar(codebase: Codebase, path: str) -> list[str]:
     return dotted or similar_paths(wanted, folders) or similar_paths(wanted, paths)
 
 
-def _order(file: IndexedFile) -> tuple[bool, bool, int, str]:
-    """Order files: sources first, among them those that represent a whole package, then the nearest."""
-    name = file.path.rpartition("/")[2]
-    return kind_of_path(file.path) != "source", name not in all_words("head_files"), file.path.count("/"), file.path
-
-
 class _Map:
     def __init__(
         self, codebase: Codebase, place: str, files: list[IndexedFile], max_depth: int, symbol: str | None
     ) -> None:
         self._codebase = codebase
         self._place = place
+        self._prefix = "" if place == "." else place + "/"
+        self._weights = weights_of(files, codebase.index.file_links())
         self._files = files
+        self._left_out: dict[str, int] = {}
         self._max_depth = max_depth
         self._symbol = symbol
         self._is_file = len(files) == 1 and files[0].path == place
@@ -113,7 +111,7 @@ class _Map:
         self._truncated = False
 
     def result(self, log: AttemptLog) -> ToolResult:
-        data = {
+        data: dict[str, Any] = {
             "path": self._place,
             "kind": "file" if self._is_file else "folder",
             "tree": self._tree(),
@@ -121,12 +119,14 @@ class _Map:
             "imports": self._imports(),
             "importers": self._importers(),
         }
+        data |= self._left_out
         status: ToolStatus = "partial" if self._truncated else "ok"
         return log.result(status, data, self._citations, truncated=self._truncated)
 
     def _tree(self) -> list[str]:
         """Return one line for each folder and file, indented by depth; folders end in a slash and a file count."""
-        prefix = "" if self._place == "." or self._is_file else self._place + "/"
+        prefix = "" if self._is_file else self._prefix
+        files = as_tree(self._files, self._weights, prefix)
         counts: dict[str, int] = {}
         for file in self._files:
             parts = file.path[len(prefix) :].split("/")
@@ -135,7 +135,7 @@ class _Map:
                 counts[folder] = counts.get(folder, 0) + 1
         lines: list[str] = []
         shown: set[str] = set()
-        for file in self._files:
+        for file in files:
             parts = file.path[len(prefix) :].split("/")
             for depth in range(1, min(len(parts), self._max_depth + 1)):
                 folder = "/".join(parts[:depth])
@@ -148,15 +148,15 @@ class _Map:
             else:
                 self._truncated = True
         if len(lines) > MAX_TREE_LINES:
-            self._truncated = True
+            self._leave_out("more_tree_lines", len(lines) - MAX_TREE_LINES)
             lines = lines[:MAX_TREE_LINES]
         return lines
 
     def _described(self) -> list[dict[str, Any]]:
-        readable = [file for file in self._files if file.is_readable]
-        readable.sort(key=_order)
+        listed = (file for file in self._files if file.is_readable)
+        readable = heaviest_first(listed, self._weights, self._prefix)
         if len(readable) > MAX_MAPPED_FILES:
-            self._truncated = True
+            self._leave_out("more_files", len(readable) - MAX_MAPPED_FILES)
         rows: list[dict[str, Any]] = []
         left = MAX_SYMBOLS
         shown = readable[:MAX_MAPPED_FILES]
@@ -172,8 +172,10 @@ class _Map:
         module = next((symbol for symbol in symbols if symbol.kind == "module" and symbol.start_line == 1), None)
         told = symbols if self._symbol is not None else around(symbols)
         shown = [symbol for symbol in told if symbol is not module and self._is_shown(symbol)]
-        if len(shown) > limit:
-            self._truncated = True
+        more = max(0, len(shown) - limit)
+        self._truncated = self._truncated or more > 0
+        shown = main_symbols(shown, limit)
+        shown = shown if self._is_file else by_main_symbol(shown)
         source = self._codebase.try_source(file.path)
         said = head_doc(source.lines, file.language) if source is not None and file.language else None
         cited = cite(self._codebase, file.path, said.start_line, said.end_line, why="says what it is") if said else None
@@ -183,8 +185,13 @@ class _Map:
             "lines": file.lines,
             "docstring": (module.docstring if module else "") or (said.text if said else ""),
             "docstring_citation": add_citation(self._citations, cited),
-            "symbols": [self._symbol_row(symbol) for symbol in shown[:limit]],
+            "symbols": [self._symbol_row(symbol) for symbol in shown],
+            **({"more_symbols": more} if more else {}),
         }
+
+    def _leave_out(self, what: str, count: int) -> None:
+        self._left_out[what] = count
+        self._truncated = True
 
     def _is_shown(self, symbol: SymbolRecord) -> bool:
         if self._symbol is not None:

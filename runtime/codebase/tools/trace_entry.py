@@ -28,7 +28,12 @@ from runtime.tools.result import ToolStatus
 
 MAX_DEPTH = 10
 MAX_STEPS = 60
-MAX_CALLEES = 25
+# Calls of one definition that are read: all of any that is not generated.
+MAX_CALLS = 1_000
+# Names told in each of `outside` and `unproven`.
+MAX_NAMES = 200
+# Definitions of a file that are entered where it has no `main`.
+MAX_STARTS = 25
 MAX_ENTRY_POINTS = 30
 
 # Decorators and attributes that mark entry points: CLI commands, routes, tasks and event handlers.
@@ -59,8 +64,8 @@ def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: i
     entry {symbol, file, start_line, end_line}, entry_points [{symbol, kind, file, line, citation}], steps [{depth,
     symbol, file, start_line, end_line, called_by, line, by_name (always False), proof [{kind, file, line}], citation}]
     breadth first, along proven calls alone; outside [names called that are not defined here], unproven [names called
-    whose receiver is not known]. Status `partial` if a limit cut the trace or the entry points; `not_found` if nothing
-    matches.
+    whose receiver is not known], at most 200 each. Proven calls are all followed before a limit of names counts. Status
+    `partial` if a limit cut the trace, a list of names or the entry points; `not_found` if nothing matches.
     """
     log = AttemptLog(codebase.max_retries)
     trace = _Trace(codebase, max(1, min(max_depth, MAX_DEPTH)))
@@ -79,8 +84,8 @@ def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: i
         "entry": _place(start[0]),
         "entry_points": trace.entry_points,
         "steps": trace.steps,
-        "outside": sorted(trace.outside),
-        "unproven": sorted(trace.unproven),
+        "outside": trace.names(trace.outside),
+        "unproven": trace.names(trace.unproven),
     }
     status: ToolStatus = "partial" if trace.cut else "ok"
     return log.result(status, data, trace.citations, truncated=trace.cut)
@@ -94,7 +99,7 @@ def _starts(codebase: Codebase, entry: str | None, log: AttemptLog, trace: _Trac
     found = log.run("symbol_index", lambda: _callables(codebase.symbols_named(entry, limit=20)), "not_found")
     if found:
         return found[:1]
-    inside = log.run("path", lambda: _of_file(codebase, entry), "not_found")
+    inside = log.run("path", lambda: _of_file(codebase, entry, trace), "not_found")
     if inside:
         return inside
     partial = log.retry(
@@ -107,7 +112,7 @@ def _callables(symbols: list[SymbolRecord]) -> list[SymbolRecord]:
     return [symbol for symbol in symbols if symbol.kind in CALLABLE_KINDS or symbol.kind == "class"]
 
 
-def _of_file(codebase: Codebase, path: str) -> list[SymbolRecord]:
+def _of_file(codebase: Codebase, path: str, trace: _Trace) -> list[SymbolRecord]:
     """Return the entry points of a file: its `main`, else its top-level functions and classes, at most 25."""
     file = codebase.relative(path)
     if codebase.file(file) is None:
@@ -117,7 +122,8 @@ def _of_file(codebase: Codebase, path: str) -> list[SymbolRecord]:
         file = near[0]
     functions = [symbol for symbol in _callables(codebase.symbols_in(file)) if not symbol.owner]
     mains = [symbol for symbol in functions if symbol.name in _MAIN_NAMES]
-    return mains[:1] or functions[:MAX_CALLEES]
+    trace.cut = not mains and len(functions) > MAX_STARTS
+    return mains[:1] or functions[:MAX_STARTS]
 
 
 def entry_points(codebase: Codebase) -> list[tuple[str, SymbolRecord]]:
@@ -196,7 +202,8 @@ class _Trace:
                 self.cut = True
                 break
             self._step(symbol, depth, caller, call)
-            callees = self._codebase.callees(symbol, limit=MAX_CALLEES)
+            callees = self._codebase.callees(symbol, limit=MAX_CALLS + 1)
+            self.cut = self.cut or len(callees) > MAX_CALLS
             self.outside.update(callee.name for callee in callees if callee.state == "external")
             self.unproven.update(callee.name for callee in callees if callee.state == "unknown")
             fresh = [c for c in callees if c.definition is not None and c.definition.id not in seen]
@@ -209,6 +216,11 @@ class _Trace:
                     seen.add(target.id)
                     waiting.append((target, depth + 1, symbol.qualified_name, callee))
         return self.steps
+
+    def names(self, found: set[str]) -> list[str]:
+        """Return names in order, at most 200; more are a cut."""
+        self.cut = self.cut or len(found) > MAX_NAMES
+        return sorted(found)[:MAX_NAMES]
 
     def _step(self, symbol: SymbolRecord, depth: int, caller: str | None, call: Callee | None) -> None:
         why = f"is entered at line {symbol.name_line}" if caller is None else f"is called by {caller}"

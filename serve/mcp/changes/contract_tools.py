@@ -215,8 +215,8 @@ CONTRACT_TOOLS = (
         "Start a change",
         StartSession,
         _start,
-        "Begin a change under contract or an investigation, or resume one (`recovery`). The answer says what to do and "
-        "what to submit: follow `instruction`; submit_phase alone leads on. Takes a second.",
+        "Begin a change under contract or an investigation, or resume one (`recovery`). Follow `instruction` of each "
+        "answer; submit_phase alone leads on. Takes seconds.",
         is_read_only=False,
     ),
     ContractTool(

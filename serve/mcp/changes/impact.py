@@ -53,8 +53,7 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
             unknown.append(symbol)
         for part, said in _PROVEN.items():
             for row in usage.data.get(part, ()):
-                is_module = row.get("imports") == "module"
-                _note(must, [row], f"imports the module of {symbol}" if is_module else f"{said}: {symbol}")
+                _note(must, [row], _reason(row, said, symbol))
         mentions = usage.data.get("mentions", ())
         _note(should, mentions, f"names {symbol}, receiver unknown")
         weights.update({file: IN_CODE * count for file, count in _files(mentions).items()})
@@ -78,6 +77,15 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
         **({"not_found": unknown} if unknown else {}),
         **({"cut": f"{MAX_FILES} of {len(must)} files that must be verified"} if len(must) > MAX_FILES else {}),
     }
+
+
+def _reason(row: Mapping[str, Any], said: str, symbol: str) -> str:
+    if row.get("imports") == "module":
+        return f"imports the module of {symbol}"
+    brought = row.get("name") if "imports" in row else None
+    if brought and str(symbol).rpartition(".")[2] != brought:
+        return f"imports {brought}, which has {symbol}"
+    return f"{said}: {symbol}"
 
 
 async def _look_up(search: Results, symbol: str, report: Report) -> tuple[ToolResult, list[Mapping[str, Any]]]:

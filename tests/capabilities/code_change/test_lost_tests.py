@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_change.evidence.collection_files import changes_collection, collects_tests
-from actors.capabilities.code_change.evidence.lost_tests import compared
+from actors.capabilities.code_change.evidence.lost_tests import assertions_of, compared
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.capabilities.code_change.test_cheats import problems
 
@@ -60,6 +60,48 @@ async def test_a_file_of_tests_that_is_renamed_to_what_nobody_collects_is_told(a
 async def test_an_assertion_that_one_test_lost_is_told_though_another_gained_one(agent: Agent) -> None:
     await with_tests(agent, "def test_one():\n    load()\n\n\ndef test_two():\n    assert 2\n    assert 3\n")
     assert "1 assertion fewer (in test_one)" in (await agent.session.review_changes())["tests"]
+
+
+async def test_an_assertion_that_was_made_to_hold_always_is_told_with_what_it_said(agent: Agent) -> None:
+    await with_tests(agent, TESTS.replace("assert 2", "assert load() or True"))
+    said = "1 test with changed assertions (test_two: `assert 2` → `assert load() or True`)"
+    assert said in (await agent.session.review_changes())["tests"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            "self.assertEqual(3, n)",
+            "self.assertTrue(n or True)",
+            "self.assertEqual(3, n)` → `self.assertTrue(n or True)",
+        ),
+        (
+            "assert n == (\n        3\n    )",
+            "assert n == (\n        4\n    )",
+            "assert n == ( 3 )` → `assert n == ( 4 )",
+        ),
+        ("assert one\n    assert two", "assert 1\n    assert 2", "assert one` → `assert 1` and 1 more"),
+        ("assert one", "assert 1\n    assert True", "assert one` → `assert 1"),
+        ("assert one", "assert one\n    assert two", ""),
+        ("assert one", "load()\n    assert   one", ""),
+        ("assert one\n    assert two", "assert two\n    assert one", ""),
+        ("assert one\n    assert two", "assert one", ""),
+    ],
+)
+def test_only_assertions_that_say_something_else_are_told_as_changed(before: str, after: str, told: str) -> None:
+    sides = (f"def test_n():\n    {text}\n".split("\n") for text in (before, after))
+    old, new = (assertions_of("test_n.py", lines) for lines in sides)
+    changed = compared((), (), old, new).changed
+    assert (told in changed[0]) if told else not changed
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(79, False), (80, False), (81, True)])
+def test_a_long_assertion_is_told_by_its_beginning(length: int, is_cut: bool) -> None:
+    long = "assert " + "n" * (length - 7)
+    old, new = (assertions_of("test_n.py", ["def test_n():", text]) for text in (long, "assert 1"))
+    (told,) = compared((), (), old, new).changed
+    assert ("…" in told) is is_cut
 
 
 async def test_a_file_that_has_fewer_tests_collected_is_told(agent: Agent) -> None:

@@ -237,6 +237,34 @@ def test_depth_is_bounded_and_the_result_says_so(codebase: Codebase, depth: int,
     assert (max(row["depth"] for row in result.data["steps"]), result.status) == (deepest, status)
 
 
+@pytest.mark.parametrize("outside", [24, 25, 26, 120])
+def test_a_proven_call_is_followed_however_many_others_stand_before_it(
+    root: Path, opened: Callable[[Path], Codebase], outside: int
+) -> None:
+    calls = "".join(f"    outer{number}()\n" for number in range(outside))
+    (root / "long.py").write_text(f"def enter():\n{calls}    last()\n\n\ndef last():\n    return 1\n")
+    result = trace_entry_point(opened(root), "enter")
+    assert [row["symbol"] for row in result.data["steps"]] == ["enter", "last"]
+    assert len({*result.data["outside"], *result.data["unproven"]}) == outside
+    assert result.status == "ok"
+
+
+@pytest.mark.parametrize(("outside", "status"), [(199, "ok"), (200, "ok"), (201, "partial")])
+def test_a_cut_list_of_names_is_told(root: Path, opened: Callable[[Path], Codebase], outside: int, status: str) -> None:
+    calls = "".join(f"    outer{number}()\n" for number in range(outside))
+    (root / "long.py").write_text(f"def enter():\n{calls}")
+    result = trace_entry_point(opened(root), "enter")
+    assert (result.status, result.truncated) == (status, status == "partial")
+
+
+@pytest.mark.parametrize(("count", "status"), [(24, "ok"), (25, "ok"), (26, "partial")])
+def test_a_file_of_more_definitions_than_are_entered_is_told(
+    root: Path, opened: Callable[[Path], Codebase], count: int, status: str
+) -> None:
+    (root / "many.py").write_text("".join(f"def one{number}():\n    return {number}\n" for number in range(count)))
+    assert trace_entry_point(opened(root), "many.py").status == status
+
+
 def test_without_a_name_the_entry_points_of_the_repository_are_listed(
     root: Path, opened: Callable[[Path], Codebase]
 ) -> None:

@@ -247,6 +247,22 @@ def test_a_map_goes_no_deeper_than_asked_and_says_so(codebase: Codebase) -> None
     assert not map_module(codebase, ".", max_depth=3).truncated
 
 
+def test_a_map_shows_the_heaviest_files_first_and_counts_what_it_leaves_out(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    small = {f"pkg/a{number:02}.py": "X = 1\n" for number in range(31)}
+    large = "def open_only(one):\n    return one\n\n\n" + "class Wire:\n" + "    size = 1\n" * 60
+    methods = "".join(f"    def get{number}(self):\n        return {number}\n" for number in range(20))
+    write_files(root, {**small, "pkg/wire.py": f"{large}{methods}", "pkg/user.py": "from pkg.wire import Wire\n"})
+    data = map_module(opened(root), "pkg").data
+    assert data["files"][0]["file"] == "pkg/wire.py"
+    assert data["tree"][0].startswith("wire.py (")
+    assert (data["more_files"], "more_tree_lines" in data) == (3, False)
+    assert data["files"][0]["symbols"][0]["symbol"] == "Wire"
+    assert "open_only" in [row["symbol"] for row in data["files"][0]["symbols"]]
+    assert data["files"][0]["more_symbols"] == 18
+
+
 @pytest.mark.parametrize("path", ["shop.orders", "orders.py", "src/shop/order.py"])
 def test_a_map_of_a_near_miss_is_the_map_of_what_was_meant(codebase: Codebase, path: str) -> None:
     result = map_module(codebase, path)

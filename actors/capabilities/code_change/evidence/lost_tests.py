@@ -1,8 +1,8 @@
 """Counts the tests that a change removes, renames away, skips or weakens.
 
 Checks that run fewer tests stay green, so reviewers must know. Names are read from the lines that differ, not parsed: a
-test whose name stands on both sides is not lost. Assertions are counted for each test, and changed files that decide
-which tests run are named.
+test whose name stands on both sides is not lost. Assertions are counted for each test, those that say something else
+than before are told, and changed files that decide which tests run are named.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from actors.capabilities.code_change.evidence.changed_assertions import joined_assertion, told_changes
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from actors.capabilities.code_change.evidence.collection_files import changes_collection, collects_tests
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -60,7 +61,9 @@ _HOLDER = re.compile(
 Line = tuple[str, str]
 # A test by its file, its class and its name.
 Holder = tuple[str, str, str]
-_NONE: Mapping[Holder, int] = MappingProxyType({})
+# What each test asserts, as often as it does.
+Asserted = Mapping[Holder, Counter[str]]
+_NONE: Asserted = MappingProxyType({})
 # Whole files: an assertion belongs to the test whose head stands above it.
 _OPTIONS = ("-p", f"-U{MAX_FILE_BYTES}", "--text", "--no-ext-diff", "--no-textconv", "--no-renames")
 
@@ -68,7 +71,8 @@ _OPTIONS = ("-p", f"-U{MAX_FILE_BYTES}", "--text", "--no-ext-diff", "--no-textco
 class LostTests(msgspec.Struct, frozen=True):
     """Holds the names of tests that are gone, and counts new tests, added skips and missing assertions.
 
-    `weaker`: tests that are still there, with fewer assertions. `collecting`: files that decide which tests run.
+    `weaker`: tests that are still there, with fewer assertions. `changed`: tests whose assertions say something else,
+    each with an old and a new one. `collecting`: files that decide which tests run.
     """
 
     gone: tuple[str, ...] = ()
@@ -76,6 +80,7 @@ class LostTests(msgspec.Struct, frozen=True):
     skips: int = 0
     assertions: int = 0
     weaker: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     collecting: tuple[str, ...] = ()
 
     @property
@@ -89,6 +94,8 @@ class LostTests(msgspec.Struct, frozen=True):
         if self.assertions > 0:
             where = f" (in {_named(self.weaker)})" if self.weaker else ""
             parts.append(f"{_count(self.assertions, 'assertion')} fewer{where}")
+        if self.changed:
+            parts.append(f"{_count(len(self.changed), 'test')} with changed assertions ({_listed(self.changed)})")
         if self.collecting:
             parts.append(f"what collects tests was changed ({_named(self.collecting)})")
         told = "; ".join(parts)
@@ -99,8 +106,8 @@ def lost_tests(folder: Path, base_commit: str, changed: ChangedLines) -> LostTes
     """Return what a change of a folder takes away from the tests. Raises GitWriteError."""
     old: list[Line] = []
     new: list[Line] = []
-    before: Counter[Holder] = Counter()
-    after: Counter[Holder] = Counter()
+    before: dict[Holder, Counter[str]] = {}
+    after: dict[Holder, Counter[str]] = {}
     collecting = []
     with GitWriter(folder) as git:
         for change in changed.changes:
@@ -127,30 +134,33 @@ def _side(marked: Iterable[str], mark: str) -> str:
     return "\n".join(line[1:] for line in marked if line[:1] in {" ", mark})
 
 
-def assertions_of(file: str, lines: Iterable[str]) -> Counter[Holder]:
-    """Return how many assertions each function of a file makes; one that makes none counts with zero."""
-    found: Counter[Holder] = Counter()
+def assertions_of(file: str, lines: Iterable[str]) -> dict[Holder, Counter[str]]:
+    """Return what each function of a file asserts; one that asserts nothing has an empty count."""
+    found: dict[Holder, Counter[str]] = {}
     group = name = ""
-    for line in lines:
+    all_lines = list(lines)
+    for index, line in enumerate(all_lines):
         head = _NAMED.search(line) or _HOLDER.search(line)
         if head is not None:
             titles = {kind: text for kind, text in head.groupdict().items() if text and kind != "quote"}
             group = titles.get("group", group)
             name = "" if "group" in titles else next(iter(titles.values()), "")
-        found[file, group, name] += _ASSERTION.search(line) is not None
+        said = found.setdefault((file, group, name), Counter())
+        if _ASSERTION.search(line) is not None:
+            said[joined_assertion(all_lines, index)] += 1
     return found
 
 
 def compared(
     old: Iterable[Line],
     new: Iterable[Line],
-    asserted_before: Mapping[Holder, int] = _NONE,
-    asserted_after: Mapping[Holder, int] = _NONE,
+    asserted_before: Asserted = _NONE,
+    asserted_after: Asserted = _NONE,
     collecting: Sequence[str] = (),
 ) -> LostTests:
     """Return what lines that were removed took away and added ones did not bring back: (file, line) of test files.
 
-    `asserted_before` and `asserted_after`: how many assertions each test makes, in whole files.
+    `asserted_before` and `asserted_after`: what each test asserts, in whole files.
     """
     before, after = list(old), list(new)
     removed, added = Counter(_names(before)), Counter(_names(after))
@@ -161,9 +171,9 @@ def compared(
     skips = _matches(_SKIP, after) - _matches(_SKIP, before)
     assertions = _matches(_ASSERTION, before) - _matches(_ASSERTION, after)
     fewer = {
-        holder: count - asserted_after[holder]
-        for holder, count in asserted_before.items()
-        if holder in asserted_after and count > asserted_after[holder]
+        holder: said.total() - asserted_after[holder].total()
+        for holder, said in asserted_before.items()
+        if holder in asserted_after and said.total() > asserted_after[holder].total()
     }
     return LostTests(
         gone=tuple(gone),
@@ -171,6 +181,7 @@ def compared(
         skips=max(0, skips),
         assertions=max(0, assertions, sum(fewer.values())),
         weaker=tuple(dict.fromkeys(name or file for file, _, name in fewer)),
+        changed=tuple(told_changes(asserted_before, asserted_after)),
         collecting=tuple(collecting),
     )
 
@@ -208,6 +219,11 @@ def _matches(pattern: re.Pattern[str], lines: Iterable[Line]) -> int:
 def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return f"{', '.join(name[:MAX_NAME_CHARS] for name in names[:MAX_NAMED])}{more}"
+
+
+def _listed(changes: Sequence[str]) -> str:
+    more = f"; and {len(changes) - MAX_NAMED} more" if len(changes) > MAX_NAMED else ""
+    return f"{'; '.join(changes[:MAX_NAMED])}{more}"
 
 
 def _count(number: int, what: str) -> str:

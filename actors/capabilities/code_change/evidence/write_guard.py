@@ -51,6 +51,8 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
         return (
             f"'{file}' and '{other}' differ in case alone, and are one file on many machines; use the one that is there"
         )
+    if (above := _file_above(file, folder)) is not None:
+        return f"'{file}' would lie below '{above}', which is a file; name a path whose folders are folders"
     known = set(state.explored) | (set(state.shown) if reads_count else set())
     if file in known:
         return None
@@ -58,6 +60,8 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
         return f"'{file}' was shown and is not among your explored files; call add_explored_files with it first"
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
+    if _plain(PurePosixPath(file).name) == ".gitattributes":
+        return f"'{file}' would decide how git shows files, and may hide them from a review; the person adds it"
     parents = {str(PurePosixPath(each).parent) for each in known}
     if str(PurePosixPath(file).parent) in parents or _is_new_folder_below(file, folder, parents):
         return None
@@ -112,6 +116,11 @@ def unfit_name(file: str, folder: Path) -> str | None:
             return f"'{file[:200]}' lies in {place.relative_to(folder)}, which is a repository of its own"
         place = place / part
     return None
+
+
+def _file_above(file: str, folder: Path) -> str | None:
+    above = (parent for parent in PurePosixPath(file).parents if parent.name)
+    return next((str(parent) for parent in above if (folder / parent).is_file()), None)
 
 
 def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:
