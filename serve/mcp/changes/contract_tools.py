@@ -215,8 +215,8 @@ CONTRACT_TOOLS = (
         "Start a change",
         StartSession,
         _start,
-        "Begin a change under contract or an investigation, or resume one (`recovery`). Follow `instruction` of each "
-        "answer; submit_phase alone leads on. Takes seconds.",
+        "Begin a change under contract or an investigation, or resume it (`recovery`). Follow each `instruction`; "
+        "submit_phase alone leads on. Takes seconds.",
         is_read_only=False,
     ),
     ContractTool(
