@@ -13,6 +13,8 @@ myst_heading_anchors = 6
 # Examples leave things out with an ellipsis, which no lexer of JSON or TOML takes.
 suppress_warnings = ["misc.highlighting_failure"]
 nitpicky = True
+# Two hyphens begin an option.
+smartquotes = False
 
 html_theme = "furo"
 html_title = "Jeeves"

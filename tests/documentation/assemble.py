@@ -40,6 +40,7 @@ GENERATED_SECTION = "Reference"
 SECTIONS = ("Tutorial", "Guides", "Reference", "Explanation")
 
 _FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=mark)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"(?P<language>\w+) (?P<path>\S+)")
 _LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)?(?P<anchor>#[^)\s]*)?\)")
 _SECTION = re.compile(r"^## (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
@@ -111,6 +112,10 @@ def on_site(name: str, text: str, folder: Path) -> str:
 
 
 def _fenced(name: str, fence: re.Match[str]) -> str:
+    if (named := _NAMED.fullmatch(fence["info"].strip())) is not None:
+        # Code hosts and the builder leave out the name that stands behind the language.
+        mark = fence["mark"]
+        return f"{mark}{{code-block}} {named['language']}\n:caption: {named['path']}\n\n{fence['body']}{mark}\n"
     if fence["info"].strip() != "mermaid":
         return fence[0]
     title = f"Picture of the page {name.removesuffix('.md')}"

@@ -10,7 +10,7 @@ from tests.doors.test_guides import Guide, prints, write_files
 from tests.doors.test_tutorial import outputs
 
 GUIDE = Guide("recover.md")
-COMMANDS = 7
+COMMANDS = 8
 
 
 @pytest.mark.long
