@@ -31,6 +31,7 @@ MAY_START = {
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/commands/up_down.py": "jeeves itself",
     "serve/cli/output/places.py": "the editor of the operator",
+    "serve/deployed/joined_service.py": "ourselves, to start a system that outlives the replica",
 }
 MAY_RUN_PROGRAMS = {
     "runtime/codebase/git/git_process.py": "git",

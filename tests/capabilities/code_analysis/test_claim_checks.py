@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quot
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
 from tests.doors.sample_repo import write_files
 
 ITEM = """  - `closeTimeout`: (`number`) An optional time (in milliseconds) to wait for the pool to
@@ -30,6 +32,8 @@ SAID = "`closeTimeout`: (`number`) An optional time (in milliseconds) to wait fo
     ],
 )
 def test_an_item_of_a_list_that_begins_with_a_name_is_quoted(tmp_path: Path, text: str, holds: bool) -> None:
-    codebase = Codebase(write_files(tmp_path / "repo", {"README.md": ITEM}), tmp_path / "index")
+    root, index = write_files(tmp_path / "repo", {"README.md": ITEM}), tmp_path / "index.sqlite"
+    refresh(root, index)
     claim = Claim("point", text, (Citation("README.md", 1, 2),))
-    assert holds_its_quotes(codebase, claim) is holds
+    with closing(Codebase.open(root, index)) as codebase:
+        assert holds_its_quotes(codebase, claim) is holds
