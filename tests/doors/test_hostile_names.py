@@ -95,7 +95,7 @@ def test_complaints_show_none(jeeves: Program, tmp_path: Path, arguments: list[s
 
 
 def test_only_one_module_prints() -> None:
-    """A print elsewhere would bypass the escapes; standard error of the daemon is a file, of a started system a pipe."""
+    """A print elsewhere would bypass the escapes; the standard error of the two others is a file, and a pipe."""
     allowed = {"serve/cli/output/terminal.py", "serve/cli/main.py", "serve/runtimes/daemon.py"}
     allowed.add("serve/deployed/start_system.py")
     printing = set()
