@@ -1,4 +1,7 @@
-"""Tells assertions that a change makes say something else: a test that is weaker may make as many as before. Pure."""
+"""Tells assertions that a change makes say something else.
+
+A test that is weaker may make as many as before. Pure.
+"""
 
 from __future__ import annotations
 
