@@ -162,6 +162,7 @@ def wait_until_gone(pids: list[int]) -> None:
             os.close(descriptor)
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_workers_import_our_code_and_never_the_users(start_driver: Any, hostile_dir: Path) -> None:
     driver = start_driver(
@@ -199,6 +200,7 @@ with start():
     assert driver.facts() == {"same": True, "handler": True}
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_another_cluster_is_never_joined(start_driver: Any, tmp_path: Path) -> None:
     other = start_driver("with start() as c: tell(address=c.address); sys.stdin.readline()", folder=tmp_path / "other")
@@ -229,6 +231,7 @@ def test_an_address_that_nobody_listens_at_any_more_is_ignored(start_driver: Any
     assert not driver.facts()["address"].endswith(":1")
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_cluster_starts_when_rays_own_ports_are_taken_and_listens_on_loopback_only(start_driver: Any) -> None:
     taken = [socket.socket() for _ in DEFAULT_PORTS]
@@ -257,6 +260,7 @@ with start():
     assert not set(seen["ports"]) & set(DEFAULT_PORTS)
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_workers_do_not_wait_for_processes_that_nobody_needs(start_driver: Any) -> None:
     driver = start_driver(
@@ -389,6 +393,7 @@ tell(told=told(start), thread=thread_told[0], children=len(cluster_processes()),
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_what_cannot_be_joined_is_told_soon(start_driver: Any) -> None:
     web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
     threading.Thread(target=web.serve_forever, daemon=True).start()

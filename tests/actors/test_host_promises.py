@@ -189,6 +189,7 @@ def tool_calls_of(state_dir: Path, run_id: RunId) -> int:
     return sum(isinstance(event.payload, ToolCalled) for event in events)
 
 
+@pytest.mark.long
 async def test_a_report_that_comes_again_is_acknowledged_again_and_counts_once(system: Any, state_dir: Path) -> None:
     await system.ready()
     run_id = await at_work(system, request(a={"hang": 0}))
@@ -201,6 +202,7 @@ async def test_a_report_that_comes_again_is_acknowledged_again_and_counts_once(s
     await system.cancel(run_id, "seen enough")
 
 
+@pytest.mark.long
 async def test_a_report_that_cannot_be_recorded_is_not_acknowledged(system: Any, state_dir: Path) -> None:
     await system.ready()
     refused, other = [await at_work(system, request(a={"hang": 0})) for _ in range(2)]
@@ -216,6 +218,7 @@ async def test_a_report_that_cannot_be_recorded_is_not_acknowledged(system: Any,
         await system.cancel(run_id, "seen enough")
 
 
+@pytest.mark.long
 async def test_no_stage_begins_before_it_is_recorded_that_it_may(system: Any, state_dir: Path, tmp_path: Path) -> None:
     await system.ready()
     notes, records = tmp_path / "notes", tmp_path / "records"
@@ -233,6 +236,7 @@ async def test_no_stage_begins_before_it_is_recorded_that_it_may(system: Any, st
     assert lines_of(notes).count(f"{refused} 2 0 1") == 1
 
 
+@pytest.mark.long
 async def test_a_stage_that_was_lost_on_its_way_is_sent_again(system: Any, tmp_path: Path) -> None:
     await system.ready()
     async with in_place_of(AGENT_B) as agent:

@@ -75,6 +75,7 @@ async def connected_again(system: Any, address: str) -> None:
         await asyncio.sleep(0.1)
 
 
+@pytest.mark.long
 async def test_everyone_comes_up_and_is_on_the_bus(system: Any) -> None:
     await system.ready()
     everyone = ["supervisor", "index", "store", "agent:line.a", "agent:line.b", "agent:line.c"]
@@ -83,6 +84,7 @@ async def test_everyone_comes_up_and_is_on_the_bus(system: Any) -> None:
     assert sorted((await system.bus_stats())["endpoints"]) == sorted(everyone)
 
 
+@pytest.mark.long
 async def test_an_agent_that_dies_while_it_is_waited_for_is_waited_for_again(system: Any) -> None:
     await system.ready()
     for _ in range(2):
@@ -149,6 +151,7 @@ async def test_the_request_is_on_disk_before_its_id_is_known(system: Any, state_
     log.close()
 
 
+@pytest.mark.long
 async def test_the_log_on_disk_replays_to_the_run_and_to_what_callers_saw(system: Any, state_dir: Path) -> None:
     run_id = await system.submit(request(a=[[{"raise": "odd"}, {"call": ["x"]}]]))
     seen = [event async for event in system.watch(run_id)]
@@ -173,6 +176,7 @@ async def test_the_stage_of_an_agent_that_is_killed_runs_again_and_makes_no_new_
     assert (await system.bus_stats())["dead_letters"] == 0
 
 
+@pytest.mark.long
 async def test_an_agent_that_is_killed_again_and_again_is_given_up(system: Any) -> None:
     ended = await run_with_kills(system, {"a": [{"hang": 0}]}, "a", 99)
     assert ended.reason == "internal_error"

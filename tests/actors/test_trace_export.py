@@ -140,6 +140,7 @@ async def test_tool_calls_and_model_calls_stand_below_the_stage_that_made_them()
     assert (gone.attributes["jeeves.outcome"], gone.error) == ("down", "down")
 
 
+@pytest.mark.long
 def test_a_collector_that_is_away_keeps_nothing_waiting_and_the_queue_stays_bounded(collector: Collector) -> None:
     collector.held.clear()
     export = SpanExport(TraceOptions(collector.endpoint), "supervisor")

@@ -55,6 +55,7 @@ PLACES: list[tuple[str, Callable[[Path], None]]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "make"), PLACES)
 def test_no_question_waits_for_a_file_that_blocks_git(tmp_path: Path, name: str, make: Callable[[Path], None]) -> None:
     root = grow(tmp_path / "repo")
@@ -88,6 +89,7 @@ def test_the_second_command_of_a_question_does_not_wait_again(tmp_path: Path) ->
     assert made == made[:1] * 3, "git was started again"
 
 
+@pytest.mark.long
 def test_tools_tell_why_history_is_missing(tmp_path: Path) -> None:
     root = grow(tmp_path / "repo")
     pipe(root / ".mailmap")

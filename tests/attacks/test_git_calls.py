@@ -108,6 +108,7 @@ def test_every_question_of_history_is_asked_by_these_tests() -> None:
     assert set(HISTORY) == questions_of_history()
 
 
+@pytest.mark.long
 def test_every_call_of_git_in_the_source_is_made_by_these_tests(site: Site, recorded: Path) -> None:
     wanted = calls_of_git()
     assert len(wanted) >= 12

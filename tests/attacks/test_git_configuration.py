@@ -12,6 +12,8 @@ from tests.attacks.git_traps import ATTRIBUTES, DIFFS, FILTERS, HOOKS, INCLUDED,
 from tests.attacks.repositories import Site, git, grow, told
 from tests.doors.program import snapshot
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def armed_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:

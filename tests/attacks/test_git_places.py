@@ -223,6 +223,7 @@ def test_data_that_was_put_elsewhere_is_read_once_it_names_its_work_tree(tmp_pat
     assert Git(root).why_unusable() is None
 
 
+@pytest.mark.long
 def test_a_pipe_among_the_data_is_refused_instead_of_being_waited_for(tmp_path: Path) -> None:
     root = grow(tmp_path / "repo")
     os.mkfifo(root / ".git/objects/pack/pack-1.idx")
@@ -249,6 +250,7 @@ def test_an_index_without_end_is_refused_and_not_copied(tmp_path: Path) -> None:
         Git(root).run("log")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["packed-refs", "refs/heads/main", "logs/HEAD", "info/exclude"])
 def test_a_file_of_git_without_end_is_refused_with_its_size(tmp_path: Path, name: str) -> None:
     root = grow(tmp_path / "root")

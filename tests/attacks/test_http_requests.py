@@ -11,6 +11,8 @@ import pytest
 
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:

@@ -53,6 +53,7 @@ MAY_OPEN = {
 }
 
 
+@pytest.mark.long
 def test_nothing_else_opens_files_of_a_repository() -> None:
     found: set[str] = set()
     for place in LOOKING_AT_REPOSITORIES:

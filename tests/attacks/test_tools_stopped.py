@@ -41,6 +41,7 @@ async def test_nothing_is_left_of_a_call_that_is_cancelled(tool: Tool, tmp_path:
         await calling
 
 
+@pytest.mark.long
 @EACH
 async def test_nothing_is_left_of_a_call_that_takes_too_long(tool: Tool, tmp_path: Path) -> None:
     for timeout_s in (2, 8, 32):

@@ -14,6 +14,8 @@ from openai.types.chat import ChatCompletionMessageParam
 from runtime.errors import ClusterError, OverloadedError
 from tests.doors.http_site import RUNS, Site, open_site, until
 
+pytestmark = pytest.mark.long
+
 MODEL = "sample@sample-repo"
 
 

@@ -36,6 +36,8 @@ from serve.library.jeeves import Jeeves
 from tests.doors.http_site import REPO, open_site, until
 from tests.doors.library_sites import DOORS, LibrarySite, cancelled, open_library
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=list(DOORS))
 async def door(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LibrarySite]:

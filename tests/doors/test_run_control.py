@@ -21,6 +21,8 @@ from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.doors.test_warm import is_agent, signal_all
 from tests.examples import long_but
 
+pytestmark = pytest.mark.long
+
 REVIEWED = ("--pipeline", "code_analysis_reviewed")
 
 
@@ -189,7 +191,6 @@ def warm(folder: Path) -> Iterator[Program]:
     wait_until(lambda: not processes_that_mention(str(folder)), 20)
 
 
-@pytest.mark.long
 @pytest.mark.ray
 def test_a_run_left_waiting_in_the_system_is_watched_and_answered_there(warm: Program, warm_repo: Path) -> None:
     run_id = left_waiting(warm, warm_repo)
@@ -207,7 +208,6 @@ def test_a_run_left_waiting_in_the_system_is_watched_and_answered_there(warm: Pr
     resume(warm, run_id, "--approve").complains(2, run_id, "over (completed)")
 
 
-@pytest.mark.long
 @pytest.mark.ray
 def test_the_question_of_a_system_is_asked_at_the_terminal(warm: Program, warm_repo: Path) -> None:
     done, out = at_terminal(warm, "approve\n", "ask", QUESTION, "--repo", str(warm_repo), "--json")

@@ -27,6 +27,8 @@ from serve.cli.commands.envelope_json import MAX_DOCUMENT_BYTES, app
 from tests.doors.program import Outcome, Program, snapshot
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = ("perception", "intent", "planner", "traverser", "synthesizer", "critic", "integration")
 
@@ -300,7 +302,6 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
     assert (shown["stays"], shown["lifecycle"]) == (why, "running")
 
 
-@pytest.mark.long
 def test_a_run_that_a_living_system_drives_is_not_taken_from_it(tree: Tree, repo: Path) -> None:
     run_id = begun_run(tree, repo)
     log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")

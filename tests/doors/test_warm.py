@@ -22,7 +22,7 @@ from tests.doors.evidence_checker import document_faults
 from tests.doors.program import STOPPED_IS_NOT_HANGING, Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,6 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     )
 
 
-@pytest.mark.long
 def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(warm: Program) -> None:
     cache = VectorCache(warm.state_dir / "index" / "vectors.sqlite")
     cache.note("somebody", 3, 7)
@@ -277,7 +276,6 @@ def test_a_system_that_cannot_come_up_says_why(ray_jeeves: Program) -> None:
     ray_jeeves.run("status").answers(1)
 
 
-@pytest.mark.long
 def test_two_that_start_at_the_same_time_get_one_system_and_down_ends_all_of_it(ray_jeeves: Program) -> None:
     starting = [ray_jeeves.start("up") for _ in range(2)]
     said = [process.communicate(timeout=120) for process in starting]
@@ -290,7 +288,6 @@ def test_two_that_start_at_the_same_time_get_one_system_and_down_ends_all_of_it(
     assert ray_jeeves.run("status").status == 1
 
 
-@pytest.mark.long
 def test_a_killed_system_leaves_no_process_and_its_record_is_passed_over(ray_jeeves: Program, repo: Path) -> None:
     ray_jeeves.run("up").answers()
     os.kill(record_of(ray_jeeves)["pid"], signal.SIGKILL)

@@ -178,6 +178,7 @@ def longest_by_place(read: list[Any]) -> dict[tuple[str, int], int]:
     return longest
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["code_analysis", "code_analysis_hedged"])
 async def test_the_code_of_all_passes_of_a_query_together_is_within_its_bound(
     relay: AnalysisHarness, form: str

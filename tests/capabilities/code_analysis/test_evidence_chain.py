@@ -543,6 +543,7 @@ def test_false_commits_go_out_when_their_check_is_taken_out(trial: Trial) -> Non
     assert all(trial.faults(of_commit(recipe), desk)[1] for recipe in lies)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", FALSE_PLACES.values(), ids=FALSE_PLACES.keys())
 def test_a_false_citation_takes_its_claim_out_of_the_answer(trial: Trial, place: dict[str, Any]) -> None:
     document, faults = trial.faults(one_claim(**{"quote": "", **place}))

@@ -100,6 +100,7 @@ async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(vehic
     assert document["usage"]["tool_calls"] <= 16
 
 
+@pytest.mark.long
 async def test_a_comparison_of_two_things_that_are_not_there_says_so_and_shows_nothing_else(
     vehicles: AnalysisHarness,
 ) -> None:
