@@ -37,6 +37,7 @@ def import_without_ray(*names: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True, cwd=ROOT, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "names",
     [modules_of(runtime, "runtime."), modules_of(actors.capabilities, "actors.capabilities.")],
@@ -60,6 +61,7 @@ def test_every_package_marker_is_empty() -> None:
     assert [str(path) for path in markers if path.read_text(encoding="utf-8")] == []
 
 
+@pytest.mark.long
 def test_the_protocol_of_coding_agents_is_imported_at_its_door_alone() -> None:
     """Unlike the import contract, this holds for packages that are added later, too."""
     found = {

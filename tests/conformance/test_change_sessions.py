@@ -141,6 +141,7 @@ async def pid_of_host() -> int:
     return pid
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.timeout(120)
 async def test_a_session_goes_on_after_its_host_was_killed_between_two_submissions(system: Any, tmp_path: Path) -> None:
@@ -157,6 +158,7 @@ async def test_a_session_goes_on_after_its_host_was_killed_between_two_submissio
     assert (driver.root / "load.py").read_text() == CHANGED
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.timeout(120)
 async def test_a_submission_whose_host_is_killed_meanwhile_is_taken_once(system: Any, tmp_path: Path) -> None:

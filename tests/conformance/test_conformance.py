@@ -166,6 +166,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 async def test_a_run_ends_as_it_should_and_alike_everywhere(host: Host, local: LocalHost, name: str) -> None:
     case = CASES[name]
@@ -232,6 +233,7 @@ async def reviewed(host: Host, repo: Path, question: str, *responses: InterruptR
     return ran(await host.final(run_id), events)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("question", "responses", "reason"),
     [
@@ -319,6 +321,7 @@ async def test_cancelling_a_run_that_is_over_changes_nothing(host: Host) -> None
     assert [event async for event in host.watch(run_id)] == events
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "question",
     [QUESTION, "Who calls Box.put?", "Give me an overview of this repository", "What is frobnicate_quux?", "why?"],

@@ -39,6 +39,7 @@ def own_pipeline(folder: Path, **changes: object) -> dict[str, str]:
     return {"JEEVES_CONFIG_DIR": str(folder)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_citation_of_an_answer_is_true_of_the_files(jeeves: Program, repo: Path, question: str) -> None:
     document = jeeves.ask(question, repo).answers().document
@@ -63,6 +64,7 @@ def test_the_commit_is_that_of_the_work_tree(jeeves: Program, repo: Path) -> Non
     assert jeeves.ask(QUESTION, repo).document["commit"] == head
 
 
+@pytest.mark.long
 def test_asking_writes_nothing_under_the_repository(jeeves: Program, repo: Path) -> None:
     before = snapshot(repo)
     jeeves.ask(QUESTION, repo, cwd=repo).answers()
@@ -71,6 +73,7 @@ def test_asking_writes_nothing_under_the_repository(jeeves: Program, repo: Path)
     assert snapshot(repo) == before
 
 
+@pytest.mark.long
 def test_a_second_question_finds_the_file_as_it_is_now(jeeves: Program, repo: Path) -> None:
     jeeves.ask(QUESTION, repo).answers()
     office = repo / "post" / "office.py"
@@ -86,12 +89,14 @@ def test_the_repository_is_the_folder_that_one_is_in_unless_told(jeeves: Program
     assert document_faults(document, repo) == []
 
 
+@pytest.mark.long
 def test_a_relative_repository_and_a_link_to_one_are_followed(jeeves: Program, repo: Path) -> None:
     (repo.parent / "link").symlink_to(repo)
     assert jeeves.ask(QUESTION, "repo", cwd=repo.parent).answers().document["repo"] == str(repo)
     assert jeeves.ask(QUESTION, "link", cwd=repo.parent).answers().document["repo"] == str(repo)
 
 
+@pytest.mark.long
 def test_piped_output_is_plain_text_with_the_same_answer(jeeves: Program, repo: Path) -> None:
     piped = jeeves.run("ask", QUESTION, "--repo", repo).answers()
     assert "\x1b" not in piped.out
@@ -99,6 +104,7 @@ def test_piped_output_is_plain_text_with_the_same_answer(jeeves: Program, repo: 
     assert piped.out.strip() == jeeves.ask(QUESTION, repo).document["answer"].strip()
 
 
+@pytest.mark.long
 def test_control_characters_of_a_file_do_not_reach_the_output(jeeves: Program, repo: Path) -> None:
     (repo / "post" / "bell.py").write_text(
         'def ring() -> str:\n    """Rings \x1b[31mred\x1b[0m \x07."""\n    return "x"\n'
@@ -114,6 +120,7 @@ def test_a_mark_in_a_file_is_not_taken_for_a_citation(jeeves: Program, repo: Pat
     assert document_faults(jeeves.ask("What does lie do?", repo).document, repo) == []
 
 
+@pytest.mark.long
 def test_on_a_terminal_stages_are_shown_and_the_answer_follows(jeeves: Program, repo: Path) -> None:
     master, slave = pty.openpty()
     env = {**jeeves.env, "TERM": "xterm-256color", "COLUMNS": "100"}
@@ -134,11 +141,13 @@ def test_on_a_terminal_stages_are_shown_and_the_answer_follows(jeeves: Program, 
     assert b"post/office.py" in shown
 
 
+@pytest.mark.long
 def test_explain_adds_what_was_tried(jeeves: Program, repo: Path) -> None:
     assert "attempts" not in jeeves.ask(QUESTION, repo).document
     assert jeeves.ask(QUESTION, repo, "--explain").document["attempts"]
 
 
+@pytest.mark.long
 def test_a_session_remembers_what_was_asked(jeeves: Program, repo: Path) -> None:
     jeeves.ask(QUESTION, repo, "--session", "s1").answers()
     again = jeeves.ask("Who calls it?", repo, "--session", "s1")
@@ -148,6 +157,7 @@ def test_a_session_remembers_what_was_asked(jeeves: Program, repo: Path) -> None
     assert alone.document["citations"] != again.document["citations"]
 
 
+@pytest.mark.long
 def test_nothing_found_is_said_and_has_status_3(jeeves: Program, repo: Path) -> None:
     document = jeeves.ask("What does frobnicate_quux do?", repo).answers(3).document
     assert document["citations"] == []
@@ -155,6 +165,7 @@ def test_nothing_found_is_said_and_has_status_3(jeeves: Program, repo: Path) -> 
     assert document_faults(document, repo) == []
 
 
+@pytest.mark.long
 def test_a_question_that_cannot_be_understood_is_asked_back_with_status_4(jeeves: Program, repo: Path) -> None:
     asked = jeeves.ask("why?", repo).answers(4)
     assert asked.document["terminal_reason"] == "clarification_required"
@@ -204,6 +215,7 @@ def test_a_deadline_ends_the_run_with_status_5(jeeves: Program, repo: Path) -> N
     assert document_faults(document, repo) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stage", "reason"), [("perception", "internal_error"), ("intent", "completed")])
 def test_a_run_that_fails_has_status_1_and_says_why(
     jeeves: Program, repo: Path, tmp_path: Path, stage: str, reason: str
@@ -221,6 +233,7 @@ def test_a_run_that_fails_has_status_1_and_says_why(
     assert document_faults(document, repo) == []
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_through_ray_the_answer_is_the_same(ray_jeeves: Program, jeeves: Program, repo: Path) -> None:
     through_ray = ray_jeeves.ask(QUESTION, repo).answers().document
@@ -271,6 +284,7 @@ def test_through_ray_too_a_question_that_is_no_utf8_is_refused(ray_jeeves: Progr
     ray_jeeves.ask(b"what is \xff\xfe?", repo).complains(2, "UTF-8")
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error(jeeves: Program, repo: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -281,6 +295,7 @@ def test_a_reader_that_goes_away_is_no_error(jeeves: Program, repo: Path) -> Non
     assert (process.returncode, err) == (1, "")
 
 
+@pytest.mark.long
 def test_the_document_can_be_read_when_the_locale_is_plain_ascii(jeeves: Program, repo: Path) -> None:
     outcome = jeeves.ask("Was macht «deliver» für Kästen?", repo, env={"LANG": "C", "LC_ALL": "C"})
     assert json.loads(outcome.out)["question"] == "Was macht «deliver» für Kästen?"

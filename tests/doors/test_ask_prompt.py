@@ -137,6 +137,7 @@ def editor(tmp_path: Path) -> Path:
     return script
 
 
+@pytest.mark.long
 def test_the_first_cited_place_is_opened_without_a_shell(
     jeeves: Program, repo: Path, editor: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_the_first_cited_place_is_opened_without_a_shell(
     assert list(tmp_path.rglob("made")) == []
 
 
+@pytest.mark.long
 def test_an_editor_that_is_missing_is_told_before_anything_is_asked(jeeves: Program, repo: Path) -> None:
     env = {**IN_PROCESS, "VISUAL": "", "EDITOR": ""}
     jeeves.run("ask", QUESTION, "--repo", repo, "--open", env=env).complains(2, "set EDITOR")
@@ -157,6 +159,7 @@ def test_an_editor_that_is_missing_is_told_before_anything_is_asked(jeeves: Prog
     assert not (jeeves.state_dir / "index").exists()
 
 
+@pytest.mark.long
 def test_an_answer_that_cites_nothing_opens_nothing(jeeves: Program, repo: Path, editor: Path, tmp_path: Path) -> None:
     env = {**IN_PROCESS, "EDITOR": f"'{editor}'"}
     done = jeeves.run("ask", "Where is a zebra fed?", "--repo", repo, "--open", env=env)

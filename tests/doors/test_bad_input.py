@@ -74,6 +74,7 @@ def test_whatever_a_question_holds_it_is_only_a_question(jeeves: Program, repo: 
     assert after == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("question", ["路由器如何工作?", "🙂🙂🙂 zzzz", "\u0000".strip("\0") + "ﷺ ﷽"])
 def test_a_question_about_nothing_that_is_there_ends_without_an_error(
     jeeves: Program, repo: Path, question: str
@@ -88,6 +89,7 @@ def test_a_question_that_is_no_utf8_is_refused(jeeves: Program, repo: Path) -> N
     jeeves.ask(b"what is \xff\xfe?", repo).complains(2)
 
 
+@pytest.mark.long
 def test_a_question_that_begins_with_a_dash_can_be_asked(jeeves: Program, repo: Path) -> None:
     outcome = jeeves.run("ask", "--repo", repo, "--json", "--", "--what is PostOffice.deliver?")
     assert outcome.answers().document["citations"]
@@ -159,12 +161,14 @@ def test_a_folder_of_nothing_but_binary_files_is_refused(jeeves: Program, tmp_pa
     jeeves.ask(QUESTION, folder).complains(2, "binary")
 
 
+@pytest.mark.long
 def test_a_folder_with_more_files_than_allowed_is_refused(jeeves: Program, repo: Path) -> None:
     env = {"JEEVES_CODE_INDEX__MAX_FILES": "4"}
     jeeves.ask(QUESTION, repo, env=env).complains(2, "more than 4 files", "code_index.max_files")
     assert jeeves.ask(QUESTION, repo, env={"JEEVES_CODE_INDEX__MAX_FILES": "5"}).status == 0
 
 
+@pytest.mark.long
 def test_files_that_cannot_be_used_are_skipped_and_counted(jeeves: Program, repo: Path) -> None:
     (repo / "post" / "large.py").write_text("x = 1\n" * 5_000)
     (repo / "post" / "blob.py").write_bytes(b"\0\1\2" * 100)
@@ -175,6 +179,7 @@ def test_files_that_cannot_be_used_are_skipped_and_counted(jeeves: Program, repo
     assert jeeves.ask(QUESTION, repo).status == 0
 
 
+@pytest.mark.long
 def test_secrets_are_never_quoted(jeeves: Program, repo: Path) -> None:
     (repo / ".env").write_text("PASSWORD=hunter2\n")
     (repo / "id_rsa").write_text("hunter2 PRIVATE KEY\n")
@@ -183,6 +188,7 @@ def test_secrets_are_never_quoted(jeeves: Program, repo: Path) -> None:
     assert [item["file"] for item in outcome.document["citations"] if item["file"] in {".env", "id_rsa"}] == []
 
 
+@pytest.mark.long
 def test_broken_encodings_are_read_as_far_as_they_go(jeeves: Program, repo: Path) -> None:
     (repo / "post" / "latin.py").write_bytes('def grüße() -> str:\n    """Grüße für Käufer."""\n'.encode("latin-1"))
     (repo / "post" / "utf16.py").write_bytes('def sechzehn():\n    """Sixteen."""\n'.encode("utf-16"))
@@ -201,6 +207,7 @@ def test_code_that_does_not_parse_is_still_searched(jeeves: Program, repo: Path)
     assert document_faults(document, repo) == []
 
 
+@pytest.mark.long
 def test_links_in_circles_and_links_that_lead_out_are_not_followed(jeeves: Program, repo: Path) -> None:
     outside = write_files(repo.parent / "outside", {"treasure.py": "def treasure():\n    return 'gold'\n"})
     (repo / "loop").symlink_to("loop")
@@ -223,6 +230,7 @@ def test_pipes_sockets_and_devices_are_not_opened(jeeves: Program, repo: Path) -
     assert document_faults(jeeves.ask(QUESTION, repo).answers().document, repo) == []
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_read_is_skipped(jeeves: Program, repo: Path, as_anybody: dict[str, Any]) -> None:
     (repo / "post" / "boxes.py").chmod(0)
     (repo / "locked").mkdir(mode=0)
@@ -239,6 +247,7 @@ def test_a_folder_that_cannot_be_entered_is_refused(jeeves: Program, repo: Path,
     repo.chmod(0o755)
 
 
+@pytest.mark.long
 def test_a_repository_that_cannot_be_written_is_fine(jeeves: Program, repo: Path, as_anybody: dict[str, Any]) -> None:
     for folder in (repo, *(path for path in repo.rglob("*") if path.is_dir())):
         folder.chmod(0o555)
@@ -302,6 +311,7 @@ GREEDY = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.ray
 @pytest.mark.timeout(90)
 def test_an_agent_that_claims_what_the_cluster_lacks_is_told_rather_than_waited_for(
@@ -429,6 +439,7 @@ def test_a_disk_that_fills_up_while_indexing_is_said_and_leaves_no_half_index(
     assert not [path for path in (tiny_disk / "state").rglob("index.sqlite*") if path.suffix != ".lock"]
 
 
+@pytest.mark.long
 def test_a_damaged_state_folder_is_mended_or_said(jeeves: Program, repo: Path) -> None:
     jeeves.ask(QUESTION, repo, "--session", "s").answers()
     for path in jeeves.state_dir.rglob("index.sqlite"):

@@ -96,6 +96,7 @@ def test_another_part_that_cannot_be_used_is_named_and_left_as_it_is(
     assert not (repo.parent / "out.jsonl").exists()
 
 
+@pytest.mark.long
 def test_two_programs_on_one_store_are_both_answered(tree: Tree, repo: Path) -> None:
     both = [tree.start("ask", QUESTION, "--repo", repo, "--json", "--session", "s") for _ in range(2)]
     documents = []

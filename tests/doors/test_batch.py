@@ -58,6 +58,7 @@ def batch(tmp_path: Path) -> Batch:
     return Batch(Tree(tmp_path / "state"), tmp_path)
 
 
+@pytest.mark.long
 def test_every_line_is_answered_by_its_id_whatever_the_order(batch: Batch, repo: Path) -> None:
     batch.write(lines_for(repo, QUESTIONS))
     outcome = batch.run("--concurrency", "3")
@@ -70,6 +71,7 @@ def test_every_line_is_answered_by_its_id_whatever_the_order(batch: Batch, repo:
     assert answers["q4"]["citations"] == []
 
 
+@pytest.mark.long
 def test_a_batch_stands_behind_others_and_the_status_counts_its_tasks(batch: Batch, repo: Path) -> None:
     assert batch.jeeves.run("status", "--json").answers(1).document["queues"] == {}
     batch.write([*lines_for(repo, QUESTIONS[:1]), {"id": "bad", "question": "?", "repo": str(repo / "none")}])
@@ -83,6 +85,7 @@ def test_a_batch_stands_behind_others_and_the_status_counts_its_tasks(batch: Bat
     assert batch.jeeves.run("status").answers(1).out.startswith(f"not up\n{told}")
 
 
+@pytest.mark.long
 def test_more_at_once_changes_no_answer(batch: Batch, repo: Path, tmp_path: Path) -> None:
     batch.write(lines_for(repo, QUESTIONS))
     batch.run("--concurrency", "1")
@@ -92,6 +95,7 @@ def test_more_at_once_changes_no_answer(batch: Batch, repo: Path, tmp_path: Path
     assert {name: answer["answer"] for name, answer in batch.answers.items()} == one
 
 
+@pytest.mark.long
 def test_repositories_are_found_below_the_root_that_is_given(batch: Batch, repo: Path) -> None:
     batch.write([{"id": "a", "question": QUESTIONS[0], "repo": repo.name}])
     assert batch.run("--repo-root", str(repo.parent), cwd=Path("/")).status == 0
@@ -115,6 +119,7 @@ def test_a_line_that_cannot_be_answered_is_told_and_stops_no_other(batch: Batch,
     assert {"q3", "q4"} == {name for name in answers if name > "q2"}
 
 
+@pytest.mark.long
 def test_odd_characters_in_questions_are_only_characters(batch: Batch, repo: Path) -> None:
     odd = [
         "what is\u2028MAX_LETTERS?",
@@ -156,6 +161,7 @@ def test_an_empty_input_is_answered_at_once(batch: Batch, content: bytes) -> Non
     assert (outcome.status, outcome.err) == (0, "0 answered, 0 failed, 0 kept\n")
 
 
+@pytest.mark.long
 def test_an_input_that_is_not_there_or_no_text_is_refused(batch: Batch, tmp_path: Path) -> None:
     batch.run().complains(2, "in.jsonl")
     batch.source.write_bytes(b"\xff\xfe")
@@ -186,6 +192,7 @@ def test_an_unknown_pipeline_leaves_no_output_behind(batch: Batch, repo: Path) -
     assert not batch.out.exists()
 
 
+@pytest.mark.long
 def test_going_on_skips_what_is_answered_and_drops_a_torn_line(batch: Batch, repo: Path) -> None:
     batch.write(lines_for(repo, QUESTIONS[:2]))
     batch.run()
@@ -201,6 +208,7 @@ def test_going_on_skips_what_is_answered_and_drops_a_torn_line(batch: Batch, rep
     assert batch.answers[name] == json.loads(kept)
 
 
+@pytest.mark.long
 def test_going_on_asks_again_what_had_failed(batch: Batch, repo: Path) -> None:
     (line,) = lines_for(repo.parent / "later", QUESTIONS[:1])
     batch.write([line])
@@ -250,6 +258,7 @@ def test_through_ray_the_answers_are_the_same(batch: Batch, ray_jeeves: Program,
     assert {name: answer["answer"] for name, answer in batch.answers.items()} == local
 
 
+@pytest.mark.long
 def test_places_alone_are_given_without_agents(batch: Batch, repo: Path) -> None:
     batch.write([*lines_for(repo, QUESTIONS), {"id": "gone", "question": "Where?", "repo": str(repo / "nowhere")}])
     outcome = batch.run("--mode", "locate")

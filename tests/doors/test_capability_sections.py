@@ -201,6 +201,7 @@ def test_the_earliest_deadline_holds(given_s: list[float | None]) -> None:
     assert earliest(*given_s) == (min(found) if found else None)
 
 
+@pytest.mark.long
 def test_a_question_is_asked_in_a_mode_and_its_answer_names_mode_and_product(jeeves: Program, repo: Path) -> None:
     name = {"JEEVES_CAPABILITY_SETTINGS__CODE_ANALYSIS__PRODUCT_NAME": "Depot desk"}
     document = jeeves.ask("Where is the depot?", repo, "--mode", "quick", env=name).document

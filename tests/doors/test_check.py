@@ -113,6 +113,7 @@ def test_a_read_only_repository_is_checked_and_nothing_is_written_into_it(jeeves
     assert sorted(path.name for path in repo.iterdir()) == before
 
 
+@pytest.mark.long
 def test_rules_of_the_project_count_once_they_are_allowed(jeeves: Program, repo: Path) -> None:
     (repo / ".jeeves").mkdir()
     (repo / ".jeeves" / "checks.yaml").write_text("rules: [{id: no-one, pattern: '= 1', message: not one}]\n")

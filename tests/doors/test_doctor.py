@@ -239,6 +239,7 @@ def test_what_hangs_is_told_in_time_beside_what_does_not(silent_port: int, state
     assert checks["state folder"].verdict == "ok"
 
 
+@pytest.mark.long
 def test_checks_run_beside_each_other_within_the_limit() -> None:
     together = threading.Barrier(2, timeout=30)
     never = threading.Event()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.memory.sessions import SESSIONS
 from runtime.primitives.clock import FakeClock
@@ -14,6 +16,7 @@ from tests.doors.program import Program
 __all__ = ["endpoint"]
 
 
+@pytest.mark.long
 def test_a_sound_installation_has_nothing_to_mend(jeeves: Program) -> None:
     outcome = jeeves.run("doctor", "--json").answers()
     checks = {check["name"]: check for check in json.loads(outcome.out)}
@@ -49,6 +52,7 @@ def test_each_part_of_the_store_is_looked_at_and_none_is_made(jeeves: Program, t
     assert sorted(path.name for path in state.glob("*.sqlite")) == ["cache.sqlite", "sessions.sqlite"]
 
 
+@pytest.mark.long
 def test_each_deployment_of_the_model_file_is_checked(jeeves: Program, tmp_path: Path, endpoint: Endpoint) -> None:
     port = endpoint(200)
     endpoint_of = f"backend: openai, base_url: 'http://127.0.0.1:{port}/v1', model: m, max_model_len: 4096"
@@ -87,6 +91,7 @@ def test_doctor_says_that_a_disk_is_full_or_settings_are_wrong_in_one_line(jeeve
     jeeves.run("doctor", env={"JEEVES_RAY__MODE": "cloud"}).complains(2, "JEEVES_RAY__MODE")
 
 
+@pytest.mark.long
 def test_files_that_did_not_change_are_not_parsed_again(jeeves: Program, repo: Path) -> None:
     def stats(*args: str) -> dict[str, int]:
         read: dict[str, int] = jeeves.run("index", "--repo", repo, "--json", *args).answers().document["stats"]
@@ -110,6 +115,7 @@ def test_the_summary_is_plain_text_when_piped(jeeves: Program, repo: Path) -> No
     assert "\x1b" not in outcome.out
 
 
+@pytest.mark.long
 def test_two_writers_of_one_index_wait_for_each_other(jeeves: Program, repo: Path) -> None:
     for number in range(100):
         (repo / f"wide_{number}.py").write_text("".join(f"def f{number}_{n}():\n    return {n}\n" for n in range(100)))
@@ -120,6 +126,7 @@ def test_two_writers_of_one_index_wait_for_each_other(jeeves: Program, repo: Pat
     assert sorted(stat["parsed_now"] for stat in stats) == [0, 0, 105]
 
 
+@pytest.mark.long
 def test_exact_counts_tell_what_was_read_how(jeeves: Program, repo: Path) -> None:
     (repo / "void.py").write_text("")
     (repo / "odd.zzz").write_text("whatever\n")

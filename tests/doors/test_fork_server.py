@@ -36,12 +36,14 @@ def test_a_forked_command_says_what_a_started_one_says(
     assert (forked.status, forked.out, forked.err) == (started.status, started.out, started.err)
 
 
+@pytest.mark.long
 def test_a_forked_command_has_settings_of_its_own(jeeves: Program, repo: Path) -> None:
     env = {"JEEVES_CODE_INDEX__MAX_FILES": "4"}
     jeeves.ask(QUESTION, repo, env=env).complains(2, "more than 4 files")
     assert json.loads(jeeves.ask(QUESTION, repo).out)["citations"]
 
 
+@pytest.mark.long
 def test_a_forked_command_that_takes_too_long_is_killed(jeeves: Program, repo: Path) -> None:
     with pytest.raises(TimeoutError):
         jeeves.ask(QUESTION, repo, timeout_s=0.001)

@@ -28,6 +28,7 @@ def test_without_a_store_nothing_goes_and_nothing_is_made(tree: Tree) -> None:
     assert not tree.state_dir.exists()
 
 
+@pytest.mark.long
 def test_what_is_old_goes_after_a_dry_run_told_of_it(tree: Tree, repo: Path) -> None:
     tree.ask(QUESTION, repo, "--session", "s").answers()
     under_way = begun_run(tree, repo)
@@ -47,6 +48,7 @@ def test_what_is_old_goes_after_a_dry_run_told_of_it(tree: Tree, repo: Path) -> 
     assert (left["run_id"], left["finished"]) == (under_way, False)
 
 
+@pytest.mark.long
 def test_the_settings_say_what_is_old_and_may_keep_everything(tree: Tree, repo: Path) -> None:
     tree.ask(QUESTION, repo).answers()
     env = {"JEEVES_STORE__RETENTION_DAYS": "0"}

@@ -57,6 +57,7 @@ def test_the_modules_do_write_their_mark(hostile: Path, marker: Path) -> None:
     assert marker.read_text() == "yaml\n"
 
 
+@pytest.mark.long
 def test_a_question_asked_inside_the_folder_runs_nothing_of_it(jeeves: Program, hostile: Path, marker: Path) -> None:
     jeeves.forks = False  # what Python imports at its start is what this is about
     before = snapshot(hostile)

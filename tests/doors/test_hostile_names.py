@@ -31,6 +31,7 @@ def check(outcome: Outcome, *statuses: int) -> Outcome:
     return outcome
 
 
+@pytest.mark.long
 def test_answers_show_no_hidden_character_of_a_repository(jeeves: Program, hostile: Path) -> None:
     answer = check(jeeves.run("ask", QUESTION, "--repo", hostile, "--explain"), 0)
     assert "\\u202eevil" in answer.out
@@ -38,6 +39,7 @@ def test_answers_show_no_hidden_character_of_a_repository(jeeves: Program, hosti
     assert document["repo"] == str(hostile)
 
 
+@pytest.mark.long
 def test_runs_show_no_hidden_character_of_their_requests(jeeves: Program, hostile: Path) -> None:
     check(jeeves.run("ask", QUESTION, "--repo", hostile, "--session", "tour"), 0)
     run_id = check(jeeves.run("runs", "list"), 0).out.split()[0]
@@ -94,6 +96,7 @@ def test_complaints_show_none(jeeves: Program, tmp_path: Path, arguments: list[s
     check(jeeves.run(*arguments), 1, 2)
 
 
+@pytest.mark.long
 def test_only_one_module_prints() -> None:
     """A print elsewhere would bypass the escapes; the standard error of the two others is a file, and a pipe."""
     allowed = {"serve/cli/output/terminal.py", "serve/cli/main.py", "serve/runtimes/daemon.py"}

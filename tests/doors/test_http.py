@@ -110,6 +110,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     wait_until(lambda: not processes_that_mention(str(folder)), 20)
 
 
+@pytest.mark.long
 def test_the_answer_is_the_document_that_ask_gives(service: Service) -> None:
     before = snapshot(service.repos[0])
     answer = service.post(message=QUESTION)

@@ -81,6 +81,7 @@ async def test_a_client_that_goes_in_mid_stream_gets_the_rest(site: Site) -> Non
     assert len(site.log.runs(10)) == 1
 
 
+@pytest.mark.long
 async def test_the_rest_is_given_after_a_restart_of_the_service_too(tmp_path: Path) -> None:
     async with open_site(tmp_path) as site:
         parts = await whole(site, "Where?", key="k1")
@@ -88,6 +89,7 @@ async def test_the_rest_is_given_after_a_restart_of_the_service_too(tmp_path: Pa
         assert await whole(site, "Where?", key="k1", last="2") == parts[2:]
 
 
+@pytest.mark.long
 async def test_a_stream_whose_run_was_dropped_is_refused_and_no_other_run_begins(site: Site, tmp_path: Path) -> None:
     await whole(site, "Where?", key="k1")
     assert site.log.drop_finished(SystemClock().now_ms())

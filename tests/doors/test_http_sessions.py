@@ -112,6 +112,7 @@ async def test_a_conversation_of_a_chat_client_is_one_session(site: Site) -> Non
     assert (await site.call("POST", "/v1/chat/completions", said("u1", "a1", "u2"))).status == 200
 
 
+@pytest.mark.long
 async def test_deleting_takes_turns_state_and_remembered_answers_and_tells_what_stays(tmp_path: Path) -> None:
     async with open_site(tmp_path, told={"retention_days": 30.0}) as site:
         await asked(site, "s", "Where?", "Who?")

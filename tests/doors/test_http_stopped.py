@@ -59,6 +59,7 @@ async def test_the_same_key_finds_the_run_at_the_next_service(tmp_path: Path) ->
         assert (again.status, again.run_id) == (200, reply.run_id)
 
 
+@pytest.mark.long
 async def test_an_answer_that_comes_while_the_service_drains_is_sent(tmp_path: Path) -> None:
     async with open_site(tmp_path, drain_s=30) as site:
         waiting = asyncio.create_task(site.ask("hold this"))
@@ -79,6 +80,7 @@ async def test_a_completion_is_an_error_of_that_api_and_begins_no_second_run(
     assert (reply.headers["retry-after"], reply.headers.get("x-should-retry")) == ("5", retried)
 
 
+@pytest.mark.long
 async def test_a_stream_ends_with_an_error_event_and_is_resumed_without_a_gap(tmp_path: Path) -> None:
     async with open_site(tmp_path, drain_s=0) as site:
         seen = []

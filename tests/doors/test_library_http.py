@@ -86,6 +86,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield opened
 
 
+@pytest.mark.long
 async def test_a_stream_that_breaks_anywhere_has_every_event_once(site: Site) -> None:
     async with library_at(site.port) as whole:
         expected = [item async for item in whole.stream("Where?", key="k")]

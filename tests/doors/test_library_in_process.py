@@ -26,6 +26,7 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings(None, {**ENV, "JEEVES_STATE_DIR": str(tmp_path / "state")})
 
 
+@pytest.mark.long
 def test_the_answer_is_the_one_that_ask_gives(settings: Settings, repo: Path, jeeves: Program) -> None:
     with JeevesSync.in_process(settings=settings) as library:
         answer = library.ask(QUESTION, repo=repo)
@@ -58,6 +59,7 @@ def test_a_run_that_waits_when_its_door_closes_is_continued_at_another(settings:
         assert answer.terminal_reason == "completed"
 
 
+@pytest.mark.long
 def test_a_run_that_another_door_drives_is_not_taken_from_it(settings: Settings, repo: Path) -> None:
     with JeevesSync.in_process(settings=settings) as first:
         waiting = first.ask("why?", repo=repo, wait=True)

@@ -40,6 +40,7 @@ async def unheard(_done: float, _total: float | None, _message: str) -> None:
     return None
 
 
+@pytest.mark.long
 async def test_a_process_that_dies_is_told_and_replaced_by_the_next_question(repo: Path, tmp_path: Path) -> None:
     before = folders()
     asking = Asking(settings_in(tmp_path), str(repo))

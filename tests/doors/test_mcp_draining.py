@@ -80,6 +80,7 @@ async def test_a_call_that_ends_while_the_server_drains_is_answered() -> None:
         assert (answer["id"], answer["result"]["content"][0]["text"]) == (7, "done after all")
 
 
+@pytest.mark.long
 async def test_a_call_that_takes_longer_is_told_that_the_server_stops() -> None:
     async with called() as (_, serving, calling):
         serving.cancel()

@@ -71,6 +71,7 @@ def test_rows_of_one_file_do_not_name_it_again_and_still_count_as_shown() -> Non
     assert answer.shown == (ShownLines("a.py", 3, 3),)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [500, 501, 1_000, 4_000, 50_000])
 def test_text_and_data_together_stay_within_the_budget(budget: int) -> None:
     lists: dict[str, Any] = {f"list_{number}": rows(1_000) for number in range(12)}

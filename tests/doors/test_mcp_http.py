@@ -189,6 +189,7 @@ def test_the_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
     assert bearer_token(HttpAddress("0.0.0.0", 1), None) == TOKEN
 
 
+@pytest.mark.long
 def test_an_open_address_without_a_token_and_a_port_that_is_taken_are_refused(jeeves: Program, repo: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
     jeeves.run("mcp", "--repo", repo, "--http", "0.0.0.0:0", env=environment).complains(2, "--token-file")

@@ -101,6 +101,7 @@ def test_documents_name_a_symbol_as_code_does(symbol: str, text: str, is_found: 
     assert (re.search(document_pattern(symbol), text) is not None) is is_found
 
 
+@pytest.mark.long
 async def test_a_document_that_names_a_symbol_should_be_verified(tmp_path: Path) -> None:
     root = repository(tmp_path / "project")
     (root / "docs" / "use.md").write_text("Call `load` with the address.\n")

@@ -55,6 +55,7 @@ async def test_a_call_that_has_run_for_a_while_gives_its_place_away_and_only_onc
     assert await begun_of(lanes, ["a", "a"]) == ["a"]
 
 
+@pytest.mark.long
 async def test_a_cancelled_wait_takes_no_place_and_an_empty_lane_disappears() -> None:
     lanes = Lanes(1, 9, NEVER_S)
     end, begun = asyncio.Event(), list[str]()

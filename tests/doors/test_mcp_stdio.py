@@ -68,6 +68,7 @@ def searching(client: RawClient, before_s: dict[int, float]) -> set[int]:
     raise AssertionError("no process took the call up")
 
 
+@pytest.mark.long
 def test_the_end_of_input_ends_the_server_and_all_that_it_started(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo) as client:
         client.initialize()
@@ -81,6 +82,7 @@ def test_the_end_of_input_ends_the_server_and_all_that_it_started(jeeves: Progra
         assert none_left(children, ENDS_WITHIN_S)
 
 
+@pytest.mark.long
 def test_requests_before_the_end_of_input_are_answered(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo) as client:
         client.send(PING)
@@ -90,6 +92,7 @@ def test_requests_before_the_end_of_input_are_answered(jeeves: Program, repo: Pa
         assert client.ended_within(ENDS_WITHIN_S) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_the_server_and_all_that_it_started(jeeves: Program, repo: Path, number: signal.Signals) -> None:
     with raw_client(jeeves, repo) as client:
@@ -102,6 +105,7 @@ def test_a_signal_ends_the_server_and_all_that_it_started(jeeves: Program, repo:
         assert none_left(children, ENDS_WITHIN_S)
 
 
+@pytest.mark.long
 def test_a_client_that_dies_in_the_middle_of_a_call_leaves_nothing(jeeves: Program, repo: Path) -> None:
     (repo / "slow.txt").write_text(f"{'a' * 4_000}!\n" * 50)
     with raw_client(jeeves, repo) as client:
@@ -146,6 +150,7 @@ NO_MESSAGES: list[tuple[bytes, int, object]] = [
 ]
 
 
+@pytest.mark.long
 def test_what_is_no_message_is_answered_and_passed_over(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo) as client:
         client.initialize()
@@ -158,6 +163,7 @@ def test_what_is_no_message_is_answered_and_passed_over(jeeves: Program, repo: P
         assert client.answer(7)["result"] == {}
 
 
+@pytest.mark.long
 def test_a_message_of_fifty_megabytes_is_refused_and_the_next_one_answered(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo) as client:
         client.initialize()
@@ -169,6 +175,7 @@ def test_a_message_of_fifty_megabytes_is_refused_and_the_next_one_answered(jeeve
         assert client.answer(7)["result"] == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("id_first", [True, False])
 def test_a_message_that_is_too_long_is_refused_under_its_own_id(jeeves: Program, repo: Path, id_first: bool) -> None:
     with raw_client(jeeves, repo) as client:
@@ -183,6 +190,7 @@ def memory_bytes(pid: int) -> int:
     return int(found.split()[1]) * 1024
 
 
+@pytest.mark.long
 def test_standard_output_holds_messages_alone_even_when_debugging(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo, JEEVES_DEBUG="1") as client:
         client.initialize()
@@ -226,6 +234,7 @@ def test_progress_is_told_while_the_index_is_made_and_only_rises(jeeves: Program
     assert "indexing: " in told[0]["message"]
 
 
+@pytest.mark.long
 def test_a_repository_that_is_gone_is_told_and_the_server_lives_on(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo) as client:
         client.initialize()
@@ -244,6 +253,7 @@ def test_a_folder_that_is_not_there_is_refused_before_the_first_message(jeeves: 
     outcome.complains(2, "does not exist")
 
 
+@pytest.mark.long
 def test_the_server_answers_its_first_messages_without_ray_and_the_code_index() -> None:
     script = (
         "import sys, serve.mcp.running\n"
@@ -254,6 +264,7 @@ def test_the_server_answers_its_first_messages_without_ray_and_the_code_index() 
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.long
 def test_no_call_of_a_search_tool_starts_ray(jeeves: Program, repo: Path) -> None:
     with raw_client(jeeves, repo) as client:
         client.initialize()

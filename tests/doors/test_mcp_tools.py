@@ -69,6 +69,7 @@ def test_the_server_says_who_it_is_and_where_to_start(site: Site) -> None:
     assert "locate" in str(site.client.instructions)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "arguments", "found"),
     [
@@ -96,6 +97,7 @@ def test_each_tool_finds_what_is_there(site: Site, tool: str, arguments: dict[st
     assert isinstance(result.structured_content, dict)
 
 
+@pytest.mark.long
 def test_a_question_is_answered_in_sentences_with_citations(site: Site, repo: Path) -> None:
     told: list[float] = []
 
@@ -233,6 +235,7 @@ def test_an_unknown_tool_is_a_protocol_error_that_names_the_known_ones(site: Sit
         site.call("rm", path="x")
 
 
+@pytest.mark.long
 def test_a_slow_call_holds_up_no_other(site: Site) -> None:
     async def during_a_slow_one() -> tuple[bool, float]:
         slow = [asyncio.create_task(site.client.call_tool("search_text", SLOW)) for _ in range(4)]
@@ -251,6 +254,7 @@ def test_a_slow_call_holds_up_no_other(site: Site) -> None:
     assert was_slow, f"the others were done after {took_s:.1f} s"
 
 
+@pytest.mark.long
 def test_a_cancelled_call_makes_room_for_the_next(site: Site) -> None:
     async def cancel_and_call() -> float:
         for _ in range(4):
@@ -266,6 +270,7 @@ def test_a_cancelled_call_makes_room_for_the_next(site: Site) -> None:
     site.run(cancel_and_call())
 
 
+@pytest.mark.long
 def test_a_hundred_calls_at_once_are_all_answered(site: Site) -> None:
     async def flood() -> list[Any]:
         names = ["Router", "compile_path", "frobnicate", "Mount"]

@@ -60,6 +60,7 @@ def test_waiting_for_vectors_makes_all_of_them_and_questions_say_what_counted(tm
     wait_until(lambda: not processes_that_mention(str(tmp_path / "state")), 5)
 
 
+@pytest.mark.long
 def test_there_are_no_vectors_to_wait_for_without_search_by_meaning(tmp_path: Path) -> None:
     jeeves = Program(tmp_path / "state", JEEVES_CODE_INDEX__EMBEDDINGS="false", JEEVES_RAY__MODE="in_process")
     repo = write_files(tmp_path / "repo", FILES)

@@ -203,6 +203,7 @@ def takes_only(*forms: str) -> Handler:
     return handle
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("forms", "settings", "asked_with"),
     [
@@ -304,6 +305,7 @@ async def test_why_rules_reasoned_is_told_to_a_person_once_for_each_reason(
     assert "answered 404: no; look at base_url and model" in told
 
 
+@pytest.mark.long
 async def test_an_endpoint_that_is_down_loses_no_run(asked: Asked) -> None:
     document, _ = await asked(says("x"), is_up=False)
     assert exit_status(document) == 1

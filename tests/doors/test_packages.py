@@ -221,6 +221,7 @@ def packaged(tmp_path: Path) -> Program:
     return program
 
 
+@pytest.mark.long
 def test_a_question_is_answered_by_a_package_by_the_name_of_its_pipeline(
     packaged: Program, tmp_path: Path, repo: Path
 ) -> None:
@@ -232,6 +233,7 @@ def test_a_question_is_answered_by_a_package_by_the_name_of_its_pipeline(
     assert answer["partial"] is False
 
 
+@pytest.mark.long
 def test_a_package_that_is_broken_is_told_in_one_line(packaged: Program, tmp_path: Path, repo: Path) -> None:
     install(tmp_path / "site", "depot", module=RAISES)
     asked = ("ask", "two crates", "--repo", str(repo), "--pipeline", "depot")

@@ -55,6 +55,7 @@ def test_init_keeps_the_servers_that_a_client_has_and_refuses_what_is_no_json(je
     assert (refused.status, "is not JSON" in refused.err) == (2, True)
 
 
+@pytest.mark.long
 async def test_init_twice_beside_committed_files_of_the_team_changes_none_of_them(
     jeeves: Program, project: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_init_writes_nothing_through_a_link_of_the_repository(jeeves: Program, p
     assert (elsewhere / "file").read_text() == "{}"
 
 
+@pytest.mark.long
 def test_what_a_repository_brings_along_is_allowed_by_its_exact_content(jeeves: Program, project: Path) -> None:
     assert "brings no contract" in jeeves.run("allow", "--repo", str(project)).out
     (project / "AGENTS.md").write_text("Never push.\n")
@@ -112,6 +114,7 @@ def test_what_a_repository_brings_along_is_allowed_by_its_exact_content(jeeves: 
     assert "new      AGENTS.md" in jeeves.run("allow", "--repo", str(project), "--yes").out
 
 
+@pytest.mark.long
 def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(jeeves: Program, project: Path) -> None:
     assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
     contract = project / ".code-intel" / "phase_contract.yml"
@@ -122,6 +125,7 @@ def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(je
     assert "it is not tighter than the shipped contract at: limits.task_failures" in told.out
 
 
+@pytest.mark.long
 def test_a_contract_with_faults_is_not_allowed_and_each_fault_is_told(jeeves: Program, project: Path) -> None:
     assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
     contract = project / ".code-intel" / "phase_contract.yml"
@@ -138,6 +142,7 @@ def test_a_contract_with_faults_is_not_allowed_and_each_fault_is_told(jeeves: Pr
     assert "brings no contract" in jeeves.run("allow", "--repo", str(project)).out
 
 
+@pytest.mark.long
 async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Program, project: Path) -> None:
     agent = Agent(project, jeeves.state_dir)
     await agent.start(flags=["no_intervention"])
@@ -178,6 +183,7 @@ async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Pro
     assert shown["decisions"][-1]["kind"] == "answered"
 
 
+@pytest.mark.long
 async def test_a_person_ends_a_session_that_is_live(jeeves: Program, project: Path) -> None:
     agent = Agent(project, jeeves.state_dir)
     await agent.start()
@@ -235,6 +241,7 @@ async def test_what_a_client_took_up_after_it_was_listed_is_not_deleted(jeeves: 
     assert (await client.finish())["outcome"] == "completed"
 
 
+@pytest.mark.long
 def test_a_fix_that_was_cut_off_is_listed_and_deleted_once_nobody_touched_it_for_an_hour(
     jeeves: Program, project: Path
 ) -> None:

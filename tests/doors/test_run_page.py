@@ -151,6 +151,7 @@ def test_bars_of_stages_stay_within_the_time_of_the_run() -> None:
         assert start + width <= 100.01
 
 
+@pytest.mark.long
 def test_the_program_prints_the_page_of_a_recorded_run(jeeves: Program, repo: Path) -> None:
     run_id = jeeves.ask(QUESTION, repo).document["run_id"]
     page = Page(jeeves.run("runs", "show", run_id, "--html").answers().out)

@@ -16,6 +16,7 @@ app.command()(simulate)
 program = CliRunner()
 
 
+@pytest.mark.long
 def test_clean_seeds_are_told_and_the_status_is_zero() -> None:
     outcome = program.invoke(app, ["--seeds", "0:15"])
     assert outcome.exit_code == 0
@@ -24,6 +25,7 @@ def test_clean_seeds_are_told_and_the_status_is_zero() -> None:
     assert "drop " in outcome.stdout
 
 
+@pytest.mark.long
 def test_the_json_report_has_seeds_violations_faults_and_failures() -> None:
     outcome = program.invoke(app, ["--seeds", "0:30", "--json", "--break", "reserve"])
     assert outcome.exit_code == 1
@@ -34,6 +36,7 @@ def test_the_json_report_has_seeds_violations_faults_and_failures() -> None:
     assert report["faults"]["drop"] > 0
 
 
+@pytest.mark.long
 def test_violations_are_told_with_their_seeds() -> None:
     outcome = program.invoke(app, ["--seeds", "0:60", "--break", "journal"])
     assert outcome.exit_code == 1

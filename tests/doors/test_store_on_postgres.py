@@ -32,6 +32,7 @@ def schemas(server: PostgresServer) -> list[str]:
         return sorted(row[0] for row in db.execute("SELECT nspname FROM pg_namespace").fetchall())
 
 
+@pytest.mark.long
 def test_runs_are_listed_shown_explained_and_forked_on_a_server(
     on_server: Tree, repo: Path, postgres: PostgresServer
 ) -> None:
@@ -48,6 +49,7 @@ def test_runs_are_listed_shown_explained_and_forked_on_a_server(
     on_server.run("runs", "show", "r-none").complains(2, "no run 'r-none'", "PostgreSQL")
 
 
+@pytest.mark.long
 def test_looking_makes_nothing_on_a_server(on_server: Tree, postgres: PostgresServer) -> None:
     before = schemas(postgres)
     assert on_server.run("runs", "list").answers().out == ""
@@ -84,6 +86,7 @@ def test_a_wrong_password_is_said_and_not_shown(on_server: Tree, postgres: Postg
     assert PASSWORD not in told
 
 
+@pytest.mark.long
 def test_a_question_with_a_wrong_password_is_refused_in_one_line(
     on_server: Tree, repo: Path, postgres: PostgresServer
 ) -> None:

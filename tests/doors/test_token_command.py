@@ -11,6 +11,7 @@ from runtime.run.bearer_tokens import read_token
 from tests.doors.program import Program
 
 
+@pytest.mark.long
 def test_a_token_is_printed_once_and_then_only_what_it_is_for(jeeves: Program, tmp_path: Path) -> None:
     made = jeeves.run("token", "create", "ann", "--scopes", "watch, ask", "--expires-days", "30")
     token = made.out.strip()

@@ -48,6 +48,7 @@ def test_a_tool_finds_what_is_there_and_cites_it(
     assert [fault for item in cited for fault in citation_faults(item, repo)] == []
 
 
+@pytest.mark.long
 def test_the_entity_graph_of_the_repository_is_asked_by_hand_as_well(jeeves: Program, repo: Path) -> None:
     before = call(jeeves, repo, "explore_symbol_usage", symbol="Box.put").answers().document
     assert before["data"]["remembered"] == []

@@ -87,6 +87,7 @@ def test_a_run_has_used_what_its_newest_event_says_also_after_events_that_do_not
     log.close()
 
 
+@pytest.mark.long
 def test_the_command_shows_it_by_principal_session_and_run(store: StoreOptions, jeeves: Program) -> None:
     assert jeeves.run("usage").answers().out == (
         "user:bob: 1 run, 0 model calls, 0 tool calls, 0 tokens in, 0 out, cost 2\n"
@@ -101,6 +102,7 @@ def test_the_command_shows_it_by_principal_session_and_run(store: StoreOptions, 
     jeeves.run("usage", "--hours", "0").complains(2, "--hours")
 
 
+@pytest.mark.long
 def test_the_command_names_sessions_with_their_principals(store: StoreOptions, jeeves: Program) -> None:
     kept_ids = {whose: kept_session_id(whose, "tour") for whose in ("token:ann", "token:ben")}
     log = open_run_log(store, "local")

@@ -107,6 +107,7 @@ def test_a_check_finds_what_it_is_there_for(sound: Case, name: str, number: int)
     assert list(CHECKS[name](BROKEN[name][number](sound)))
 
 
+@pytest.mark.long
 def test_the_command_strikes_and_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = tmp_path / "report.json"
     assert main(["--rounds", "2", "--faults", "clock-step", "--json", str(report)]) == 0

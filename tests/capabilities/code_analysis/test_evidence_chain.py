@@ -602,6 +602,7 @@ TRUE_WORDS = "Carry the oldest parcel of one depot to another."
 LIE = "Carry each parcel twice, and never lose one."
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "stays"),
     [
@@ -661,6 +662,7 @@ def test_what_cannot_be_read_as_a_claim_is_counted_and_the_others_stay(trial: Tr
     assert trial.desk.last.outputs["integration"]["citations_dropped"]["unreadable"] == len(unreadable)
 
 
+@pytest.mark.long
 def test_claims_that_cannot_be_read_do_not_keep_the_next_round_from_its_work(trial: Trial) -> None:
     document, faults = trial.faults(quiet(synthesizer={"definition": [None, 5], "usage": 7}, keep_claims=False))
     assert faults == []

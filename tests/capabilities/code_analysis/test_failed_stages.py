@@ -95,6 +95,7 @@ def statuses(envelope: Envelope, stage: str) -> list[str]:
     return [record.status for record in envelope.history if record.stage == stage and record.item == 0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_stage_that_fails_once_is_tried_again_and_the_answer_is_whole(
     relay: AnalysisHarness, form: str
@@ -110,6 +111,7 @@ async def test_a_stage_that_fails_once_is_tried_again_and_the_answer_is_whole(
     assert "failures" not in document
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_stage_that_fails_for_good_leaves_an_answer_of_what_was_found(
     relay: AnalysisHarness, form: str
@@ -126,6 +128,7 @@ async def test_a_stage_that_fails_for_good_leaves_an_answer_of_what_was_found(
     assert mark_faults(document["answer"], document["citations"]) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["intent", "planner", "critic"])
 async def test_whichever_stage_fails_nothing_is_said_not_to_be_there(relay: AnalysisHarness, stage: str) -> None:
     desk = relay.variant(with_agents(**{stage: reasoning(stage, broken)}))

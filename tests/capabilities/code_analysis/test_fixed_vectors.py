@@ -148,6 +148,7 @@ def test_the_vector_of_the_limit_counts_and_the_next_one_does_not(shop: Shop) ->
     assert (counts[last], counts[last + 1]) == (0, 0)
 
 
+@pytest.mark.long
 async def test_without_a_process_that_embeds_all_of_a_run_goes_by_words(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir()

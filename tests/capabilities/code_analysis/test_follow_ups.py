@@ -138,6 +138,7 @@ SESSION = {
 }
 
 
+@pytest.mark.long
 async def test_a_session_of_several_questions_goes_on_in_other_processes(tmp_path: Path) -> None:
     write_files(tmp_path / "repo", {**FILES, **SESSION})
     answers = []

@@ -58,6 +58,7 @@ async def test_replans_of_one_round_go_on_to_their_limit(relay: AnalysisHarness,
     assert envelope.terminal_reason == "completed"
 
 
+@pytest.mark.long
 async def test_each_round_of_the_older_form_has_its_own_loops(relay: AnalysisHarness) -> None:
     script = (["replan"] * 3 + ["next_stage"]) * 5
     # A scripted critic repeats itself, which loop detection would end before the bounds that this is about.

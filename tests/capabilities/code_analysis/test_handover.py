@@ -148,6 +148,7 @@ def test_an_output_that_is_not_there_yet_is_told_with_those_that_are() -> None:
     assert (intent_if_any(view), plan_if_any(view), critique_if_any(view)) == (None, None, None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("agent", "field", "value"),
     [

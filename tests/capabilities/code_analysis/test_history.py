@@ -169,6 +169,7 @@ async def test_a_file_that_is_not_committed_is_said_to_be_so(relay_of_git: Repos
     assert "it is not committed to git" in (await desk.ask("Who last changed relay/new.py?"))["answer"]
 
 
+@pytest.mark.long
 async def test_a_pipe_on_which_git_would_wait_is_named(relay_of_git: Repository, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", f"file://{relay_of_git.root}", "repo")
     os.mkfifo(tmp_path / "repo" / ".mailmap")

@@ -109,6 +109,7 @@ async def test_what_no_round_found_is_admitted_in_the_answer(relay: AnalysisHarn
     assert document["answer"].startswith("I did not find this. Likely places:")
 
 
+@pytest.mark.long
 async def test_files_that_were_left_alone_are_counted_and_never_shown(relay: AnalysisHarness) -> None:
     for question in ("What is RELAY_TOKEN?", "Where is hunter2hunter2?", "What is in .env?"):
         document = await relay.ask(question)

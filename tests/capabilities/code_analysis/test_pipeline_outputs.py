@@ -82,6 +82,7 @@ def test_the_plan_that_is_judged_has_a_schema() -> None:
     assert stage_of("code_analysis_reviewed", "planner").output_schema is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("purpose", ["find", "conquest"])
 async def test_a_plan_that_does_not_fit_is_not_judged(relay: AnalysisHarness, purpose: str) -> None:
     rules = CAPABILITY.agents["planner"].reasoners["rules"]

@@ -41,6 +41,7 @@ async def test_a_codebase_that_others_push_out_can_be_read_on_by_who_holds_it(re
     assert first.index.defined_names(["ONE"]) == {"ONE"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
 async def test_a_codebase_that_was_pushed_out_is_closed_when_nobody_holds_it_any_longer(repositories: Any) -> None:
     services = Services(open_repositories=1)

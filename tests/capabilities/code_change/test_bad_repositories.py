@@ -65,6 +65,7 @@ async def test_a_rebase_that_is_begun_in_mid_session_holds_the_commit_back(agent
     assert (agent.root / "load.py").read_text() == CHANGED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["attributes", "autocrlf", "as they are"])
 async def test_files_with_carriage_returns_differ_in_the_lines_that_were_changed_alone(agent: Agent, way: str) -> None:
     if way == "attributes":
@@ -149,6 +150,7 @@ async def test_without_an_author_no_change_begins(agent: Agent, monkeypatch: pyt
     assert "nobody is named as author" in problem(agent)
 
 
+@pytest.mark.long
 async def test_signing_that_is_demanded_in_mid_session_holds_the_commit_back(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(17)
@@ -159,6 +161,7 @@ async def test_signing_that_is_demanded_in_mid_session_holds_the_commit_back(age
     await agent.finish()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", [".git/hooks", ".husky"])
 async def test_hooks_that_the_team_relies_on_are_named_and_not_run(agent: Agent, tmp_path: Path, place: str) -> None:
     folder = agent.root / place

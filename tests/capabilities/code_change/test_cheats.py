@@ -169,6 +169,7 @@ async def test_a_file_that_is_planted_between_the_review_and_the_commit_is_not_c
     assert git(agent.root, "rev-parse", "HEAD") == git(agent.root, "rev-parse", "main")
 
 
+@pytest.mark.long
 async def test_what_is_taken_back_after_a_review_is_not_merged(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(13)
@@ -239,6 +240,7 @@ class FullStore(SessionStore):
         super().keep(state, owner, kind, data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_dirty", [False, True], ids=["in place", "beside"])
 @pytest.mark.parametrize("is_killed", [False, True], ids=["full disk", "killed"])
 async def test_a_step_that_git_took_and_the_store_did_not_is_taken_again(

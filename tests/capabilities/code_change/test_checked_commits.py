@@ -104,6 +104,7 @@ async def test_a_check_that_changes_files_judges_none_of_them(tmp_path: Path) ->
     assert "files changed while the checks ran" in (await agent.step())["error"]["problems"][0]
 
 
+@pytest.mark.long
 async def test_with_checks_nothing_is_merged_into_a_branch_that_moved_until_both_were_checked(tmp_path: Path) -> None:
     agent = player(tmp_path, contract(counting(tmp_path)))
     await agent.start()
@@ -140,6 +141,7 @@ FLAGS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("flags", "duty"), FLAGS)
 async def test_flags_do_not_switch_the_operators_checks_off(tmp_path: Path, flags: list[str], duty: str) -> None:
     agent = player(tmp_path, contract("false", duty))
@@ -164,6 +166,7 @@ async def test_without_branch_and_verification_the_checks_run_before_the_end(tmp
     assert "check 'tests' fails" in (await agent.step())["error"]["problems"][0]
 
 
+@pytest.mark.long
 async def test_checks_that_keep_failing_before_the_commit_ask_a_person(tmp_path: Path) -> None:
     agent = player(tmp_path, contract("false"))
     await agent.start(flags=["no_verify"])

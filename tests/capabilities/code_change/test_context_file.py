@@ -91,6 +91,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", WRONG)
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
     put(tmp_path, text)

@@ -60,6 +60,7 @@ async def test_the_users_own_lines_are_no_evidence_in_a_quick_change(agent: Agen
     assert "were not changed by this task" in refused["error"]["problems"][0]
 
 
+@pytest.mark.long
 async def test_a_commit_made_after_the_review_is_reviewed_before_it_is_merged(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(19)
@@ -74,6 +75,7 @@ async def test_a_commit_made_after_the_review_is_reviewed_before_it_is_merged(ag
     assert "range(30)" in git(agent.root, "show", "main:load.py")
 
 
+@pytest.mark.long
 async def test_who_commits_after_each_review_goes_round_a_bounded_number_of_times(agent: Agent) -> None:
     await agent.start()
     for number in range(4):
@@ -85,6 +87,7 @@ async def test_who_commits_after_each_review_goes_round_a_bounded_number_of_time
     assert "which nobody reviewed" in told["warnings"][0]
 
 
+@pytest.mark.long
 async def test_a_commit_after_the_last_task_is_reviewed_even_if_reviews_are_left_out(agent: Agent) -> None:
     await agent.start(flags=["no_quality"])
     await agent.go_to(19)

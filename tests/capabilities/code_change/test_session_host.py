@@ -77,6 +77,7 @@ async def began(root: Path) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.long
 async def test_slow_checks_of_many_sessions_hold_up_no_other(tmp_path: Path) -> None:
     site = HostSite(tmp_path / "state", parse_contract(SHIPPED.replace("    duty: verify\n", SLOW)))
     # More than the threads that the event loop's own pool has on two cores.

@@ -115,6 +115,7 @@ async def test_a_folder_in_the_place_of_a_permitted_file_is_told(agent: Agent) -
     assert "load.py/evil.py was changed" in problems(agent)
 
 
+@pytest.mark.long
 async def test_who_names_another_failing_task_each_time_comes_to_an_intervention(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(15)
@@ -163,6 +164,7 @@ async def test_a_line_that_differs_in_blanks_or_a_comment_alone_proves_nothing(a
     assert "error" in agent.last
 
 
+@pytest.mark.long
 async def test_a_live_session_of_another_work_tree_of_the_repository_is_not_stale(agent: Agent, tmp_path: Path) -> None:
     git(agent.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     await agent.start()

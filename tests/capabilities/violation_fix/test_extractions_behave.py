@@ -56,6 +56,7 @@ def check(random: Random) -> int:
         return done
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_an_extracted_block_does_what_it_did(seed: int) -> None:

@@ -119,6 +119,7 @@ def test_counts_of_odd_code_are_those_of_ruff(tmp_path: Path) -> None:
     assert disagreements([path]) == []
 
 
+@pytest.mark.long
 def test_counts_of_this_project_are_those_of_ruff() -> None:
     paths = [
         path for folder in ("runtime/pipeline", "actors", "serve") for path in sorted((ROOT / folder).rglob("*.py"))

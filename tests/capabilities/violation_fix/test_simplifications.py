@@ -397,6 +397,7 @@ def _made(text: SourceText, place) -> list[tuple[str, str]]:  # type: ignore[no-
     return made
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 def test_random_functions_do_the_same(seed: int) -> None:

@@ -37,6 +37,7 @@ def ends(found: TestRun) -> dict[str, str]:
     return {test.rpartition("::")[2] or test: end.outcome for test, end in found.ends.items()}
 
 
+@pytest.mark.long
 def test_tests_that_hang_or_crash_are_named_and_the_others_run(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(
         "import os, time\n\n"
@@ -97,6 +98,7 @@ def has_ended(pid: int) -> bool:
         os.close(process)
 
 
+@pytest.mark.long
 def test_a_run_beyond_its_time_ends_and_blames_no_test(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("import time\n\ndef test_slow():\n    time.sleep(30)\n")
     found = run(tmp_path, limits=TestLimits(run_s=1.0, start_s=60.0, stall_s=60.0))
@@ -104,6 +106,7 @@ def test_a_run_beyond_its_time_ends_and_blames_no_test(tmp_path: Path) -> None:
     assert "the run took longer than 1 s" in found.broken[""]
 
 
+@pytest.mark.long
 def test_a_collection_that_hangs_ends_and_is_told(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("import time\ntime.sleep(60)\n")
     found = run(tmp_path, limits=TestLimits(run_s=60.0, start_s=1.0, stall_s=60.0))
@@ -142,6 +145,7 @@ def test_fixtures_that_fail_and_expected_failures_count_as_what_they_are(tmp_pat
     assert run(tmp_path, only=found.of("passed")).of("passed") == found.of("passed")
 
 
+@pytest.mark.long
 def test_settings_that_stop_early_or_measure_coverage_hide_no_test(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -x --strict-markers\nfilterwarnings = error\n")
     (tmp_path / "test_a.py").write_text("def test_a(): assert False\n\ndef test_b(): pass\n")
@@ -261,6 +265,7 @@ def test_a_command_of_the_operator_is_one_test_or_those_of_the_pytest_that_it_ru
     assert ends(told) == {"test_a": "passed", "test_b": "failed"}
 
 
+@pytest.mark.long
 def test_a_pytest_that_a_test_starts_is_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "case_x.py").write_text("def test_inner(): pass\n")

@@ -118,6 +118,7 @@ def test_affected_tests_are_those_that_call_into_the_file(site: Site) -> None:
     assert done.tests.passed == 5
 
 
+@pytest.mark.long
 def test_a_fix_that_breaks_a_test_names_it(site: Site) -> None:
     done = site.verified(FIXED.replace('(80, "b")', '(85, "b")'))
     assert not done.is_good
@@ -127,6 +128,7 @@ def test_a_fix_that_breaks_a_test_names_it(site: Site) -> None:
     assert "1 failed, 4 passed" in done.told
 
 
+@pytest.mark.long
 def test_an_edit_that_leaves_the_violation_is_not_good_and_not_broken(site: Site) -> None:
     done = site.verified(CODE.replace('"d"', "'d'"))
     assert (done.is_good, done.broken, done.checks.is_fixed, done.checks.failing) == (False, (), False, 1)
@@ -177,6 +179,7 @@ def test_an_exception_planted_in_a_function_that_tests_watch_turns_one_red_and_t
     assert git(folder, "status", "--porcelain") == ""
 
 
+@pytest.mark.long
 def test_a_function_that_earlier_fixes_moved_is_known_by_its_name(site: Site) -> None:
     """Its first line was that of another function when the baseline was taken."""
     verifier, folder = site.tree()
@@ -197,6 +200,7 @@ def test_a_function_that_no_test_executes_is_told_apart(site: Site) -> None:
     assert verifier.covers(site.baseline, FILE, 1).why == f"no function is around line 1 of {FILE}"
 
 
+@pytest.mark.long
 def test_tests_that_import_another_copy_are_found_out(tmp_path: Path) -> None:
     """The installed copy wins, as with an editable install elsewhere whose hook comes first."""
     copy = tmp_path / "installed"
@@ -257,6 +261,7 @@ def test_in_a_process_of_its_own():
 """
 
 
+@pytest.mark.long
 def test_a_function_that_a_test_executes_in_another_process_is_proven_too(tmp_path: Path) -> None:
     root = project(tmp_path / "project", tests__test_process=SUBPROCESS)
     verifier = Verifier(workspace(root, "base"))
@@ -286,6 +291,7 @@ def test_a_command_that_is_one_test_is_verified_as_one(tmp_path: Path) -> None:
     assert verifier.verify(baseline, violation).is_good
 
 
+@pytest.mark.long
 def test_what_a_build_made_and_git_ignores_is_there_in_the_work_tree_and_never_committed(tmp_path: Path) -> None:
     root = project(tmp_path / "project", src__pkg__uses="from pkg._version import VERSION\n")
     (root / ".gitignore").write_text("_version.py\n*.so\n.venv/\nlink.py\n*.txt\n")
@@ -330,6 +336,7 @@ def test_steady():
 """
 
 
+@pytest.mark.long
 def test_a_flaky_test_is_no_regression_and_what_tests_leave_behind_is_taken_back(tmp_path: Path) -> None:
     root = project(tmp_path / "project", tests__test_flaky=FLAKY % tmp_path.name)
     (root / ".git" / "info").mkdir(exist_ok=True)
@@ -361,6 +368,7 @@ def test_a_repository_without_tests_is_verified_by_its_checks(tmp_path: Path) ->
     assert (done.is_good, done.tests) == (True, None)
 
 
+@pytest.mark.long
 def test_a_function_that_all_tests_need_is_watched_by_them(tmp_path: Path) -> None:
     conftest = "from pkg.marks import untested\n\nuntested(1)\n"
     root = project(tmp_path / "project", tests__conftest=conftest)

@@ -278,6 +278,7 @@ def _refresh_in_process(root: str, index_path: str, results: multiprocessing.Que
         results.put(error.message)
 
 
+@pytest.mark.long
 def test_two_processes_may_refresh_at_the_same_time(root: Path, index_path: Path) -> None:
     write_files(root, {f"m{n}.py": f"def f{n}(): return {n}\n" * 20 for n in range(60)})
     context = multiprocessing.get_context("spawn")

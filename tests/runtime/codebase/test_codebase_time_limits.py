@@ -53,6 +53,7 @@ def test_hits_before_the_time_is_up_are_given(root: Path, opened: Callable[[Path
     assert ([hit.file for hit in found.hits], found.timed_out) == (["a.py"], True)
 
 
+@pytest.mark.long
 def test_other_threads_go_on_while_an_expression_is_searched_for() -> None:
     pattern = compile_pattern(SLOW, regex=True, case_sensitive=True)
     text = Path(argparse.__file__).read_text()

@@ -324,6 +324,7 @@ def test_a_folder_without_commits_and_one_without_git_are_refused(tmp_path: Path
         opened(folder)
 
 
+@pytest.mark.long
 def test_a_lock_of_another_git_is_waited_for_and_then_named(root: Path) -> None:
     tree = opened(root)
     (root / "a.py").write_text("a = 2\n")

@@ -95,6 +95,7 @@ def test_domain_texts_are_shortened_and_marked_where_they_are() -> None:
     assert set(cut.values()) == {"d" * 149 + "…"}
 
 
+@pytest.mark.long
 def test_sections_give_way_in_order_facts_source_domain_then_the_rest() -> None:
     whole_tokens = fit_to_budgets(context(), OPEN, lines).tokens
     parts = sum(tokens for name, tokens in whole_tokens.items() if name != "total")

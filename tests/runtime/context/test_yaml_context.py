@@ -151,6 +151,7 @@ def test_a_context_is_no_larger_than_its_parts_as_json() -> None:
     assert sum(len(to_yaml(step)) for step in steps) < sum(len(json.dumps(sections_of(step))) for step in steps)
 
 
+@pytest.mark.long
 def test_yaml_takes_at_least_forty_percent_fewer_tokens_than_prose_on_realistic_steps() -> None:
     savings = savings_of(realistic_steps(), tokenizer_count())
     assert savings.steps == 8 * len(FUNCTIONS)

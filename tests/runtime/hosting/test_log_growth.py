@@ -44,6 +44,7 @@ async def said_after(path: Path, outputs: dict[str, dict[str, Any]], runs: int) 
     return sum(len(msgspec.msgpack.encode(event.payload)) for event in events)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sizes", [(10,), (100,), (900,), (1_200,), (2_000,), (4_000,), (20_000,), (2_000, 5_000, 10_000, 20_000)]
 )

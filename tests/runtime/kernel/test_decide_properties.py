@@ -399,6 +399,7 @@ def next_payload(bench: Bench, number: int) -> happening.Payload:
     return happening.StageSucceeded(entry.key, {"r": 1, "list": [1, 2]}, policy=verdict)
 
 
+@pytest.mark.long
 @settings(max_examples=600)
 @given(seeds)
 def test_every_run_ends_with_exactly_one_reason_and_no_counter_passes_its_bound(seed: int) -> None:

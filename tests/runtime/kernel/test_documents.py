@@ -67,6 +67,7 @@ def test_thirty_levels_may_be_nested_and_thirty_one_may_not() -> None:
     assert "more than 30 levels" in fault
 
 
+@pytest.mark.long
 def test_brackets_without_end_are_a_fault_and_no_crash() -> None:
     (fault,) = faults_of("[" * 100_000)
     assert fault == "x.yaml: nested too deep"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from runtime.processes.named_commands import MAX_OUTPUT_BYTES, MAX_TOLD_CHARS, run_named
 
 
@@ -14,6 +16,7 @@ def test_both_streams_and_the_status_are_kept(tmp_path: Path) -> None:
     assert run_named(["pwd"], tmp_path, 10).output == f"{tmp_path}\n"
 
 
+@pytest.mark.long
 def test_a_command_beyond_its_time_is_killed_with_its_children(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     end = run_named(["sh", "-c", f"(sleep 2; touch {marker}) & sleep 60"], tmp_path, 0.3)

@@ -65,6 +65,7 @@ def test_output_is_cut_at_its_limit(limit: int, got: bytes) -> None:
     assert run("printf", "told", max_output_bytes=limit).output == got
 
 
+@pytest.mark.long
 def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
     for timeout_s in (1.0, 4.0, 16.0):
         notes = tmp_path / f"numbers within {timeout_s:g} s"

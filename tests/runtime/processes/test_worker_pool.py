@@ -51,6 +51,7 @@ async def test_cancelling_the_coroutine_kills_the_process_and_the_next_call_has_
     assert await pool.call(f"{CALLED}:process_id", {}) != pid
 
 
+@pytest.mark.long
 async def test_a_full_pool_lets_the_next_call_wait_within_its_time(pool: WorkerPool) -> None:
     spinning = [asyncio.ensure_future(pool.call(f"{CALLED}:spin", {}, timeout_s=1.5)) for _ in range(2)]
     await asyncio.sleep(0)

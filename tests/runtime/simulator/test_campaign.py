@@ -61,12 +61,14 @@ def test_most_runs_are_compared_with_their_twins_in_full(report: Report) -> None
     assert sum(report.compared.values()) == report.runs
 
 
+@pytest.mark.long
 def test_the_same_seeds_give_the_same_report() -> None:
     first, second = run_campaign(7, 40, "journal"), run_campaign(7, 40, "journal")
     assert first.violations > 0
     assert msgspec.json.encode(without_times(first)) == msgspec.json.encode(without_times(second))
 
 
+@pytest.mark.long
 def test_a_seed_alone_fails_as_it_does_in_a_campaign() -> None:
     for failure in run_campaign(0, 30, "dedup").failures:
         assert failure in run_seed(failure.seed, "dedup").failures
@@ -100,6 +102,7 @@ def test_an_unknown_protection_is_refused_with_the_known_ones() -> None:
         run_campaign(0, 1, "luck")
 
 
+@pytest.mark.long
 def test_a_report_keeps_a_hundred_failures_and_counts_all() -> None:
     report = run_campaign(0, 80, "reserve")
     kept = len(report.failures)

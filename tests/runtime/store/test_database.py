@@ -109,6 +109,7 @@ def test_openers_at_once_migrate_once(place: Place) -> None:
     assert (len(ran), count(place.open())) == (1, 1)
 
 
+@pytest.mark.long
 def test_a_place_that_many_open_at_once_for_the_first_time_is_there_for_all(
     place: Place,
 ) -> None:

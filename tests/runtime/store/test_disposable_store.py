@@ -182,6 +182,7 @@ def test_usage_that_is_kept_in_memory_costs_the_quotas_their_past() -> None:
     assert "daily quotas" in USAGE.cost_of_loss
 
 
+@pytest.mark.long
 def test_a_cache_that_another_process_holds_stays_whole_and_costs_no_call(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     database = SqliteDatabase(path)

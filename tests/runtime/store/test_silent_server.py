@@ -97,6 +97,7 @@ def refused(call: Callable[[], object]) -> tuple[StateStorageError, float]:
     return caught.value, time.monotonic() - began_s
 
 
+@pytest.mark.long
 def test_a_log_whose_server_falls_silent_says_so_in_time_and_goes_on_when_it_is_back(
     postgres: PostgresServer, wire: Wire, place_on_server: str
 ) -> None:
@@ -138,6 +139,7 @@ def place_on_server(postgres: PostgresServer) -> Iterator[str]:
     database.close()
 
 
+@pytest.mark.long
 def test_an_owner_that_cannot_reach_its_log_is_free_again_long_before_its_lease_ends(
     postgres: PostgresServer, wire: Wire, place_on_server: str
 ) -> None:
