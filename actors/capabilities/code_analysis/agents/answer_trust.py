@@ -10,12 +10,24 @@ from actors.capabilities.code_analysis.answers.confidence import NOTHING, Trust
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.stage_view import StageView
 
 # Of an answer about names that the repository does not have: as low as one about words that occur nowhere.
 NAMES_NOT_TOLD = Trust(0.2, 0.1)
+
+# Of an answer about the uses of a name that proves none: it lists lines to read.
+NO_USE_PROVEN = 0.3
+
+
+def confidence_of_relations(question: Question, findings: Sequence[Finding]) -> float:
+    """Return that of an answer from the relations of a name: of its kind, less where lines only mention the name."""
+    kind = kind_of(question)
+    roles = {claim.role for finding in findings for claim in finding.claims}
+    only_mentions = kind.of_uses and "mention" in roles and "caller" not in roles
+    return min(NO_USE_PROVEN, kind.usual_confidence) if only_mentions else kind.usual_confidence
 
 
 def undefined_names(codebase: Codebase, question: Question, findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -14,7 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.agents.answer_parts import answer_parts, unanswered
-from actors.capabilities.code_analysis.agents.answer_trust import NAMES_NOT_TOLD, trust_of, undefined_names
+from actors.capabilities.code_analysis.agents.answer_trust import (
+    NAMES_NOT_TOLD,
+    confidence_of_relations,
+    trust_of,
+    undefined_names,
+)
 from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, shows_its_lines, tells_true_commits
 from actors.capabilities.code_analysis.agents.collected_claims import (
     Collected,
@@ -67,7 +72,6 @@ from actors.capabilities.code_analysis.handover.passes import last_pass, passes_
 from actors.capabilities.code_analysis.handover.perception import perception_if_any, perception_of
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
-from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session import entity_graph, recall
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
@@ -250,7 +254,7 @@ async def _trusted(
     is_found = trust is None or trust.is_found or (collected.draft is not None and not is_empty)
     confidence = trust.confidence if trust is not None else None
     if is_of_relations and trust is None:
-        confidence = kind_of(question).usual_confidence
+        confidence = confidence_of_relations(question, findings)
     return is_found, confidence, undefined
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.homonyms import same_names
 from actors.capabilities.code_analysis.answers.mechanism import with_code
-from actors.capabilities.code_analysis.answers.uses import is_use
-from actors.capabilities.code_analysis.answers.wording import lead_claim, named_line_claim, related_claim
+from actors.capabilities.code_analysis.answers.uses import is_use, lines_that_may_use
+from actors.capabilities.code_analysis.answers.wording import lead_claim, named_in_tests_claim, named_line_claim, related_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named
@@ -36,7 +36,10 @@ def leads_alone(evidence: Evidence) -> list[Claim]:
 
 
 def line_that_has_it(evidence: Evidence) -> Claim | None:
-    """Return the first use of a name that no finding bears; None without one."""
+    """Return the first use of a name that no finding bears, or only tests define; None without one."""
+    if evidence.is_borne_by_tests_alone:
+        lines = lines_that_may_use(evidence)
+        return named_in_tests_claim(lines[0]) if lines else None
     if not evidence.question.identifiers or evidence.is_of_names:
         return None
     uses = [fact for fact in evidence.about_leads("reference") if not fact.is_test and is_use(fact)]

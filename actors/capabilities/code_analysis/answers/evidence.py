@@ -81,6 +81,21 @@ class Evidence(msgspec.Struct, frozen=True):
         return decide == "always" or own.issuperset(self.question.terms)
 
     @property
+    def is_borne_by_tests_alone(self) -> bool:
+        """True where only tests define the name whose uses are asked for, while other code has it too.
+
+        There it is a member of something else, an option that is a function for example: the test's is not what is used.
+        """
+        question = self.question
+        if not kind_of(question).of_uses or not question.identifiers or question.paths or question.asks_for_tests:
+            return False
+        bearers = [entity for entity in self.entities if is_named(entity.name, question.identifiers)]
+        defined = [fact for fact in self.of("definition") if is_named(fact.name, question.identifiers)]
+        if not bearers or not all(one.is_test for one in (*bearers, *defined)):
+            return False
+        return any(not fact.is_test for kind in ("caller", "mention", "reference") for fact in self.about_leads(kind))
+
+    @property
     def leads(self) -> list[Entity]:
         """The entities that answer: one, or the best for each name when the question compares."""
         kind = kind_of(self.question)

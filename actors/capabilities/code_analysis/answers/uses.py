@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.mechanism import overlap
 from actors.capabilities.code_analysis.answers.wording import (
@@ -17,6 +19,7 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.relevance import shares_name
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.telling_lines import imports_or_exports
+from runtime.primitives.dotted_names import last_part
 
 MAX_CALLERS = 8
 ENOUGH_CALLERS = 3
@@ -29,6 +32,8 @@ CALLED_KINDS = frozenset({"method", "constructor", "function", "prototype"})
 
 def usage(evidence: Evidence) -> list[Claim]:
     """Return claims about callers, else importers, and what is not known of further calls."""
+    if evidence.is_borne_by_tests_alone:
+        return [mention_claim(fact) for fact in lines_that_may_use(evidence)[1 : MAX_CALLERS + 1]]
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and is_use(fact)]
     others = [fact for fact in others if not any(overlap(fact.citation, e.citation) for e in evidence.leads)]
@@ -46,8 +51,23 @@ def usage(evidence: Evidence) -> list[Claim]:
     return claims
 
 
+def lines_that_may_use(evidence: Evidence) -> list[CodeFact]:
+    """Return the lines outside tests that have the name, calls of it before others: of what, nobody knows."""
+    kinds = ("caller", "mention", "reference")
+    found = [fact for kind in kinds for fact in evidence.about_leads(kind) if not fact.is_test and is_use(fact)]
+    each = list({fact.place: fact for fact in found}.values())
+    return sorted(each, key=lambda fact: not _calls(fact))
+
+
+def _calls(fact: CodeFact) -> bool:
+    name = re.escape(last_part(fact.about))
+    return re.search(rf"(?<!\w){name}\s*(?:\?\.)?\(", fact.citation.quote) is not None
+
+
 def tests_of(evidence: Evidence) -> list[Claim]:
     """Return one line of each test of it; more, and tests named after it, when the question asks for tests."""
+    if evidence.is_borne_by_tests_alone:
+        return []
     each: dict[tuple[str, str], CodeFact] = {}
     for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not is_use(fact))):
         if fact.symbol_kind != "file":

@@ -82,6 +82,13 @@ def named_line_claim(fact: CodeFact) -> Claim:
     return Claim("lead", text, (fact.citation,), subject=fact.about)
 
 
+def named_in_tests_claim(fact: CodeFact) -> Claim:
+    """The line of the code that has a name which only tests define: which thing is meant there is not known."""
+    where, name = code_span(fact.name or fact.citation.file), code_span(fact.about)
+    text = f"No definition of {name} outside of tests was found; it stands in {where}: {_line(fact.citation)}"
+    return Claim("lead", text, (fact.citation,), subject=fact.about)
+
+
 def mention_claim(fact: CodeFact) -> Claim:
     """A line that calls something of that name on an object whose type is not known: a place to read."""
     who = code_span(fact.name or fact.citation.file)

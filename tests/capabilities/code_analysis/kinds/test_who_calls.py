@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
 from actors.capabilities.code_analysis.kinds.who_calls import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.kinds.asking import step_ids, told_of
-from tests.capabilities.code_analysis.support import AnalysisHarness
+from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,49 @@ async def test_a_name_that_nothing_bears_is_not_found_whatever_is_near_it(
     assert document["status"] == "not_found"
     assert document["answer"].startswith("I did not find this"), document["answer"]
     assert (await relay.ask("Who calls deliver_parcel?"))["status"] == "answered"
+
+
+OPTION = """class Broker {
+  constructor(opts) {
+    this.admit = null;
+    this.options = { admit: null, ...opts };
+  }
+
+  forward(client, packet) {
+    if (!this.options.admit) return packet;
+    return this.options.admit(client, packet);
+  }
+}
+module.exports = Broker;
+"""
+TEST = """const Broker = require('../lib/broker');
+test('refuses', () => {
+  const admit = (client, packet) => {
+    return null;
+  };
+  new Broker({ admit }).forward(1, 2);
+});
+"""
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[AnalysisHarness]:
+    """A package with an option that is a function, which a test defines."""
+    root = tmp_path / "broker"
+    for name, text in {"lib/broker.js": OPTION, "test/broker.test.js": TEST}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    harness = await AnalysisHarness.open(root, tmp_path / "state")
+    yield harness
+    HARNESS_CLOSE
+
+
+async def test_the_uses_of_an_option_that_a_test_defines_are_mentions_with_calls_first(broker: AnalysisHarness) -> None:
+    document = await broker.ask("Who calls `admit`?")
+    answer = document["answer"]
+    assert mark_faults(answer, document["citations"]) == []
+    assert "is a function in `test/" not in answer
+    assert "**Used by**" not in answer
+    assert document["citations"][0]["file"] == "lib/broker.js"
+    assert document["citations"][0]["start_line"] == 9
+    assert document["confidence"] <= 0.3
