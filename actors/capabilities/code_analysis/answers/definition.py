@@ -6,7 +6,12 @@ from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.homonyms import same_names
 from actors.capabilities.code_analysis.answers.mechanism import with_code
 from actors.capabilities.code_analysis.answers.uses import is_use, lines_that_may_use
-from actors.capabilities.code_analysis.answers.wording import lead_claim, named_in_tests_claim, named_line_claim, related_claim
+from actors.capabilities.code_analysis.answers.wording import (
+    lead_claim,
+    named_in_tests_claim,
+    named_line_claim,
+    related_claim,
+)
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -89,15 +88,13 @@ test('refuses', () => {
 
 
 @pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[AnalysisHarness]:
+async def broker(tmp_path: Path) -> AnalysisHarness:
     """A package with an option that is a function, which a test defines."""
     root = tmp_path / "broker"
     for name, text in {"lib/broker.js": OPTION, "test/broker.test.js": TEST}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    harness = await AnalysisHarness.open(root, tmp_path / "state")
-    yield harness
-    HARNESS_CLOSE
+    return await AnalysisHarness.open(root, tmp_path / "state")
 
 
 async def test_the_uses_of_an_option_that_a_test_defines_are_mentions_with_calls_first(broker: AnalysisHarness) -> None:
