@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.agents.collected_claims import Collected
 from actors.capabilities.code_analysis.answers.composition import Finding, tells_none_of_the_names
 from actors.capabilities.code_analysis.answers.confidence import NOTHING, Trust
+from actors.capabilities.code_analysis.answers.wording import NO_DEFINITION
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -18,16 +19,16 @@ from runtime.run.stage_view import StageView
 # Of an answer about names that the repository does not have: as low as one about words that occur nowhere.
 NAMES_NOT_TOLD = Trust(0.2, 0.1)
 
-# Of an answer about the uses of a name that proves none: it lists lines to read.
-NO_USE_PROVEN = 0.3
+# Of an answer about the uses of a name whose definition is not known: it lists lines to read.
+SUBJECT_NOT_KNOWN = 0.3
 
 
 def confidence_of_relations(question: Question, findings: Sequence[Finding]) -> float:
-    """Return that of an answer from the relations of a name: of its kind, less where lines only mention the name."""
+    """Return that of an answer from the relations of a name: of its kind, less where its definition is not known."""
     kind = kind_of(question)
-    roles = {claim.role for finding in findings for claim in finding.claims}
-    only_mentions = kind.of_uses and "mention" in roles and "caller" not in roles
-    return min(NO_USE_PROVEN, kind.usual_confidence) if only_mentions else kind.usual_confidence
+    leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead"]
+    is_unknown = kind.of_uses and any(claim.text.startswith(NO_DEFINITION) for claim in leads)
+    return min(SUBJECT_NOT_KNOWN, kind.usual_confidence) if is_unknown else kind.usual_confidence
 
 
 def undefined_names(codebase: Codebase, question: Question, findings: Sequence[Finding]) -> tuple[str, ...]:

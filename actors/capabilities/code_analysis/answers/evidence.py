@@ -84,7 +84,7 @@ class Evidence(msgspec.Struct, frozen=True):
     def is_borne_by_tests_alone(self) -> bool:
         """True where only tests define the name whose uses are asked for, while other code has it too.
 
-        There it is a member of something else, an option that is a function for example: the test's is not what is used.
+        There it is a member of something else, for example an option that is a function: the test's is not meant.
         """
         question = self.question
         if not kind_of(question).of_uses or not question.identifiers or question.paths or question.asks_for_tests:

@@ -40,6 +40,9 @@ _HEAD_FILES = frozenset({"__init__.py", "index.js", "index.ts", "lib.rs", "main.
 _LITERALS = re.compile(r"\b(?:None|True|False|null|nil|undefined|NaN|\d{2,})\b")
 _KIND_WORDS = {"section": "a section", "key": "a key", "constant": "a constant", "variable": "a variable"}
 
+# What a claim begins with that tells a line of a name without what it names.
+NO_DEFINITION = "No definition of "
+
 
 def first_sentence(text: str, limit: int = 220) -> str:
     """The first sentence of a docstring on one line, cut at a word when it is longer than `limit` characters.
@@ -78,14 +81,14 @@ def caller_claim(fact: CodeFact) -> Claim:
 def named_line_claim(fact: CodeFact) -> Claim:
     """The line that has a name of which no definition is known."""
     where = code_span(fact.name or fact.citation.file)
-    text = f"No definition of {code_span(fact.about)} was found; it stands in {where}: {_line(fact.citation)}"
+    text = f"{NO_DEFINITION}{code_span(fact.about)} was found; it stands in {where}: {_line(fact.citation)}"
     return Claim("lead", text, (fact.citation,), subject=fact.about)
 
 
 def named_in_tests_claim(fact: CodeFact) -> Claim:
     """The line of the code that has a name which only tests define: which thing is meant there is not known."""
     where, name = code_span(fact.name or fact.citation.file), code_span(fact.about)
-    text = f"No definition of {name} outside of tests was found; it stands in {where}: {_line(fact.citation)}"
+    text = f"{NO_DEFINITION}{name} outside of tests was found; it stands in {where}: {_line(fact.citation)}"
     return Claim("lead", text, (fact.citation,), subject=fact.about)
 
 
