@@ -91,7 +91,7 @@ class Evidence(msgspec.Struct, frozen=True):
             return False
         bearers = [entity for entity in self.entities if is_named(entity.name, question.identifiers)]
         defined = [fact for fact in self.of("definition") if is_named(fact.name, question.identifiers)]
-        if not bearers or not all(one.is_test for one in (*bearers, *defined)):
+        if not bearers or not all(one.is_test for one in bearers) or not all(fact.is_test for fact in defined):
             return False
         return any(not fact.is_test for kind in ("caller", "mention", "reference") for fact in self.about_leads(kind))
 
