@@ -46,7 +46,6 @@ def test_tables_have_a_column_for_each_measure_and_tell_day_and_load() -> None:
         "|---|--:|--:|",
         "| here | 1.23 | – |",
         "| Ray | – | 1,234 |",
-        "",
     ]
 
 
