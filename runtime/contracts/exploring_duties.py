@@ -24,6 +24,7 @@ SLOTS = (
 LEAST_LINES = 3
 MAX_SYMBOL_CHARS = 200
 MAX_SHOWN_CHARS = 60
+_PLACE = re.compile(r"(?P<file>[\w@+./-]*[\w@+-]):(?P<line>\d{1,9})")
 
 
 def rules_found(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
@@ -151,7 +152,21 @@ def hypotheses_checked(
         for place, entry in enumerate(payload["hypotheses_verified"])
         if not entry.get("withdrawn") and not any(file in entry["evidence"] for file in state.shown)
     ]
+    problems += [
+        f"hypotheses_verified[{place}].evidence: no tool of this session showed {missed}"
+        for place, entry in enumerate(payload["hypotheses_verified"])
+        if not entry.get("withdrawn") and (missed := _unseen_line(state, entry["evidence"]))
+    ]
     return Outcome(state, problems)
+
+
+def _unseen_line(state: SessionState, evidence: str) -> str:
+    """Return the first place of a text whose file was shown and whose line was not; empty if there is none."""
+    for file, line in ((found["file"], int(found["line"])) for found in _PLACE.finditer(evidence)):
+        shown = state.shown.get(file)
+        if shown and not any(first <= line <= last for first, last in shown):
+            return f"{file}:{line}"
+    return ""
 
 
 def impact_told(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
