@@ -1,4 +1,4 @@
-"""Finds Python tests that are still there by name, and check less than they did: by syntax, running nothing.
+"""Finds Python tests that keep their names and check less than they did, by their syntax.
 
 An assertion is in force if pytest collects the function around it, control reaches it, and its failure reaches pytest.
 It is not in a function inside a test that nothing calls, after a `return`, below `if False`, or in a `try` that keeps
