@@ -187,7 +187,8 @@ def _is_of_code(state: SessionState, symbols: Sequence[str]) -> bool:
     """Return whether an impact analysis was about a symbol of the query, or a file of code that was explored."""
     wanted = {symbol.rpartition(".")[2] for symbol in symbols}
     targets = {target for use in state.uses if use.kind == "impact" for target in use.targets}
-    return any(
+    # That none was made is demanded elsewhere.
+    return not targets or any(
         target.rpartition(".")[2] in wanted or (target in state.explored and not target.endswith(_DOCUMENTS))
         for target in targets
     )
