@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 DEFAULT := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PEERS := $(VENV)/.installed-bench
+OTHERS := build/peers
 PROFILE := $(VENV)/.installed-profile
 DOCS := $(VENV)/.installed-docs
 Q ?= How does routing pick the next stage?
@@ -59,8 +60,11 @@ types: $(DEV) $(PEERS)
 contracts: $(DEV)
 	$(BIN)/lint-imports
 
-bench: $(DEV) $(PEERS) programs
-	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-enable
+# Some ten minutes; docs/performance.md tells what was measured.
+bench: $(DEV) $(PEERS) $(OTHERS)/.installed programs
+	JEEVES_PEERS_PYTHON=$(abspath $(OTHERS))/bin/python $(BIN)/python -m pytest tests/benchmarks -m "" --benchmark-only \
+		--benchmark-enable --benchmark-json build/bench.json
+	$(BIN)/python -m tests.benchmarks.page build/bench.json
 
 faults: $(DEV) programs
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(if $(FAULTS),--faults $(FAULTS))
@@ -107,6 +111,14 @@ $(PEERS): $(DEFAULT)
 	@echo "installing what the benchmarks are held against (once)"
 	@$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $(PEERS)
+
+$(OTHERS)/.installed: pyproject.toml
+	@echo "installing other frameworks into $(OTHERS), which the benchmarks are measured beside (once)"
+	@test -x $(OTHERS)/bin/python || $(PYTHON) -m venv $(OTHERS)
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["peers"], sep="\n")' \
+		> $(OTHERS)/requirements.txt
+	@$(OTHERS)/bin/python -m pip install --quiet --requirement $(OTHERS)/requirements.txt
+	@touch $@
 
 # Where the time of one question goes, as a flame graph below build/.
 profile: $(PROFILE)

@@ -13,7 +13,8 @@ from runtime import errors
 from runtime.errors import ClusterError, JeevesError
 
 RESTART_POLL_S = 0.2
-AWAY_S = 60.0
+# A supervisor whose store is away comes back when the store does: whoever watches a run outlasts minutes of that.
+AWAY_S = 180.0
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 

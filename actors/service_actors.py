@@ -16,7 +16,8 @@ from actors.participant import Participant
 from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.agents.hosted_service import HostedService
 from runtime.bus.endpoint import Endpoint
-from runtime.codebase.index.service import IndexService, Progress
+from runtime.codebase.index.progress import Progress
+from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.codebase.semantics.embedding_process import embedding_process
 from runtime.database.store_part import AnyPart

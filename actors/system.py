@@ -21,7 +21,7 @@ from actors.addresses import (
 from actors.links.linked_actor import LinkedActor
 from actors.tracing.trace_export import trace_options
 from runtime.agents.live_text import Marks, with_event
-from runtime.codebase.index.service import Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import InputError, InterruptError, JeevesError, OwnedError
 from runtime.hosting.limits.rate_limits import RateState
 from runtime.llm.call_metrics import ModelStats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.contracts.contract import Contract
@@ -24,6 +24,8 @@ SLOTS = (
 LEAST_LINES = 3
 MAX_SYMBOL_CHARS = 200
 MAX_SHOWN_CHARS = 60
+_DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".html")
+_PLACE = re.compile(r"(?P<file>[\w@+./-]*[\w@+-]):(?P<line>\d{1,9})")
 
 
 def rules_found(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
@@ -151,14 +153,42 @@ def hypotheses_checked(
         for place, entry in enumerate(payload["hypotheses_verified"])
         if not entry.get("withdrawn") and not any(file in entry["evidence"] for file in state.shown)
     ]
+    problems += [
+        f"hypotheses_verified[{place}].evidence: no tool of this session showed {missed}"
+        for place, entry in enumerate(payload["hypotheses_verified"])
+        if not entry.get("withdrawn") and (missed := _unseen_line(state, entry["evidence"]))
+    ]
     return Outcome(state, problems)
 
 
+def _unseen_line(state: SessionState, evidence: str) -> str:
+    """Return the first place of a text whose file was shown and whose line was not; empty if there is none."""
+    for file, line in ((found["file"], int(found["line"])) for found in _PLACE.finditer(evidence)):
+        shown = state.shown.get(file)
+        if shown and not any(first <= line <= last for first, last in shown):
+            return f"{file}:{line}"
+    return ""
+
+
 def impact_told(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    """Demand that every file that must be verified is spoken of."""
+    """Demand that every file that must be verified is spoken of, and that the analysis was of code to be changed."""
     told = {entry["file"] for entry in payload["impact_summary"] if says_something(entry["finding"])}
     missing = [file for file in state.must_verify if file not in told]
     problems = [f"impact_summary: says nothing of {file}, which must be verified" for file in missing[:MAX_NAMED]]
     if len(missing) > MAX_NAMED:
         problems.append(f"impact_summary: and of {len(missing) - MAX_NAMED} more")
+    if (symbols := state.frame.symbols if state.frame is not None else ()) and not _is_of_code(state, symbols):
+        named = ", ".join(symbols[:MAX_NAMED])
+        problems.append(f"analyze_impact: it was called for no code of this change; call it for {named}, or its file")
     return Outcome(state, problems)
+
+
+def _is_of_code(state: SessionState, symbols: Sequence[str]) -> bool:
+    """Return whether an impact analysis was about a symbol of the query, or a file of code that was explored."""
+    wanted = {symbol.rpartition(".")[2] for symbol in symbols}
+    targets = {target for use in state.uses if use.kind == "impact" for target in use.targets}
+    # That none was made is demanded elsewhere.
+    return not targets or any(
+        target.rpartition(".")[2] in wanted or (target in state.explored and not target.endswith(_DOCUMENTS))
+        for target in targets
+    )

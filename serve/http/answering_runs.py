@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from runtime.codebase.index.service import Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import OverloadedError, UnknownNameError
 from runtime.hosting.limits.rate_limits import RateState
 from runtime.memory.run_metrics import RunTotals

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Protocol
 
-from runtime.codebase.index.service import Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import NotPermittedError, RunStateError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptResponse, Request

@@ -1,4 +1,4 @@
-"""Defines the protocol for asking a question, and the runtime that answers in this process.
+"""Defines the protocol for asking a question, and how a host of runs is asked.
 
 A runtime takes an `Ask`, reports events during the run, and returns the answer document.
 """
@@ -14,16 +14,12 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from runtime.codebase.index.service import IndexService, Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import InterruptError, RepositoryError
-from runtime.hosting.local_runner import LocalRunner
-from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptResponse, Request
-from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
-from serve.answer_document import Ask, document_of, interrupt_document
-from serve.wiring import index_service, local_runner
+from serve.answer_document import Ask, interrupt_document
 
 log = logging.getLogger(__name__)
 
@@ -216,28 +212,3 @@ async def prepared_within(
         repository = None
     left_s = max(ask.deadline_s - (time.monotonic() - started_s), LEAST_DEADLINE_S)
     return msgspec.structs.replace(ask, deadline_s=left_s), repository
-
-
-class LocalRuntime:
-    """Answers in this process, without Ray."""
-
-    def __init__(self, settings: Settings, pipeline: PipelineConfig) -> None:
-        self._index: IndexService = index_service(settings)
-        self._index.prepare()
-        self._runner: LocalRunner = local_runner(settings, pipeline, self._index)
-        self._reasoner = settings.reasoner
-
-    async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
-        async def progress() -> Progress:
-            return self._index.progress(ask.repo)
-
-        within, repository = await prepared_within(ask, self._index.refresh, progress, callbacks)
-        envelope = await follow(self._runner, within, repository, self._envelope, callbacks)
-        return document_of(ask, envelope, self._reasoner)
-
-    async def close(self) -> None:
-        await self._runner.close()
-        self._index.close()
-
-    async def _envelope(self, run_id: RunId) -> Envelope:
-        return self._runner.envelope(run_id)

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from actors.log_owner import LogOwner
-from runtime.codebase.index.service import IndexService, Progress
+from runtime.codebase.index.progress import Progress
+from runtime.codebase.index.service import IndexService
 from runtime.hosting.local_runner import LocalRunner
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId

@@ -16,7 +16,7 @@ from actors.origin import code_version
 from actors.system import System
 from actors.system_actors import SystemSpec, attach_system, end_system, start_system, systems_on_cluster
 from actors.tracing.trace_export import set_trace_options
-from runtime.codebase.index.service import Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId

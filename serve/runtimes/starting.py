@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from runtime.codebase.index.service import Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import InputError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Request

@@ -27,7 +27,7 @@ from runtime.codebase.tools.locate import locate
 from runtime.pipeline.loading import load_pipeline
 from runtime.settings import load_settings, shipped_config_dir
 from serve.answer_document import Ask
-from serve.runtimes.answering import LocalRuntime
+from serve.runtimes.local import LocalRuntime
 
 
 class Lead(NamedTuple):

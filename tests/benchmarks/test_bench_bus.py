@@ -15,6 +15,7 @@ import pytest
 
 from runtime.primitives.ids import Address
 from runtime.settings import RaySettings
+from tests.benchmarks.conftest import TellRows
 from tests.benchmarks.exchanger import Exchanger
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -57,7 +58,7 @@ CASES = [
 
 @pytest.mark.parametrize(("size", "in_flight", "count"), CASES)
 def test_a_hop_over_the_bus(
-    benchmark: Any, record_ratio: Any, pair: Any, size: int, in_flight: int, count: int
+    benchmark: Any, tell_rows: TellRows, pair: Any, size: int, in_flight: int, count: int
 ) -> None:
     import ray
 
@@ -70,9 +71,11 @@ def test_a_hop_over_the_bus(
             measured.append((times[len(times) // 2], whole_s))
     benchmark.pedantic(lambda: ray.get(pair.by_bus.remote(B, size, in_flight, count)), rounds=1)
     bus, bare = ((min(m for m, _ in each), min(w for _, w in each)) for each in (found["by_bus"], found["by_ray"]))
-    told = f"p50 {bus[0] * 1e6:,.0f} us, Ray {bare[0] * 1e6:,.0f} us, {bus[0] / bare[0]:.2f} x; "
-    rates = f"{count / bus[1]:,.0f} exchanges/s, Ray {count / bare[1]:,.0f}, {bare[1] / bus[1]:.1f} x"
-    benchmark.extra_info |= {"p50_ratio": bus[0] / bare[0], "rate_ratio": bare[1] / bus[1]}
-    record_ratio(f"{benchmark.name}: {told}{rates}")
+    rows = {
+        who: {"time of an exchange p50, us": p50 * 1e6, "exchanges/s": count / whole_s}
+        for who, (p50, whole_s) in {"two hops over the bus": bus, "a Ray call and its result": bare}.items()
+    }
+    rows["ratio, here to Ray"] = {"time of an exchange p50, us": bus[0] / bare[0], "exchanges/s": bare[1] / bus[1]}
+    tell_rows("Hops over the bus", f"{size:,} bytes, {in_flight} at once", rows)
     assert bus[0] < bare[0] or in_flight > 1
     assert bus[1] < bare[1]

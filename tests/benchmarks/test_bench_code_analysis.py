@@ -58,7 +58,7 @@ def test_indexing_a_package(benchmark: Any, held_against: Report, root: Path, tm
 
     lines = benchmark.pedantic(index, rounds=3, warmup_rounds=1)
     assert lines >= read_and_hash(root) > 0
-    held_against(lambda: read_and_hash(root), "lines", lines)
+    held_against(lambda: read_and_hash(root), "lines", lines, named="reading and hashing the files")
 
 
 def test_refreshing_an_index_that_is_up_to_date(
@@ -67,14 +67,14 @@ def test_refreshing_an_index_that_is_up_to_date(
     lines = refresh(root, tmp_path / "index.sqlite").lines
     stats = benchmark(lambda: refresh(root, tmp_path / "index.sqlite"))
     assert stats.parsed_now == 0
-    held_against(lambda: read_and_hash(root), "lines", lines)
+    held_against(lambda: read_and_hash(root), "lines", lines, named="reading and hashing the files")
 
 
 @pytest.mark.parametrize("query", ["Route.matches", QUESTION], ids=["name", "question"])
 def test_locating_in_a_warm_index(benchmark: Any, held_against: Report, codebase: Codebase, query: str) -> None:
     result = benchmark(locate, codebase, query)
     assert result.citations[0].file == "routing.py"
-    held_against(lambda: codebase.index.rows("SELECT count(*) FROM symbols"), "calls")
+    held_against(lambda: codebase.index.rows("SELECT count(*) FROM symbols"), "calls", named="one SQL count")
 
 
 def test_a_whole_local_run_on_an_indexed_package(
@@ -92,4 +92,4 @@ def test_a_whole_local_run_on_an_indexed_package(
     assert document["citations"]
     if benchmark.stats is not None:
         benchmark.extra_info |= {"median_ms": statistics.median(took_ms), "tool_calls": document["usage"]["tool_calls"]}
-    held_against(lambda: locate(codebase, QUESTION), "runs")
+    held_against(lambda: locate(codebase, QUESTION), "runs", named="one search")

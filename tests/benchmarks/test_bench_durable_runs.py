@@ -57,5 +57,5 @@ def test_runs_with_a_durable_record_of_every_hop(benchmark: Any, held_against: R
             with Site(tmp_path / "careless", careless, (PLAIN,)) as site:
                 loop.run(site.up())
                 loop.run(many_runs(site.system))
-                held_against(lambda: loop.run(many_runs(site.system)), "runs", RUNS)
+                held_against(lambda: loop.run(many_runs(site.system)), "runs", RUNS, named="the same, log in memory")
     assert benchmark.extra_info["ratio"] <= MOST_TIMES_SLOWER

@@ -53,7 +53,7 @@ def test_deciding_on_the_events_of_a_loop(benchmark: Any, held_against: Report) 
         for number in range(len(events)):
             msgspec.structs.replace(envelope, received_at_ms=number)
 
-    held_against(floor, "events", len(events))
+    held_against(floor, "events", len(events), named="copying as many structures")
 
 
 BODIES = {
@@ -75,11 +75,21 @@ def test_a_frame_there_and_back(benchmark: Any, held_against: Report, size: str)
 
     assert benchmark(there_and_back) == Frame(header, body)
     held_against(
-        lambda: [msgspec.msgpack.decode(msgspec.msgpack.encode([raw, body])) for _ in range(1000)], "frames", 1, 1000
+        lambda: [msgspec.msgpack.decode(msgspec.msgpack.encode([raw, body])) for _ in range(1000)],
+        "frames",
+        1,
+        1000,
+        named="MessagePack there and back",
     )
 
 
 def test_reading_only_the_header_as_the_bus_does(benchmark: Any, held_against: Report) -> None:
     data = encode_frame(Frame(Header(MessageId("m-1"), "event", "x", Address("a")), pack_body(BODIES["large"])))
     _, body_at = benchmark(decode_header, data)
-    held_against(lambda: [msgspec.msgpack.decode(data[4:body_at]) for _ in range(1000)], "headers", 1, 1000)
+    held_against(
+        lambda: [msgspec.msgpack.decode(data[4:body_at]) for _ in range(1000)],
+        "headers",
+        1,
+        1000,
+        named="MessagePack of the header",
+    )

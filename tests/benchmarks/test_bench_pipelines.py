@@ -1,19 +1,23 @@
-"""Whole pipelines of stages that do nothing, beside LangGraph in one process: runs per second and CPU per run.
+"""Whole pipelines of stages that do nothing, beside other frameworks: runs per second and CPU per run.
 
 Here each stage is an actor of its own, every message goes through the bus, and every hop is on the disk before the next
-one begins. LangGraph runs in this process, once without checkpoints and once with its SQLite saver at the same
-durability (`synchronous` FULL); otherwise with its stock settings. The state is 4 KB, and sixteen runs are under way.
+one begins; once more with the run log in memory and never waited for. The others are `peer_pipelines`, each in a
+process of its own; the rounds of all take turns, so that the load of the machine hits all alike. The state is 4 KB.
+CPU here is that of the agents, the bus, the supervisor and the process that asks; Ray's own daemons are left out.
 """
 
 from __future__ import annotations
 
 import asyncio
-import operator
+import contextlib
+import json
 import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -21,19 +25,35 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.run.envelope import Request
 from runtime.settings import RaySettings
 from runtime.testing import PipelineBuilder
+from tests.benchmarks.conftest import TellRows
 from tests.benchmarks.idle_capability import NAMES
+from tests.benchmarks.pacing import Pace, best, children, cpu_s, paced
 from tests.conformance.hosts import system_spec
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(1_200)]
 
-AT_ONCE = 16
-RUNS = 300
+RUNS = {1: 100, 16: 300, 128: 600}
 ROUNDS = 3
+WARM_UP = 32
+IN_FLIGHT = (128, 1_000, 10_000)
+CALLS_AT_ONCE = 1_000
 TEXT = "x" * 4_000
+PEERS_PYTHON = "JEEVES_PEERS_PYTHON"
+IN_MEMORY = Path("/dev/shm")
 IDLE = "tests.benchmarks.idle_capability:CAPABILITY"
 OURS = ("ray::AgentActor", "ray::CommBusActor", "ray::SupervisorActor")
+HERE, HERE_IN_MEMORY = "here, every hop on the disk", "here, run log in memory"
+PEERS = {
+    "langgraph_sqlite": "LangGraph, SQLite saver",
+    "langgraph": "LangGraph, no checkpoints",
+    "pydantic_graph": "pydantic-graph, one process",
+    "autogen": "AutoGen core, one process",
+    "autogen_grpc": "AutoGen core, gRPC between processes",
+}
+TITLES = {"seq7": "seven stages in a row", "diamond8": "eight branches and a join"}
+SHAPES = {"seq7": ("7", "0"), "diamond8": ("0", "8")}
 
-Run = Callable[[], Awaitable[Any]]
+Round = Callable[[int, int], Awaitable[Pace]]
 
 
 def seq7() -> PipelineConfig:
@@ -53,100 +73,29 @@ def diamond8() -> PipelineConfig:
     return builder.stage(last, requires=branches).build()
 
 
-class State(TypedDict):
-    """What the nodes of a graph see."""
-
-    text: str
-    outputs: Annotated[dict[str, Any], operator.or_]
-
-
-def graph_of(pipeline: PipelineConfig) -> Any:
-    """The same stages and edges as a graph that is not compiled yet."""
-    graphs = pytest.importorskip("langgraph.graph")
-    graph = graphs.StateGraph(State)
-    for agent in pipeline.agents:
-
-        async def node(_state: State, name: str = agent.name) -> dict[str, Any]:
-            return {"outputs": {name: {}}}
-
-        graph.add_node(agent.name, node)
-    for agent in pipeline.agents:
-        if agent.requires:
-            graph.add_edge(list(agent.requires), agent.name)
-        if agent.default_next is not None:
-            graph.add_edge(agent.name, agent.default_next)
-    graph.add_edge(graphs.START, pipeline.agents[0].name)
-    graph.add_edge(pipeline.agents[-1].name, graphs.END)
-    return graph
-
-
-def children() -> dict[int, str]:
-    """The names of the processes below this one."""
-    parents: dict[int, int] = {}
-    names: dict[int, str] = {}
-    for entry in (path.name for path in Path("/proc").iterdir() if path.name.isdigit()):
-        try:
-            told = Path("/proc", entry, "stat").read_text(encoding="utf-8")
-            names[int(entry)] = Path("/proc", entry, "cmdline").read_text(encoding="utf-8").split("\0")[0].strip()
-        except OSError:
-            continue  # the process has ended since it was listed
-        parents[int(entry)] = int(told.rpartition(")")[2].split()[1])
-
-    def is_below(pid: int) -> bool:
-        while pid in parents and pid != os.getpid():
-            pid = parents[pid]
-        return pid == os.getpid()
-
-    return {pid: name for pid, name in names.items() if is_below(pid)}
-
-
-def cpu_s(pids: list[int]) -> float:
-    """What these processes have spent, to the nanosecond; a child may end meanwhile."""
-    total_ns = 0
-    for pid in pids:
-        for task in Path("/proc", str(pid), "task").iterdir():
-            total_ns += int((task / "schedstat").read_text(encoding="utf-8").split()[0])
-    return total_ns / 1e9
-
-
-async def measured(run: Run, pids: Callable[[], list[int]]) -> tuple[float, float]:
-    """Runs per second and CPU per run in milliseconds, the best of some rounds."""
-
-    async def some() -> None:
-        for _ in left:
-            await run()
-
-    rates, costs = [], []
-    for _ in range(ROUNDS):
-        left = iter(range(RUNS))
-        counted = pids()
-        before_s, began_s = cpu_s(counted), time.perf_counter()
-        await asyncio.gather(*(some() for _ in range(AT_ONCE)))
-        rates.append(RUNS / (time.perf_counter() - began_s))
-        costs.append((cpu_s(counted) - before_s) / RUNS * 1e3)
-    return max(rates), min(costs)
-
-
 @pytest.fixture(params=[seq7, diamond8], ids=["seq7", "diamond8"])
 def pipeline(request: pytest.FixtureRequest) -> PipelineConfig:
     built: PipelineConfig = request.param()
     return built
 
 
-@pytest.fixture
-def system(pipeline: PipelineConfig, tmp_path: Path) -> Iterator[Any]:
+@contextlib.contextmanager
+def system_of(pipeline: PipelineConfig, folder: Path, **log: str) -> Iterator[Any]:
+    """A system of actors on a Ray cluster of its own, its run log below the folder."""
     from actors.cluster import start_local
     from actors.system_actors import SystemSpec, start_system
 
-    cluster = start_local(RaySettings(), tmp_path)
+    cluster = start_local(RaySettings(), folder)
     try:
-        told = system_spec(tmp_path, (pipeline,)) | {"capabilities": {pipeline.name: IDLE}}
+        told = system_spec(folder, (pipeline,)) | {"capabilities": {pipeline.name: IDLE}}
+        told |= {"store": {"folder": str(folder), **log}}
         yield start_system(SystemSpec(**told))
     finally:
         cluster.shutdown()
 
 
-async def ours(system: Any, pipeline: PipelineConfig) -> tuple[float, float]:
+async def round_of(system: Any, pipeline: PipelineConfig) -> Round:
+    """Return what makes a round of runs here, once the system is warm."""
     await system.ready()
 
     async def run() -> None:
@@ -154,43 +103,106 @@ async def ours(system: Any, pipeline: PipelineConfig) -> tuple[float, float]:
         last = [event async for event in system.watch(run_id)][-1]
         assert last.data["terminal_reason"] == "completed"
 
-    for _ in range(2 * AT_ONCE):
+    for _ in range(WARM_UP):
         await run()
-    return await measured(run, lambda: [os.getpid(), *(pid for pid, name in children().items() if name in OURS)])
+    return lambda runs, at_once: paced(run, runs, at_once, own_pids)
 
 
-async def theirs(pipeline: PipelineConfig, folder: Path | None) -> tuple[float, float]:
-    """Of LangGraph; with its SQLite saver if there is a folder."""
-    graph, numbers = graph_of(pipeline), iter(range(10**9))
-
-    async def of(compiled: Any) -> tuple[float, float]:
-        async def run() -> None:
-            config = {"configurable": {"thread_id": str(next(numbers))}}
-            ended = await compiled.ainvoke({"text": TEXT, "outputs": {}}, config)
-            assert len(ended["outputs"]) == len(pipeline.agents)
-
-        await run()
-        return await measured(run, lambda: [os.getpid()])
-
-    if folder is None:
-        return await of(graph.compile())
-    saver_of = pytest.importorskip("langgraph.checkpoint.sqlite.aio").AsyncSqliteSaver
-    async with saver_of.from_conn_string(str(folder / "langgraph.sqlite")) as saver:
-        await saver.setup()
-        await saver.conn.execute("PRAGMA synchronous=FULL")
-        return await of(graph.compile(checkpointer=saver))
+def own_pids() -> list[int]:
+    """The processes that carry runs here."""
+    return [os.getpid(), *(pid for pid, name in children().items() if name in OURS)]
 
 
-def test_a_pipeline_beside_langgraph(
-    benchmark: Any, record_ratio: Any, system: Any, pipeline: PipelineConfig, tmp_path: Path
+@contextlib.contextmanager
+def peer(framework: str, pipeline: PipelineConfig) -> Iterator[Round]:
+    """Another framework in a process of its own; what makes a round of its runs."""
+    command = [os.environ[PEERS_PYTHON], "-m", "tests.benchmarks.peer_pipelines", framework, *SHAPES[pipeline.name]]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        written, told = process.stdin, process.stdout
+        assert told.readline() == "ready\n"
+
+        async def made(runs: int, at_once: int) -> Pace:
+            written.write(f"{runs} {at_once}\n")
+            written.flush()
+            return Pace(**json.loads(await asyncio.to_thread(told.readline)))
+
+        yield made
+        written.close()
+
+
+async def in_turns(ways: dict[str, Round], at_once: int) -> dict[str, Pace]:
+    """Return the best of some rounds of each, made in turns."""
+    found: dict[str, list[Pace]] = {who: [] for who in ways}
+    for _ in range(ROUNDS):
+        for who, made in ways.items():
+            found[who].append(await made(RUNS[at_once], at_once))
+    return {who: best(rounds) for who, rounds in found.items()}
+
+
+@pytest.fixture
+def peers(pipeline: PipelineConfig) -> Iterator[dict[str, Round]]:
+    """What makes a round of each other framework, by the name that the page has for it."""
+    if PEERS_PYTHON not in os.environ:
+        pytest.skip(f"{PEERS_PYTHON} names no Python that has the dependency group `peers`; `make bench` makes one")
+    with contextlib.ExitStack() as stack:
+        yield {title: stack.enter_context(peer(framework, pipeline)) for framework, title in PEERS.items()}
+
+
+def test_a_pipeline_beside_other_frameworks(
+    benchmark: Any, tell_rows: TellRows, pipeline: PipelineConfig, peers: dict[str, Round], tmp_path: Path
 ) -> None:
-    pytest.importorskip("langgraph.graph")
+    found: dict[int, dict[str, Pace]] = {}
     with asyncio.Runner() as loop:
-        rate, cost_ms = loop.run(ours(system, pipeline))
-        told = [f"{rate:,.0f} runs/s, {cost_ms:.2f} ms of CPU for a run"]
-        for name, folder in (("LangGraph", None), ("LangGraph with SQLite", tmp_path)):
-            other_rate, other_ms = loop.run(theirs(pipeline, folder))
-            told.append(f"{name} {other_rate:,.0f} ({rate / other_rate:.2f} x), {other_ms:.2f} ms")
-            benchmark.extra_info[name] = {"rate_ratio": rate / other_rate, "cpu_ratio": cost_ms / other_ms}
+        with system_of(pipeline, tmp_path) as system:
+            ways = {HERE: loop.run(round_of(system, pipeline)), **peers}
+            for at_once in RUNS:
+                found[at_once] = loop.run(in_turns(ways, at_once))
+        with (
+            tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder,
+            system_of(pipeline, Path(folder), durability="normal") as system,
+        ):
+            ways = {HERE_IN_MEMORY: loop.run(round_of(system, pipeline))}
+            for at_once in RUNS:
+                found[at_once] |= loop.run(in_turns(ways, at_once))
     benchmark.pedantic(lambda: None, rounds=1)
-    record_ratio(f"{benchmark.name}: {'; '.join(told)}")
+    for at_once, paces in found.items():
+        rows = {who: {"runs/s": pace.runs_per_s, "CPU of a run, ms": pace.cpu_ms} for who, pace in paces.items()}
+        tell_rows("Pipelines", f"{TITLES[pipeline.name]}, {at_once} at once", rows)
+
+
+def test_runs_in_flight(benchmark: Any, tell_rows: TellRows, tmp_path: Path) -> None:
+    """What a run costs while few are under way, and when ten thousand are submitted before any is waited for."""
+    pipeline = seq7()
+    rows: dict[str, dict[str, float]] = {}
+    with asyncio.Runner() as loop, system_of(pipeline, tmp_path) as system:
+        loop.run(round_of(system, pipeline))
+        for count in IN_FLIGHT:
+            pace, waiting = loop.run(all_submitted(system, pipeline, count))
+            told = {"runs/s": pace.runs_per_s, "CPU of a run, ms": pace.cpu_ms, "unfinished when all were in": waiting}
+            rows[f"{count:,} submitted at once"] = told
+    benchmark.pedantic(lambda: None, rounds=1)
+    tell_rows("Pipelines", "seven stages in a row, more and more at once", rows)
+
+
+async def all_submitted(system: Any, pipeline: PipelineConfig, count: int) -> tuple[Pace, int]:
+    """Submit `count` runs, then wait for each; return their pace, and how many had not ended when all were in."""
+    room = asyncio.Semaphore(CALLS_AT_ONCE)
+
+    async def submitted() -> Any:
+        async with room:
+            return await system.submit(Request(pipeline.name, TEXT))
+
+    async def ended(run_id: Any) -> bool:
+        async with room:
+            return bool([event async for event in system.watch(run_id)][-1].data["terminal_reason"] == "completed")
+
+    began_s, before_s = time.perf_counter(), cpu_s(own_pids())
+    run_ids = await asyncio.gather(*(submitted() for _ in range(count)))
+    waiting = await system.running()
+    assert all(await asyncio.gather(*map(ended, run_ids)))
+    took_s = time.perf_counter() - began_s
+    return Pace(count / took_s, (cpu_s(own_pids()) - before_s) / count * 1e3), waiting

@@ -51,4 +51,4 @@ def test_a_call_of_a_reading_tool(
     parameters = msgspec.convert(arguments, TOOLS[tool].parameters)
     result = benchmark(lambda: TOOLS[tool].run(codebase, parameters))
     assert result.usable
-    held_against(lambda: read_and_hash(root), "call", 1)
+    held_against(lambda: read_and_hash(root), "call", 1, named="reading and hashing the files")

@@ -106,7 +106,7 @@ def test_appending_events(
         for group in itertools.islice(bare_groups, COMMITS):
             write([(event.run_id, event.seq, event.at_ms, encode_event(event)) for event in group])
 
-    held_against(floor, "events", COMMITS * per_commit)
+    held_against(floor, "events", COMMITS * per_commit, named="bare INSERTs")
     next(bare, None)
     log.close()
 
@@ -139,5 +139,5 @@ def test_appending_events_beside_checkpoints_of_langgraph(
             checkpoint = checkpoint_of() | {"channel_values": {"text": TEXT}}
             config = saver.put(config, checkpoint, {"source": "loop", "step": number, "parents": {}}, {"text": number})
 
-    held_against(checkpoints, "events", COMMITS)
+    held_against(checkpoints, "events", COMMITS, named="LangGraph's saver")
     db.close()

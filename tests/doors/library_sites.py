@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.origin import code_version
-from runtime.codebase.index.service import Progress
+from runtime.codebase.index.progress import Progress
 from runtime.errors import RunStateError
 from runtime.primitives.ids import RunId
 from runtime.settings import Settings, load_settings

@@ -19,7 +19,8 @@ from serve.cli.commands.ask import print_document
 from serve.cli.inputs import with_models
 from serve.cli.output.display import Drafts, with_text
 from serve.pipeline_files import load_named_pipeline
-from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore_event
+from serve.runtimes.answering import AskCallbacks, OnEvent, ignore_event
+from serve.runtimes.local import LocalRuntime
 from tests.capabilities.code_analysis.model_desk import OPENINGS, planned, written
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files

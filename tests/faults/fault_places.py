@@ -28,6 +28,7 @@ from tests.postgres_server import MISSING, PostgresServer, binaries
 
 DISK_MIB = 24  # three write-ahead logs of 4 MB each, and room
 DOWN_S = 2.0
+LONG_DOWN_S = 75.0
 STEPS_S = (3_600.0, -3_600.0, 86_400.0, -86_400.0)
 
 
@@ -83,6 +84,15 @@ class PostgresSite(Site):
 
 async def postgres_restarted(around: Round) -> None:
     """The server of the run log is stopped, or killed, once with the supervisor, and is back two seconds later."""
+    await _postgres_down(around, DOWN_S)
+
+
+async def postgres_away(around: Round) -> None:
+    """The same, and the server is back after more than a minute."""
+    await _postgres_down(around, LONG_DOWN_S)
+
+
+async def _postgres_down(around: Round, down_s: float) -> None:
     site = around.site
     assert isinstance(site, PostgresSite)
     around.struck()
@@ -100,7 +110,7 @@ async def postgres_restarted(around: Round) -> None:
     around.detected()
     if around.number % 4 == 3:
         kill([await site.pid("supervisor")])
-    await asyncio.sleep(DOWN_S)
+    await asyncio.sleep(down_s)
     around.struck()
     await asyncio.to_thread(site.server.start)
     await around.probe()

@@ -121,7 +121,7 @@ class Round:
             return found if found.lifecycle == "terminated" else None
 
         try:
-            over = await until(envelope, f"{run_id} is not over", 1.0 if self.findings else PATIENCE_S)
+            over = await until(envelope, f"{run_id} is not over")
         except AssertionError:
             return  # without an outcome it differs from what is expected, which `findings` reports
         seen.outcome, seen.tool_calls = outcome_of(over), over.usage.tool_calls

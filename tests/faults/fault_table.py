@@ -12,7 +12,14 @@ import msgspec
 from tests.faults import fault_strikes
 from tests.faults.fault_checks import DOUBLED, findings
 from tests.faults.fault_nodes import FarSite, node_removed
-from tests.faults.fault_places import LocalSite, PostgresSite, SmallDiskSite, clock_stepped, postgres_restarted
+from tests.faults.fault_places import (
+    LocalSite,
+    PostgresSite,
+    SmallDiskSite,
+    clock_stepped,
+    postgres_away,
+    postgres_restarted,
+)
 from tests.faults.fault_rounds import MIXED, Round
 from tests.faults.fault_runs import Outcome
 from tests.faults.fault_site import Site
@@ -71,6 +78,7 @@ FAULTS: dict[str, Fault] = {
     "clock-step": Fault(clock_stepped, site=LocalSite, is_calm=True),
     "disk-full": Fault(fault_strikes.disk_filled, site=SmallDiskSite, within_s=20),
     "postgres-restart": Fault(postgres_restarted, site=PostgresSite, within_s=20),
+    "postgres-away": Fault(postgres_away, site=PostgresSite, within_s=40),
     "node-removed": Fault(node_removed, site=FarSite, within_s=30),
 }
 

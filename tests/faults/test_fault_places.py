@@ -39,6 +39,7 @@ def struck(folder: Path, name: str, numbers: tuple[int, ...]) -> list[Record]:
         ("clock-step", (0, 1, 2, 3)),
         pytest.param("disk-full", (0, 1), marks=pytest.mark.long),
         pytest.param("postgres-restart", (0, 1, 3), marks=pytest.mark.slow),
+        pytest.param("postgres-away", (3,), marks=pytest.mark.slow),
         pytest.param("node-removed", (0, 1), marks=pytest.mark.slow),
     ],
 )

@@ -122,14 +122,18 @@ def _is_same_commit(git: GitWriter, commit: str, parent: str, tree: str, trailer
 def refuse_filtered(git: GitWriter, files: Sequence[str]) -> None:
     """Raise GitWriteError if git would pass one of the files through a program, as git-lfs has it done."""
     for start in range(0, len(files), 500):
-        told = git.run("check-attr", "-z", "filter", "--", *files[start : start + 500]).split("\0")
-        rows = zip(told[::3], told[2::3], strict=False)
-        filtered = [f"{file} ({name})" for file, name in rows if name not in {"unspecified", "unset", "set"}]
-        if filtered:
+        if filtered := filtered_files(git, files[start : start + 500]):
             raise GitWriteError(
                 f"git passes these files through a filter program, which is not run here: "
                 f"{', '.join(filtered[:MAX_NAMED])}; leave them out of the change, or commit them yourself"
             )
+
+
+def filtered_files(git: GitWriter, files: Sequence[str]) -> list[str]:
+    """Return the files that git passes through a program, each with the filter's name. Raises GitWriteError."""
+    told = git.run("check-attr", "-z", "filter", "--", *files).split("\0")
+    rows = zip(told[::3], told[2::3], strict=False)
+    return [f"{file} ({name})" for file, name in rows if name not in {"unspecified", "unset", "set"}]
 
 
 def merge_change(

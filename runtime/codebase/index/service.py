@@ -15,24 +15,15 @@ import hashlib
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
-
 from runtime.bus.queries import QueryHandler
 from runtime.codebase.files.walk import unmoved_root
+from runtime.codebase.index.progress import Progress
 from runtime.codebase.index.refresh_call import REFRESH
 from runtime.codebase.index.writer import IndexOptions, Sync
 from runtime.errors import ProcessDiedError, ProcessMemoryError, RepositoryError
 from runtime.processes.worker_pool import WorkerPool
 
 MAX_PROCESSES = 8
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """Counts the files of a refresh, done and total; `waiting` is a sentence about the lock that it waits for."""
-
-    done: int = 0
-    total: int = 0
-    waiting: str = ""
 
 
 class Follower(Protocol):

@@ -24,6 +24,7 @@ from runtime.codebase.language_parts.idle_statements import (
 )
 from runtime.codebase.language_registry import language_at, load_grammar
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
+from runtime.codebase.parsing.unreached import unreached
 
 MAX_PARSED_CHARS = 4_000_000
 # A longer body than this is taken to do more than logging; bodies can be nested as deep as a file is long.
@@ -110,7 +111,7 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     body = _decorated_body(tree.root_node, start - 1, end - 1) or _body_of_head(tree.root_node, start - 1, end - 1)
     if body is not None:
         start, end = body.start_point.row + 1, body.end_point.row + 1
-    shown = _blanked(data, list(_no_work(tree.root_node)))
+    shown = _blanked(data, [*_no_work(tree.root_node), *unreached(tree.root_node)])
     shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
     if (syntax := language_at(path).idle) is not None:
         shown = _blanked(shown, list(_only_idle(tree.root_node, shown, syntax)))

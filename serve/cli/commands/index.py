@@ -49,7 +49,7 @@ def index(
 
 
 async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, Any]:
-    from runtime.codebase.index.service import Progress
+    from runtime.codebase.index.progress import Progress
     from serve.runtimes.answering import AskCallbacks, prepared
     from serve.wiring import index_service
 

@@ -15,7 +15,7 @@ from runtime.pipeline.loading import load_pipeline
 from runtime.run.envelope import BOUND_REASONS
 from runtime.settings import load_settings, shipped_config_dir
 from serve.answer_document import Ask, exit_status
-from serve.runtimes.answering import LocalRuntime
+from serve.runtimes.local import LocalRuntime
 from tests.capabilities.code_analysis.support import mark_faults
 from tests.doors.program import WITHOUT_VECTORS
 

@@ -444,6 +444,16 @@ async def test_a_repository_that_was_spoilt_before_the_commit_is_told_and_mended
     assert (agent.root / "load.py").read_text() == CHANGED
 
 
+async def test_a_file_behind_a_filter_is_refused_before_it_is_written(agent: Agent) -> None:
+    (agent.root / ".gitattributes").write_text("load.py filter=lfs\n")
+    git(agent.root, "add", "-A")
+    git(agent.root, "commit", "-qm", "filtered")
+    await agent.start()
+    await agent.go_to(13)
+    told = await agent.session.check_write_target("load.py")
+    assert (told["permitted"], "load.py (lfs) through a filter program" in told["reason"]) == (False, True)
+
+
 @pytest.mark.parametrize("place", [".gitattributes", ".git/info/attributes"])
 async def test_a_filter_that_was_planted_is_not_run(agent: Agent, tmp_path: Path, place: str) -> None:
     await agent.start()

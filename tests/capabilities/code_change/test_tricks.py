@@ -151,8 +151,13 @@ async def test_who_names_another_failing_task_each_time_comes_to_an_intervention
 
 @pytest.mark.parametrize(
     "text",
-    [CODE.replace("net.fetch(url)", "net.fetch(url)   "), CODE.replace("net.fetch(url)", "net.fetch(url)  # retries")],
-    ids=["blanks", "comment"],
+    [
+        CODE.replace("net.fetch(url)", "net.fetch(url)   "),
+        CODE.replace("net.fetch(url)", "net.fetch( url )"),
+        CODE.replace("return net", "return  net"),
+        CODE.replace("net.fetch(url)", "net.fetch(url)  # retries"),
+    ],
+    ids=["blanks", "blanks-within", "a-blank-more", "comment"],
 )
 async def test_a_line_that_differs_in_blanks_or_a_comment_alone_proves_nothing(agent: Agent, text: str) -> None:
     await agent.start()
@@ -161,6 +166,40 @@ async def test_a_line_that_differs_in_blanks_or_a_comment_alone_proves_nothing(a
     agent.edit("load.py", text)
     items = [{"item": "retry loop", "status": "done", "evidence": "load.py:5"}]
     await agent.submit({**payload, "checklist": items})
+    assert "error" in agent.last
+
+
+DOCUMENTED = CODE.replace("def load(url):\n", 'def load(url):\n    """Fetch a page, once."""\n')
+
+
+@pytest.mark.parametrize("item", ["Document load", "mend a typo in its comments", "docstring of load"])
+async def test_documentation_proves_an_item_that_asks_for_it_and_is_told(agent: Agent, item: str) -> None:
+    await agent.start()
+    await agent.go_to(12)
+    plan = {"id": "t1", "description": "words", "status": "pending", "checklist": [{"item": item, "status": "pending"}]}
+    await agent.submit({"tasks": [plan], "tools_used": [], "summary": "plan"})
+    assert agent.last["step"] == 13, agent.last
+    payload = await agent.prepare()
+    agent.edit("load.py", DOCUMENTED)
+    items = [{"item": item, "status": "done", "evidence": "load.py:5"}]
+    await agent.submit({**payload, "task_id": "t1", "checklist": items})
+    assert "error" not in agent.last, agent.last
+    told = await agent.session.review_changes()
+    assert "its lines are comments or documentation, and do nothing" in str(told["doubtful_evidence"])
+
+
+@pytest.mark.parametrize(
+    ("line", "item"), [("    return  net.fetch(url)", "Document load"), ('    """ """', "retry loop")]
+)
+async def test_blanks_prove_nothing_whatever_an_item_says(agent: Agent, line: str, item: str) -> None:
+    await agent.start()
+    await agent.go_to(12)
+    plan = {"id": "t1", "description": "words", "status": "pending", "checklist": [{"item": item, "status": "pending"}]}
+    await agent.submit({"tasks": [plan], "tools_used": [], "summary": "plan"})
+    payload = await agent.prepare()
+    agent.edit("load.py", CODE.replace("    return net.fetch(url)", line))
+    items = [{"item": item, "status": "done", "evidence": "load.py:5"}]
+    await agent.submit({**payload, "task_id": "t1", "checklist": items})
     assert "error" in agent.last
 
 

@@ -275,3 +275,43 @@ def test_a_docstring_alone_is_no_work_even_within_a_function_that_does_some() ->
 )
 def test_any_text_is_judged(text: str, path: str, start: int, more: int) -> None:
     assert is_empty(text, path, start, start + more) in {True, False}
+
+
+UNREACHED = [
+    ("a.py", "def f(x):\n    return x + 1\n    return round(x, 2)\n", 3),
+    ("b.py", "def f(x):\n    for y in x:\n        continue\n        use(y)\n", 4),
+    ("a.ts", "function f(x) {\n  return g();\n  h(x);\n}\n", 3),
+    ("a.js", "function f(x) {\n  throw new E(x);\n  h(x);\n}\n", 3),
+    ("a.go", "package a\nfunc f(x int) int {\n\treturn g(x)\n\th(x)\n}\n", 4),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    return g(x);\n    h(x)\n}\n", 3),
+    ("A.java", "class A { int f(int x) {\n    throw new E(x);\n    h(x);\n} }\n", 3),
+    ("a.cs", "class A { int f(int x) {\n    return g(x);\n    h(x);\n} }\n", 3),
+    ("a.cpp", "int f(int x) {\n  return g(x);\n  h(x);\n}\n", 3),
+    ("a.rb", "def f(x)\n  return g(x)\n  h(x)\nend\n", 3),
+    ("a.kt", "fun f(x: Int): Int {\n    return g(x)\n    h(x)\n}\n", 3),
+    ("a.php", "<?php\nfunction f($x) {\n  return g($x);\n  h($x);\n}\n", 4),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "line"), UNREACHED, ids=[path for path, _, _ in UNREACHED])
+def test_what_stands_after_a_statement_that_always_leaves_implements_nothing(path: str, text: str, line: int) -> None:
+    assert is_empty(text, path, line, line)
+
+
+REACHED = [
+    ("a.py", "def f(x):\n    if x:\n        return g(x)\n    return round(x, 2)\n", 4),
+    ("b.py", "def f(x):\n    try:\n        return g(x)\n    except E:\n        return h(x)\n", 5),
+    ("a.ts", "function f(x) {\n  return g();\n  function g() { return h(x); }\n}\n", 3),
+    (
+        "a.c",
+        "int f(int x) {\n  switch (x) {\n  case 1: return g(x);\n  case 2: return h(x, 2);\n  }\n  return 3;\n}\n",
+        4,
+    ),
+    ("b.c", "int f(int x) {\n  return 1;\nout:\n  y = h(x) + 2;\n  return y;\n}\n", 4),
+    ("a.go", "package a\nfunc f(x int) int {\n\tif x > 1 {\n\t\treturn g(x)\n\t}\n\treturn h(x)\n}\n", 6),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "line"), REACHED, ids=[path for path, _, _ in REACHED])
+def test_what_control_may_reach_is_judged_by_what_it_does(path: str, text: str, line: int) -> None:
+    assert not is_empty(text, path, line, line)

@@ -42,6 +42,32 @@ def test_evidence_of_a_hypothesis_names_a_file_that_was_shown() -> None:
     assert not player.submit(hypotheses_verified=[{**entry, "evidence": "see net.py:3"}]).code
 
 
+@pytest.mark.parametrize(
+    ("target", "is_taken"),
+    [("load", True), ("pages.load", True), ("net.py", True), ("README.md", False), ("sum", False)],
+)
+def test_an_impact_analysis_is_about_code_of_the_change(target: str, is_taken: bool) -> None:
+    player = Player().go_to("Q3")
+    player.submit(needs_impact_analysis=True)
+    kept = [use for use in player.state.uses if use.kind != "impact"]
+    player.state = player.state.with_(uses=tuple(kept), explored=("net.py", "README.md"), must_verify=())
+    player.state = player.state.with_use(ToolUse("analyze_impact", player.state.visit, "impact", (target,)))
+    told = player.submit(impact_summary=[{"file": "net.py", "finding": "calls it"}], tools=[])
+    assert (not told.code) is is_taken, told
+    assert is_taken or "it was called for no code of this change; call it for load" in str(told.problems)
+
+
+@pytest.mark.parametrize(("line", "is_taken"), [(1, True), (5, True), (6, False), (9_999, False)])
+def test_lines_behind_a_hypothesis_were_shown(line: int, is_taken: bool) -> None:
+    player = Player().go_to("Q2")
+    player.submit(has_unverified_hypotheses=True)
+    player.state = player.state.with_(shown={**player.state.shown, "net.py": ((1, 5),)})
+    entry = {"hypothesis": "fetch raises OSError", "confirmed": True, "evidence": f"see net.py:{line}, where it raises"}
+    told = player.submit(hypotheses_verified=[entry])
+    assert (not told.code) is is_taken, told
+    assert is_taken or f"no tool of this session showed net.py:{line}" in told.problems[0]
+
+
 def test_a_frame_whose_action_is_not_quoted_is_refused() -> None:
     player = Player().go_to("QUERY_FRAME")
     told = player.submit(action_type={"value": "modify", "quote": "burn the house"})

@@ -34,7 +34,7 @@ def lapsed_evidence(tasks: Sequence[Task], folder: Path, changed: ChangedLines) 
 def _why_lapsed(item: ChecklistItem, folder: Path, changed: ChangedLines) -> str | None:
     place = place_of(item.evidence)
     if place is None:
-        return refutation(item.evidence, folder, changed)
+        return refutation(item.evidence, folder, changed, item.item)
     file, start, _ = place
     if item.proof is None:
         # A session of an earlier version noted no lines: where they are by now cannot be told.
@@ -48,8 +48,9 @@ def _why_lapsed(item: ChecklistItem, folder: Path, changed: ChangedLines) -> str
     except (OSError, ValueError):
         return f"there is no file '{file[:200]}' any more"
     ranges = (*_same_lines(file, text, item.proof, changed), *_same_definition(file, text, item.proof, changed))
-    if any(refutation(f"{file}:{first}-{last}", folder, changed) is None for first, last in dict.fromkeys(ranges)):
-        return None
+    for first, last in dict.fromkeys(ranges):
+        if refutation(f"{file}:{first}-{last}", folder, changed, item.item) is None:
+            return None
     where = f" of {item.proof.scope}" if item.proof.scope else ""
     return f"the lines behind {item.evidence[:200]} were taken back or emptied, and nothing else{where} proves it"
 

@@ -18,6 +18,7 @@ import msgspec
 from actors.capabilities.code_change.evidence.changed_assertions import joined_assertion, told_changes
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from actors.capabilities.code_change.evidence.collection_files import changes_collection, collects_tests
+from actors.capabilities.code_change.evidence.inert_tests import inert_tests
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.git.git_writer import GitWriter
@@ -72,7 +73,8 @@ class LostTests(msgspec.Struct, frozen=True):
     """Holds the names of tests that are gone, and counts new tests, added skips and missing assertions.
 
     `weaker`: tests that are still there, with fewer assertions. `changed`: tests whose assertions say something else,
-    each with an old and a new one. `collecting`: files that decide which tests run.
+    each with an old and a new one. `inert`: Python tests whose assertions are there and no longer checked, with the
+    reason. `collecting`: files that decide which tests run.
     """
 
     gone: tuple[str, ...] = ()
@@ -81,6 +83,7 @@ class LostTests(msgspec.Struct, frozen=True):
     assertions: int = 0
     weaker: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    inert: tuple[str, ...] = ()
     collecting: tuple[str, ...] = ()
 
     @property
@@ -96,6 +99,8 @@ class LostTests(msgspec.Struct, frozen=True):
             parts.append(f"{_count(self.assertions, 'assertion')} fewer{where}")
         if self.changed:
             parts.append(f"{_count(len(self.changed), 'test')} with changed assertions ({_listed(self.changed)})")
+        if self.inert:
+            parts.append(f"assertions that are no longer checked ({_listed(self.inert)})")
         if self.collecting:
             parts.append(f"what collects tests was changed ({_named(self.collecting)})")
         told = "; ".join(parts)
@@ -108,6 +113,7 @@ def lost_tests(folder: Path, base_commit: str, changed: ChangedLines) -> LostTes
     new: list[Line] = []
     before: dict[Holder, Counter[str]] = {}
     after: dict[Holder, Counter[str]] = {}
+    inert: list[str] = []
     collecting = []
     with GitWriter(folder) as git:
         for change in changed.changes:
@@ -124,9 +130,11 @@ def lost_tests(folder: Path, base_commit: str, changed: ChangedLines) -> LostTes
             if has_tests:
                 old += [(file, line[1:]) for line in marked if line.startswith("-")]
                 new += [(file, line[1:]) for line in marked if line.startswith("+")]
+                if file.endswith(".py"):
+                    inert += inert_tests(_side(marked, "-"), _side(marked, "+"))
                 before.update(assertions_of(file, _side(marked, "-").split("\n")))
                 after.update(assertions_of(file, _side(marked, "+").split("\n")))
-    return compared(old, new, before, after, collecting)
+    return msgspec.structs.replace(compared(old, new, before, after, collecting), inert=tuple(inert))
 
 
 def _side(marked: Iterable[str], mark: str) -> str:

@@ -11,7 +11,12 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
-from actors.capabilities.code_change.evidence.checklist_evidence import MAX_FILE_BYTES, place_of
+from actors.capabilities.code_change.evidence.checklist_evidence import (
+    MAX_FILE_BYTES,
+    asks_for_prose,
+    is_prose,
+    place_of,
+)
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_of
@@ -30,15 +35,15 @@ def proofs_of(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: Cha
     """Return done item → the changed lines that its evidence names; items without evidence are left out."""
     found = {}
     for entry in checklist:
-        proof = _proof(str(entry.get("evidence") or ""), folder, changed) if entry.get("status") == "done" else None
+        item, evidence = str(entry.get("item") or ""), str(entry.get("evidence") or "")
+        proof = _proof(item, evidence, folder, changed) if entry.get("status") == "done" else None
         if proof is not None:
-            item = str(entry["item"])
             doubt = _elsewhere(item, proof[1], folder, changed) or ("" if _MOVE.search(item) else proof[0].doubt)
             found[item] = msgspec.structs.replace(proof[0], doubt=doubt)
     return found
 
 
-def _proof(evidence: str, folder: Path, changed: ChangedLines) -> tuple[Proof, str] | None:
+def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tuple[Proof, str] | None:
     """Return what evidence rests on, and its file; None where it names no changed lines."""
     place = place_of(evidence)
     if place is None:
@@ -58,6 +63,8 @@ def _proof(evidence: str, folder: Path, changed: ChangedLines) -> tuple[Proof, s
     is_moved = bool(lines and written) and changed.removed.issuperset(lines)
     count = len(lines) if written else REMOVAL_LINES
     doubt = "its lines were moved, and are as they were" if is_moved else ""
+    if not doubt and asks_for_prose(item) and is_prose(whole, file, tuple(written or parts), changed):
+        doubt = "its lines are comments or documentation, and do nothing"
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     return Proof(digest_of_lines(file, lines), count, doubt, _scope_at(symbols_of(file, whole), at)), file
 

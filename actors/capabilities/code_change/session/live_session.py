@@ -12,6 +12,7 @@ from actors.capabilities.code_change.evidence.write_guard import unpermitted, wr
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import (
+    filter_refusal,
     lost_tests_note,
     main_tree_note,
     observed,
@@ -221,7 +222,8 @@ class LiveSession:
 
     def _write_refusal(self, file: str) -> str | None:
         is_unexplored = "EXPLORATION" in skipped(self._contract, self._state)
-        return write_refusal(self._state, file, self.folder, reads_count=is_unexplored)
+        why = write_refusal(self._state, file, self.folder, reads_count=is_unexplored)
+        return filter_refusal(self.folder, file) if why is None else why
 
     async def add_explored_files(self, files: Sequence[str]) -> Answer:
         """Add files that a tool of this session has shown to those that were explored."""

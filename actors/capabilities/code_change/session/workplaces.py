@@ -22,7 +22,7 @@ from actors.capabilities.code_change.evidence.proofs import proofs_of
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
-from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
+from runtime.codebase.git.commits import commit_change, filtered_files, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
 from runtime.codebase.git.submodules import moved_submodules
@@ -142,6 +142,19 @@ def submodules_note(state: SessionState) -> str | None:
     told = "; ".join(each.sentence for each in moved[:MAX_TOLD_SUBMODULES])
     more = f"; and {len(moved) - MAX_TOLD_SUBMODULES} more" if len(moved) > MAX_TOLD_SUBMODULES else ""
     return f"submodules have moved, which is no part of the change and is not committed: {told}{more}. Tell the person"
+
+
+def filter_refusal(folder: Path, file: str) -> str | None:
+    """Return that a file could not be committed, since git passes it through a program; None where it does not."""
+    try:
+        with GitWriter(folder) as git:
+            filtered = filtered_files(git, [file])
+    except (GitWriteError, RepositoryError):
+        # Whatever is wrong with the repository is told where something is to be written to it.
+        return None
+    if not filtered:
+        return None
+    return f"git passes {filtered[0]} through a filter program, which is not run here: the person commits it"
 
 
 def lost_tests_note(state: SessionState) -> str:

@@ -1,0 +1,44 @@
+"""Finds statements that control never reaches: those after one that always leaves their block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import tree_sitter
+
+_BLOCK = re.compile(r"(?:statement_)?block|statements|statement_list|compound_statement|body_statement")
+_LEAVES = re.compile(r"(?:return|raise|throw|break|continue)(?:_statement|_expression)?|jump_expression")
+_STATEMENT = frozenset({"expression_statement", "statement"})
+# Definitions hold wherever they stand.
+_DEFINITION = re.compile(
+    r"function|method|constructor|class|struct|impl|trait|interface|object|module|namespace|lambda"
+)
+# Control may come here from elsewhere.
+_TARGET = re.compile(r"label|case|preproc")
+
+
+def unreached(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of statements that stand in a block after one that always leaves it; definitions aside."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.children
+        if _BLOCK.fullmatch(node.type):
+            yield from _after_leaving(node)
+
+
+def _after_leaving(block: tree_sitter.Node) -> Iterator[tuple[int, int]]:
+    has_left = False
+    for child in block.named_children:
+        if _TARGET.search(child.type):
+            return
+        if has_left and not _DEFINITION.search(child.type):
+            yield child.start_byte, child.end_byte
+        has_left = has_left or _leaves(child)
+
+
+def _leaves(node: tree_sitter.Node) -> bool:
+    if node.type in _STATEMENT and node.named_child_count == 1:
+        node = node.named_children[0]
+    return _LEAVES.fullmatch(node.type) is not None

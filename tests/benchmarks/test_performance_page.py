@@ -1,0 +1,70 @@
+"""The page of figures shows what is kept, and what a new run finds replaces what it measured again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.benchmarks.page import BEGIN, END, KEPT, PAGE, PLOT, draw, merged, tables, written
+
+
+def case(name: str, topic: str = "Hops", **values: float) -> dict[str, Any]:
+    return {"topic": topic, "case": name, "load": 1.25, "rows": {"here": values}}
+
+
+def run_of(*cases: dict[str, Any]) -> dict[str, Any]:
+    return {"datetime": "2026-11-24T10:00:00", "benchmarks": [{"extra_info": {"figures": [each]}} for each in cases]}
+
+
+def test_the_page_shows_the_figures_that_are_kept() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert written(page, json.loads(KEPT.read_text(encoding="utf-8"))) == page
+
+
+def test_a_case_that_is_measured_again_replaces_its_former_figures_in_their_place() -> None:
+    kept = merged([], run_of(case("small", ms=1.0), case("large", ms=2.0)))
+    again = merged(kept, run_of(case("small", ms=3.0)))
+    assert [(each["case"], each["rows"]["here"]["ms"]) for each in again] == [("small", 3.0), ("large", 2.0)]
+    assert again[0]["day"] == "2026-11-24"
+
+
+def test_a_benchmark_without_figures_adds_nothing() -> None:
+    assert merged([], {"datetime": "2026-11-24T10:00:00", "benchmarks": [{"extra_info": {}}]}) == []
+
+
+def test_tables_have_a_column_for_each_measure_and_tell_day_and_load() -> None:
+    told = case("small", ms=1.234) | {"day": "2026-11-24"}
+    told["rows"]["Ray"] = {"MB": 1234.5}
+    assert tables([told]).splitlines() == [
+        "### Hops",
+        "",
+        "Small (2026-11-24, load 1.2):",
+        "",
+        "| | ms | MB |",
+        "|---|--:|--:|",
+        "| here | 1.23 | – |",
+        "| Ray | – | 1,234 |",
+    ]
+
+
+def test_what_has_one_floor_each_shares_a_table() -> None:
+    rows = {"here": {"calls/s": 50.0}, "floor": {"calls/s": 100.0}}
+    told = {"topic": "Floors", "case": "asking", "load": 0.5, "day": "2026-11-24", "floor": "one read", "rows": rows}
+    assert "| asking | 50 calls | one read | 100 | 2 |" in tables([told])
+    assert "Measured 2026-11-24, load 0.5 to 0.5." in tables([told])
+
+
+def test_a_page_without_marks_is_not_written() -> None:
+    with pytest.raises(ValueError, match="substring not found"):
+        written(f"# Speed\n{END}\n", [])
+    assert written(f"{BEGIN}{END}", []) == f"{BEGIN}\n\n\n{END}"
+
+
+def test_the_plot_is_drawn_from_the_figures_of_sixteen_at_once(tmp_path: Any) -> None:
+    pytest.importorskip("matplotlib")
+    draw(json.loads(KEPT.read_text(encoding="utf-8")), tmp_path / "plot.svg")
+    drawn = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert "seven stages in a row, 16 at once" in drawn
+    assert "here, every hop on the disk" in PLOT.read_text(encoding="utf-8")
