@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from runtime.contracts.contract import Limits
-from runtime.contracts.payloads import visible
+from runtime.contracts.payloads import says_something, visible
 from runtime.contracts.session_state import ChecklistItem, Proof, SessionState, Task
 from runtime.contracts.shared_evidence import overused
 
@@ -204,6 +204,8 @@ def _item_problems(where: str, entry: Mapping[str, Any], refuted: Mapping[str, s
         reason = visible(str(entry.get("reason") or ""))
         if len(reason) < limits.min_reason_chars:
             yield f"{where}.reason: {len(reason)} characters, at least {limits.min_reason_chars} expected"
+        elif limits.min_reason_chars and not says_something(reason):
+            yield f"{where}.reason: it has no letter or digit; say why the item is left out"
     elif not str(entry.get("evidence") or "").strip():
         yield f"{where}.evidence: missing; a done item is proven by path:line, path:first-last or deleted: path"
     elif entry["item"] in refuted:

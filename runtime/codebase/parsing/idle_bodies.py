@@ -22,6 +22,10 @@ MAX_DEPTH = 50
 NOTHING = (
     r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
     r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
+    r"|(?:dict|list|set|frozenset|tuple|str|bytes|int|float|bool|object)\(0?\)"
+    r"|(?:Vec|VecDeque|String|HashMap|HashSet|BTreeMap|BTreeSet)::new\(\)|vec!\[\]"
+    r"|new\s+(?:(?:Array|Linked)?List|(?:Linked)?Hash(?:Map|Set)|Tree(?:Map|Set)|Map|Set|Array|Object|Dictionary)"
+    r"(?:<[^()]*>)?\(\)|Optional\.empty\(\)|(?:List|Set|Map)\.of\(\)|Collections\.empty\w+\(\)"
 )
 # Statements without an effect: a name or a literal alone, a name that is assigned to itself, to nothing or dropped.
 _IDLE = re.compile(

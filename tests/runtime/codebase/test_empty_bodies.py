@@ -277,6 +277,42 @@ def test_any_text_is_judged(text: str, path: str, start: int, more: int) -> None
     assert is_empty(text, path, start, start + more) in {True, False}
 
 
+EMPTY_RESULTS = {
+    "a.py": [
+        "def f(x):\n    return dict()\n",
+        "def f(x):\n    return int(0)\n",
+    ],
+    "a.rs": ["fn f(x: i64) -> Vec<i64> {\n    Vec::new()\n}\n", "fn f(x: i64) -> Vec<i64> {\n    return vec![];\n}\n"],
+    "A.java": [
+        "class A {\n  List<Integer> f(int x) { return new ArrayList<>(); }\n}\n",
+        "class A {\n  List<Integer> f(int x) { return Collections.emptyList(); }\n}\n",
+        "class A {\n  Optional<Integer> f(int x) { return Optional.empty(); }\n}\n",
+    ],
+    "a.ts": ["function f(x: number) {\n  return new Map<string, number>();\n}\n"],
+}
+
+
+@pytest.mark.parametrize(("path", "text"), [*cases(EMPTY_RESULTS)])
+def test_a_result_that_is_built_empty_is_as_empty_as_a_literal(path: str, text: str) -> None:
+    count = text.count("\n")
+    first = 2 if "class " in text else 1
+    assert is_empty(text, path, first, count - (first == 2))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "def f(x):\n    return dict(x)\n"),
+        ("a.rs", "fn f(x: i64) -> Vec<i64> {\n    vec![x + 1]\n}\n"),
+        ("A.java", "class A {\n  Cart f(int x) { return new Cart(); }\n}\n"),
+        ("B.java", "class B {\n  List<Integer> f(int x) { return List.of(x + 1); }\n}\n"),
+    ],
+)
+def test_a_result_that_is_built_of_something_is_work(path: str, text: str) -> None:
+    first = 2 if "class " in text else 1
+    assert not is_empty(text, path, first, 2)
+
+
 UNREACHED = [
     ("a.py", "def f(x):\n    return x + 1\n    return round(x, 2)\n", 3),
     ("b.py", "def f(x):\n    for y in x:\n        continue\n        use(y)\n", 4),

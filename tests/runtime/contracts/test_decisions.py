@@ -176,6 +176,7 @@ def item(**changes: str) -> dict[str, str]:
         ([item(status="pending")], "still pending"),
         ([item(evidence=" ")], "evidence: missing"),
         ([item(status="skipped", reason="too short")], "9 characters, at least 10 expected"),
+        ([item(status="skipped", reason="." * 10)], "it has no letter or digit; say why the item is left out"),
     ],
 )
 def test_a_report_must_account_for_each_item_as_it_was_registered(checklist: list[object], problem: str) -> None:
