@@ -70,8 +70,11 @@ def _sources(tree: Path) -> Iterator[tuple[str, bytes]]:
         for folder, folders, names in os.walk(tree / package):
             folders[:] = sorted(set(folders) - {"__pycache__"})
             for name in sorted(names):
-                with open(os.path.join(folder, name), "rb", buffering=0) as file:  # noqa: PTH118, PTH123
-                    yield os.path.relpath(folder, tree) + "/" + name, file.read()
+                path = os.path.join(folder, name)  # noqa: PTH118
+                # Editors leave links that lead nowhere.
+                if not name.endswith(".pyc") and os.path.isfile(path):  # noqa: PTH113
+                    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+                        yield os.path.relpath(path, tree), file.read()
 
 
 def _installed_version() -> str:

@@ -447,6 +447,8 @@ def test_the_code_version_tells_code_apart_and_nothing_else(tmp_path: Path) -> N
     (tmp_path / "runtime" / "__pycache__").mkdir()
     (tmp_path / "runtime" / "__pycache__" / "module.pyc").touch()
     (tmp_path / "notes.txt").touch()
+    (tmp_path / "runtime" / ".#module.py").symlink_to("nowhere")
+    (tmp_path / "runtime" / "legacy.pyc").touch()
     assert code_version(tmp_path) == first
     module.write_text("x = 2\n", encoding="utf-8")
     changed = code_version(tmp_path)

@@ -29,13 +29,15 @@ def unreached(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
 
 
 def _after_leaving(block: tree_sitter.Node) -> Iterator[tuple[int, int]]:
-    has_left = False
+    has_left = is_attributed = False
     for child in block.named_children:
         if _TARGET.search(child.type):
             return
         if has_left and not _DEFINITION.search(child.type):
             yield child.start_byte, child.end_byte
-        has_left = has_left or _leaves(child)
+        # One under an attribute may be compiled for some systems alone.
+        has_left = has_left or (_leaves(child) and not is_attributed)
+        is_attributed = "attribute" in child.type
 
 
 def _leaves(node: tree_sitter.Node) -> bool:

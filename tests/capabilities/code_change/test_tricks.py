@@ -185,7 +185,7 @@ async def test_documentation_proves_an_item_that_asks_for_it_and_is_told(agent: 
     await agent.submit({**payload, "task_id": "t1", "checklist": items})
     assert "error" not in agent.last, agent.last
     told = await agent.session.review_changes()
-    assert "its lines are comments or documentation, and do nothing" in str(told["doubtful_evidence"])
+    assert "its lines do nothing, as comments and documentation do" in str(told["doubtful_evidence"])
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     count = len(lines) if written else REMOVAL_LINES
     doubt = "its lines were moved, and are as they were" if is_moved else ""
     if not doubt and asks_for_prose(item) and is_prose(whole, file, tuple(written or parts), changed):
-        doubt = "its lines are comments or documentation, and do nothing"
+        doubt = "its lines do nothing, as comments and documentation do"
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     return Proof(digest_of_lines(file, lines), count, doubt, _scope_at(symbols_of(file, whole), at)), file
 
