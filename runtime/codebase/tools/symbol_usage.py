@@ -69,6 +69,7 @@ def explore_symbol_usage(
     unknown), proof}], others (proven calls of the other functions and macros of that name, like callers, with `of`: the
     file of the definition), remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from
     before, in files that are unchanged since, that are in none of the other parts.
+    `cut`, only if there are any: the names of the parts that have more than is listed.
     Without `include_unproven`, rows without a proof are left out where nothing points to the symbol's class; `left_out`
     counts them, and calls by name come last.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
@@ -86,12 +87,11 @@ def explore_symbol_usage(
     if not found:
         lines, found = _by_other_names(codebase, wanted, limit, log)
         if lines:
-            return log.result("partial", _unlisted(wanted, lines, sheet), sheet.citations, truncated=sheet.truncated)
+            data = _unlisted(wanted, lines, sheet) | sheet.note
+            return log.result("partial", data, sheet.citations, truncated=bool(sheet.cut))
     if found:
-        data, truncated = _usage(codebase, found, sheet, log)
-        return log.result(
-            "ok" if is_exact else "partial", {"symbol": wanted, **data}, sheet.citations, truncated=truncated
-        )
+        data = {"symbol": wanted, **_usage(codebase, found, sheet, log)} | sheet.note
+        return log.result("ok" if is_exact else "partial", data, sheet.citations, truncated=bool(sheet.cut))
     outside = log.retry("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
     rows = [sheet.reference(item, "mentions it") for item in outside]
     data = {"symbol": wanted, "definitions": [], "references": rows}
@@ -117,24 +117,26 @@ def _by_other_names(
     return lines, symbols
 
 
-def _usage(
-    codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: AttemptLog
-) -> tuple[dict[str, Any], bool]:
+def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: AttemptLog) -> dict[str, Any]:
     main = found[0]
     many = sheet.limit + 1
+    looked_up = 4 * many
     found_calls: list[CallsOf] = []
 
     likely = None if sheet.include_unproven else PossibleReceivers(codebase.index, main)
 
     def look_for_calls() -> list[ReferenceRecord]:
-        found_calls.append(codebase.calls_of(main, limit=4 * many if likely is None else MAX_JUDGED))
+        found_calls.append(codebase.calls_of(main, limit=looked_up if likely is None else MAX_JUDGED))
         return found_calls[-1].calls
 
     calls = log.run("callers", look_for_calls)
     told = found_calls[-1]
-    uses = log.run("references", lambda: codebase.references(main, limit=4 * many))
+    uses = log.run("references", lambda: codebase.references(main, limit=looked_up))
     imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
+    # What was not looked up may be among any of these.
+    sheet.cut |= {"callers", "tests"} if len(calls) >= (looked_up if likely is None else MAX_JUDGED) else set()
+    sheet.cut |= {"references", "tests"} if len(uses) >= looked_up else set()
     called = {(call.file, call.line) for call in calls}
     if main.kind in VALUE_KINDS:
         listed = {(use.file, use.line) for use in uses} | {(main.file, main.name_line)}
@@ -153,24 +155,24 @@ def _usage(
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
         "namesakes": [sheet.definition(symbol) for symbol in (_namesakes(codebase, main) if told.unproven else ())],
-        "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
+        "callers": sheet.rows("callers", callers, lambda item: sheet.reference(item, f"calls {main.name}")),
         "unproven": told.unproven,
         "unproven_in_tests": told.unproven_in_tests,
-        "mentions": sheet.rows(mentions, lambda item: sheet.reference(item, f"calls a {main.name}")),
-        "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
-        "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
-        "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
-        "callees": sheet.rows(callees, sheet.callee),
-        "others": sheet.rows(_calls_of_others(codebase, found, many), sheet.other),
+        "mentions": sheet.rows("mentions", mentions, lambda item: sheet.reference(item, f"calls a {main.name}")),
+        "references": sheet.rows("references", references, lambda item: sheet.reference(item, f"mentions {main.name}")),
+        "importers": sheet.rows("importers", imports, lambda item: sheet.importer(item, main)),
+        "tests": sheet.rows("tests", in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
+        "callees": sheet.rows("callees", callees, sheet.callee),
+        "others": sheet.rows("others", _calls_of_others(codebase, found, many), sheet.other),
     }
     if codebase.remembered is not None:
         known = log.run("entity_graph", lambda: relations_that_hold(codebase, main))
         seen = {(use.file, use.line) for use in (*calls, *uses)} | {(one.file, one.line) for one in imports}
         fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
-        parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
+        parts["remembered"] = sheet.rows("remembered", fresh, lambda item: sheet.remembered(item, main.name))
     if likely is not None:
         parts |= {"left_out": left_out, "mentions": parts.pop("mentions")}
-    return parts, sheet.truncated
+    return parts
 
 
 def _allows(codebase: Codebase, likely: PossibleReceivers, use: ReferenceRecord) -> bool:
@@ -270,9 +272,9 @@ def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _
         "symbol": wanted,
         "definitions": [],
         "callers": [],
-        "references": sheet.rows(used, lambda item: sheet.reference(item, "names it")),
+        "references": sheet.rows("references", used, lambda item: sheet.reference(item, "names it")),
         "importers": [],
-        "tests": sheet.rows(tests, lambda item: sheet.reference(item, "names it in a test")),
+        "tests": sheet.rows("tests", tests, lambda item: sheet.reference(item, "names it in a test")),
         "callees": [],
     }
 
@@ -284,12 +286,18 @@ class _Sheet:
         self.citations: list[Citation] = []
         self.limit = limit
         self.include_unproven = include_unproven
-        self.truncated = False
+        self.cut: set[str] = set()
         self._codebase = codebase
 
-    def rows(self, items: Sequence[_T], row: Callable[[_T], _Row]) -> list[_Row]:
-        """Return one row for each item up to the limit; further items mark the result as truncated."""
-        self.truncated = self.truncated or len(items) > self.limit
+    @property
+    def note(self) -> _Row:
+        """What a result says of its parts that have more items than rows; empty if there are none."""
+        return {"cut": sorted(self.cut)} if self.cut else {}
+
+    def rows(self, part: str, items: Sequence[_T], row: Callable[[_T], _Row]) -> list[_Row]:
+        """Return one row for each item up to the limit; a part with further items is noted as cut."""
+        if len(items) > self.limit:
+            self.cut.add(part)
         return [row(item) for item in items[: self.limit]]
 
     def definition(self, symbol: SymbolRecord) -> _Row:

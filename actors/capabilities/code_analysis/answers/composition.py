@@ -280,14 +280,18 @@ def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) 
     """How many entries a list has, and that it may lack some where it is as long as lists are."""
     if role != "item" or not question.asks_for_list:
         return ""
-    more = ", and there may be more" if len(claims) >= MAX_ITEMS else ""
-    return plain(f"**{len(claims)} found for «{question.subject}»{more}**")
+    total = max(claim.of for claim in claims)
+    cut = f" of {total:,}" if total > len(claims) else ""
+    more = ", and there may be more" if max(total, len(claims)) >= MAX_ITEMS else ""
+    return plain(f"**{len(claims)}{cut} found for «{question.subject}»{more}**")
 
 
 def _counted(heading: str, claims: Sequence[Claim]) -> str:
-    """Return a heading with the number of entries where the list is cut: «8 of 12»."""
+    """Return a heading with the number of entries where the list is cut: «8 of 12», «8 of more than 50»."""
     total = max(claim.of for claim in claims)
-    return f"{heading} ({len(claims)} of {total:,})" if heading and total > len(claims) else heading
+    more = any(claim.more for claim in claims)
+    is_cut = heading and (total > len(claims) or more)
+    return f"{heading} ({len(claims)} of {'more than ' if more else ''}{total:,})" if is_cut else heading
 
 
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:

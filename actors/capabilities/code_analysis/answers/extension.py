@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
 from actors.capabilities.code_analysis.ranking.relevance import Entity
@@ -58,7 +58,7 @@ def derived(name: str, uses: Iterable[CodeFact], limit: int = MAX_DERIVED) -> li
         text = f"{code_span(line.strip()[:120])}{' (a test)' if use.is_test else ''}"
         claims.setdefault((use.citation.file, use.citation.start_line), Claim("example", text, (use.citation,)))
     ordered = sorted(claims.values(), key=lambda claim: claim.text.endswith("(a test)"))
-    return ordered[:limit]
+    return cut_to(ordered, limit)
 
 
 def left_open(lead: Entity) -> list[Claim]:
@@ -75,7 +75,7 @@ def left_open(lead: Entity) -> list[Claim]:
         place = {"start_line": first + at, "end_line": first + at, "quote": lines[at].strip()[:160]}
         citation = msgspec.structs.replace(lead.code.citation, **place)
         claims.setdefault(name, Claim("hook", f"{code_span(name)}: {code_span(citation.quote)}", (citation,)))
-    return list(claims.values())[:MAX_OPEN]
+    return cut_to(list(claims.values()), MAX_OPEN)
 
 
 def _without_body(lines: list[str]) -> Iterable[tuple[int, str]]:

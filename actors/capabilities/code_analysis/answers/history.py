@@ -7,7 +7,7 @@ from typing import Literal
 
 from actors.capabilities.code_analysis.answers.evidence import MAX_COMPARED, Evidence
 from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
-from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
@@ -15,7 +15,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms
 
 MAX_CHANGES = 4
-MAX_TOGETHER = 8
+MAX_TOGETHER, FEW_TOGETHER = 8, 3
 
 
 def history(evidence: Evidence) -> list[Claim]:
@@ -60,7 +60,9 @@ def together(evidence: Evidence) -> list[Claim]:
     """Files that changed in the same commits most often, documents last; of those that did so once, a few."""
     found = sorted(evidence.of("together"), key=lambda fact: (_is_prose(fact.name), -fact.count))
     often = [fact for fact in found if fact.count > 1]
-    return [together_claim(fact, is_first=not place) for place, fact in enumerate((often or found[:3])[:MAX_TOGETHER])]
+    told = often or found
+    claims = [together_claim(fact, is_first=not place) for place, fact in enumerate(told)]
+    return cut_to(claims, MAX_TOGETHER if often else FEW_TOGETHER)
 
 
 def _is_prose(file: str) -> bool:

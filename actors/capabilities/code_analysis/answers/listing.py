@@ -14,7 +14,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.extension import derived
 from actors.capabilities.code_analysis.answers.wording import item_claim
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, cut_to
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -106,7 +106,8 @@ def listing_claims(question: Question, entities: Sequence[Entity], facts: Sequen
     listed = _entries(question, entities)
     claims = [item_claim(entity) for entity in listed]
     claims += _heirs(question, facts, claims)
-    return [*_documented(question, facts), *claims][:MAX_ITEMS]
+    said = _documented(question, facts)
+    return [*said, *cut_to(claims, MAX_ITEMS - len(said))]
 
 
 def _entries(question: Question, entities: Sequence[Entity]) -> list[Entity]:

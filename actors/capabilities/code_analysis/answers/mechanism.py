@@ -8,7 +8,7 @@ from actors.capabilities.code_analysis.answers.documents.how_to import guidance
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.wording import code_claim, step_claim
 from actors.capabilities.code_analysis.evidence.call_flow import is_common, reached
-from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to, with_total
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import Entity, shares_name
 from runtime.codebase.citation import Citation
@@ -49,15 +49,18 @@ def steps_of(evidence: Evidence) -> list[Claim]:
     """Return the calls of the primary entities: the traced ones, else their direct calls."""
     traced = reached(evidence.of("trace"), [entity.name for entity in evidence.leads])
     if traced and evidence.is_lead(traced[0].about):
-        return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
+        return cut_to([step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced], MAX_TRACED)
     steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
-    claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+    claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own]
+    is_cut = any(fact.more for fact in own)
     delegate = evidence.inner
     if delegate is None or not kind_of(evidence.question).follows_delegate:
-        return claims
+        return cut_to(claims, MAX_STEPS, more=is_cut)
     further = [fact for fact in evidence.of("trace") if fact.about == delegate.name and not is_common(fact)]
-    return claims + [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further[:MAX_STEPS]]
+    behind = [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further]
+    shown = [*claims[:MAX_STEPS], *behind[:MAX_STEPS]]
+    return with_total(shown, len(claims) + len(behind), more=is_cut)
 
 
 def with_code(evidence: Evidence) -> list[Entity]:

@@ -9,7 +9,7 @@ from actors.capabilities.code_analysis.answers.wording import (
     setting_claim,
     setting_line_claim,
 )
-from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, is_setting, shared_words, shares_name
 
@@ -25,7 +25,8 @@ def configuration(evidence: Evidence, *, is_all: bool = False) -> list[Claim]:
 
     `is_all`: the question asks for nothing else, so what leads the answer is not repeated and counts as a setting.
     """
-    set_at = [setting_line_claim(fact) for fact in settings_by_name(evidence, of_fields=is_all)]
+    lines = settings_by_name(evidence, of_fields=is_all)
+    set_at = [setting_line_claim(fact) for fact in lines]
     from_config = [entity for entity in evidence.entities if "settings" in entity.purposes]
     related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
     fitting = [entity for entity in related if is_setting(entity)]
@@ -40,7 +41,7 @@ def configuration(evidence: Evidence, *, is_all: bool = False) -> list[Claim]:
     if set_at:
         names = evidence.question.identifiers
         fresh = [entity for entity in fresh if is_named(entity.name, names)]
-    claims = [*set_at, *map(setting_claim, fresh)][:MAX_SETTINGS]
+    claims = cut_to([*set_at, *map(setting_claim, fresh)], MAX_SETTINGS, more=any(fact.more for fact in lines))
     is_lead_alone = not claims and is_all and not is_answered_by_lines(evidence)
     return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else claims
 
@@ -56,7 +57,7 @@ def settings_by_name(evidence: Evidence, *, of_fields: bool) -> list[CodeFact]:
     if of_fields and not names:
         fields = [entity for entity in evidence.leads if entity.kind in FIELD_KINDS]
         found = [fact for fact in uses if any(_gives(fact, field) for field in fields)]
-    return ([fact for fact in found if not fact.is_test] or found)[:MAX_SETTINGS]
+    return [fact for fact in found if not fact.is_test] or found
 
 
 def _gives(fact: CodeFact, field: Entity) -> bool:

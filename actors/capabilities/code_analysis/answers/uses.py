@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.mechanism import overlap
@@ -14,7 +15,7 @@ from actors.capabilities.code_analysis.answers.wording import (
     test_entity_claim,
     unproven_claim,
 )
-from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.relevance import shares_name
 from runtime.codebase.files.words import index_terms
@@ -33,22 +34,28 @@ CALLED_KINDS = frozenset({"method", "constructor", "function", "prototype"})
 def usage(evidence: Evidence) -> list[Claim]:
     """Return claims about callers, else importers, and what is not known of further calls."""
     if evidence.is_borne_by_tests_alone:
-        return [mention_claim(fact) for fact in lines_that_may_use(evidence)[1 : MAX_CALLERS + 1]]
+        return _listed(mention_claim, lines_that_may_use(evidence)[1:], MAX_CALLERS)
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and is_use(fact)]
     others = [fact for fact in others if not any(overlap(fact.citation, e.citation) for e in evidence.leads)]
     is_of_member = any("." in entity.name and entity.kind in CALLED_KINDS for entity in evidence.leads)
     if len(callers) < ENOUGH_CALLERS and not is_of_member:
         callers += others
-    claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
+    claims = _listed(caller_claim, callers, MAX_CALLERS)
     if is_of_member:
-        claims += [mention_claim(fact) for fact in evidence.about_leads("mention")[: MAX_CALLERS - len(claims)]]
-    claims = claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
+        claims += _listed(mention_claim, evidence.about_leads("mention"), MAX_CALLERS - len(claims))
+    claims = claims or _listed(importer_claim, evidence.about_leads("importer"), MAX_IMPORTERS)
     # Nobody says that a thing is not used while a call may mean it.
     defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven), None)
     if defined is not None:
         claims.append(unproven_claim(defined, defined.unproven, evidence.about_leads("namesake"), evidence.leads))
     return claims
+
+
+def _listed(worded: Callable[[CodeFact], Claim], facts: Sequence[CodeFact], most: int) -> list[Claim]:
+    """Return claims about the first facts, which say how many there are in all; those worded alike count once."""
+    claims = list(dict.fromkeys(map(worded, facts)))
+    return cut_to(claims, most, more=any(fact.more for fact in facts))
 
 
 def lines_that_may_use(evidence: Evidence) -> list[CodeFact]:
@@ -73,14 +80,15 @@ def tests_of(evidence: Evidence) -> list[Claim]:
         if fact.symbol_kind != "file":
             each.setdefault((fact.citation.file, fact.name), fact)
     if not evidence.question.asks_for_tests:
-        return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]] or _unproven_tests(evidence)
+        return _listed(test_claim, list(each.values()), MAX_TESTS) or _unproven_tests(evidence)
     named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
     fitting = [entity for entity in named if shares_name(entity, evidence.question)]
     known = {(fact.citation.file, fact.name) for fact in each.values()}
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
     files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
-    claims = [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
-    return claims or _unproven_tests(evidence)
+    claims = list(dict.fromkeys([*map(test_claim, each.values()), *more, *map(test_claim, files)]))
+    is_cut = any(fact.more for fact in each.values())
+    return cut_to(claims, MAX_TESTS_ASKED_FOR, more=is_cut) or _unproven_tests(evidence)
 
 
 def _unproven_tests(evidence: Evidence) -> list[Claim]:

@@ -7,6 +7,7 @@ changes such text, so that the marks in an answer are exactly its citations.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -59,8 +60,9 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
     that saw the cited lines found that they bear it out.
     `quotes`: the sentences and lines that its text quotes; the cited lines must hold each. `count`: the number that it
-    tells; `of`: the number of all of its kind, where it is one of a list that may be cut. `parts`: the numbers, from 1,
-    of the parts of the question that it answers; none where it is about the question as a whole.
+    tells; `of`: the number of all of its kind, where it is one of a list that may be cut, and with `more` at least so
+    many. `parts`: the numbers, from 1, of the parts of the question that it answers; none where it is about the
+    question as a whole.
     """
 
     role: ClaimRole
@@ -75,6 +77,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     quotes: tuple[str, ...] = ()
     count: int = 0
     of: int = 0
+    more: bool = False
     parts: tuple[int, ...] = ()
 
 
@@ -92,6 +95,21 @@ def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
             else:
                 known += [] if claim in known else [claim]
     return claims, unreadable
+
+
+def cut_to(claims: Sequence[Claim], most: int, *, more: bool = False) -> list[Claim]:
+    """Return the first claims of a list, at most so many, each with the number of all if some are left out.
+
+    `more`: the list was cut before, so that there are more than it has.
+    """
+    return with_total(claims[: max(0, most)], len(claims), more=more)
+
+
+def with_total(claims: Sequence[Claim], total: int, *, more: bool = False) -> list[Claim]:
+    """Return the claims that are told of a list, each with the number of all if that is not what is told."""
+    if len(claims) == total and not more:
+        return list(claims)
+    return [msgspec.structs.replace(claim, of=total, more=more) for claim in claims]
 
 
 def plain(text: str) -> str:

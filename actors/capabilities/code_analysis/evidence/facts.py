@@ -78,7 +78,8 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
     the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
     definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
-    `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all.
+    `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all;
+    `more`: the tool cut the list that it stands in.
     `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
     in meaning; None without vectors.
     """
@@ -107,6 +108,7 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     also_for: tuple[Purpose, ...] = ()
     excerpt: Excerpt | None = None
     of: int = 0
+    more: bool = False
     value: ValueNote | None = None
     cosine: float | None = None
 
@@ -286,6 +288,7 @@ def _used(result: ToolResult) -> Iterator[CodeFact]:
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
                 by_name=row.get("by_name", False),
+                more=part in result.data.get("cut", ()),
                 unproven=result.data.get("unproven", 0) if part == "definitions" and place == 0 else 0,
                 unproven_in_tests=result.data.get("unproven_in_tests", 0)
                 if part == "definitions" and place == 0
