@@ -78,6 +78,11 @@ GO = ValueSyntax(
             (assignment_statement left: (_) @name operator: "=" right: (_) @value) @site
             """,
         "entry": "(keyed_element key: (_) @name value: (_) @value) @site",
+        "guard": """
+            ((if_statement consequence: (block (statement_list
+                . (return_statement (expression_list . (selector_expression) @name .)) .))) @site
+             . (return_statement (expression_list . (_) @value .)))
+            """,
         "call": "(call_expression arguments: (argument_list (interpreted_string_literal) @name)) @site @value",
     },
     sharing="folder",

@@ -9,8 +9,9 @@ import msgspec
 
 # `binding`: a name gets a value; `parameter`: the default of a parameter; `entry`: a key of a literal; `keyword`: a
 # named argument; `member`: a member of an enumeration; `call`: a call with a literal text among its arguments, which
-# may declare an option or look a value up; `fallback`: an expression with a fallback; `mark`: an attribute of a field.
-SiteForm = Literal["binding", "parameter", "entry", "keyword", "member", "call", "fallback", "mark"]
+# may declare an option or look a value up; `fallback`: an expression with a fallback; `mark`: an attribute of a field;
+# `guard`: what is returned where a name has no value, behind a branch that returns the name.
+SiteForm = Literal["binding", "parameter", "entry", "keyword", "member", "call", "fallback", "mark", "guard"]
 
 # What a name that its own file does not bind may mean: nothing else, a file of the same folder or package, an included
 # file, or the one constant of that name.

@@ -18,7 +18,9 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.resolution.default_values.site_roles import role_of
+from runtime.codebase.resolution.default_values.counted_names import is_counted_up
+from runtime.codebase.resolution.default_values.handed_names import sites_of
+from runtime.codebase.resolution.default_values.site_roles import NOTHING, role_of
 from runtime.codebase.resolution.default_values.site_surroundings import TESTS
 from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
@@ -27,13 +29,13 @@ from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.resolution.facts_store import FactsStore
 from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.query_expansion import other_words
-from runtime.codebase.search.value_questions import Measure, ValuePart, value_parts
+from runtime.codebase.search.value_fit import fits, is_other, likelihood, measures
+from runtime.codebase.search.value_questions import ValuePart, value_parts
 from runtime.codebase.search.value_words import (
     BIG,
     GENERAL,
     OF_MEASURE,
     SIZES,
-    TIMES,
     WORDS_OF_CODE,
     forms_of,
     is_of_subject,
@@ -55,7 +57,6 @@ OWNER_WEIGHT, SAID_WEIGHT, TOLD_WEIGHT, CONTEXT_WEIGHT = 0.7, 0.55, 0.45, 0.2
 FURTHER_WORD_COST = 0.12
 # What a constant that is not called a default counts where a default is asked for.
 OF_CONSTANT = 0.85
-UNLIKELY = 0.7
 MAX_NAMED = 6
 MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 5, 4, 8
 # The least shares of the subject's weight that what is said of a name and the name alone cover, and how far behind the
@@ -69,10 +70,7 @@ MAX_TIED, WHOLE_NAME = 3, 0.9
 LEAST_OF_PLAIN = 0.25
 NEAR_SHARE = 0.85
 
-_DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
-_NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
-_BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
 
 Read = Callable[[str], SourceText | None]
 Place = tuple[str, int, int]
@@ -139,7 +137,8 @@ def clear_best(candidates: Sequence[Candidate]) -> list[Candidate]:
     Two that cover it about as well are both returned, and three if their names have all of it: each says of which thing
     it is the value. A constant that the proof of another one leads through is no other one.
     """
-    inner = {key_of(step.name) for one in candidates for chain in one.chains for step in chain.steps[1:]}
+    led = [one for one in candidates if is_covering(one)]
+    inner = {key_of(step.name) for one in led for chain in one.chains for step in chain.steps[1:]}
     named = [one for one in candidates if one.of_name >= LEAST_OF_RIVAL and not _is_link(one, inner)]
     if not named or not is_covering(named[0]):
         return _plain_best([one for one in candidates if not _is_link(one, inner)])
@@ -157,7 +156,8 @@ def _plain_best(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:
     """Return whether a name is a constant that the proof of another one leads through."""
-    return key_of(candidate.name) in inner and all(chain.role == "constant" for chain in candidate.chains)
+    is_constant = all(chain.role == "constant" or not chain.owner for chain in candidate.chains)
+    return key_of(candidate.name) in inner and is_constant
 
 
 def is_covering(candidate: Candidate) -> bool:
@@ -175,6 +175,7 @@ class ValueSearch:
         self._chains = ValueChains(self._scopes)
         self._pieces = max(2, index.chunk_count())
         self._rarities: dict[str, float] = {}
+        self._states: dict[tuple[str, str], bool] = {}
 
     def of_names(self, names: Sequence[str]) -> list[Candidate]:
         """Return the first of the names that a question writes as code which gets a value, proven or not."""
@@ -191,7 +192,7 @@ class ValueSearch:
         """Return the names with a proven value of the kind asked for, those first of which most is said."""
         sites: dict[tuple[str, int, str], Site] = {}
         for site in self._sites(part, places, named):
-            if len(sites) < MAX_SITES and fits(site, part.measure):
+            if len(sites) < MAX_SITES and fits(site, part.measure) and not self._is_state(site):
                 sites.setdefault((site.file, site.line, site.name), site)
         by_name: dict[str, list[tuple[float, float, Site]]] = {}
         for site in sites.values():
@@ -218,14 +219,17 @@ class ValueSearch:
         ]
         if not kept:
             return None
-        factor = _likelihood(best.name, [chain.value or "" for chain in kept], part.measure)
-        if (
-            part.says_default
-            and all(chain.role == "constant" for chain in kept)
-            and "default" not in words_of(best.name)
-        ):
-            factor *= OF_CONSTANT
-        owners = {chain.owner for chain in kept}
+        # What a thing is as long as nobody has set it says less than what it is set to elsewhere.
+        kept = [chain for chain in kept if chain.value not in NOTHING] or kept
+        if part.says_default and "default" not in words_of(best.name):
+            kept = [chain for chain in kept if chain.role == "default"] or kept
+        factor = likelihood(best.name, [chain.value or "" for chain in kept], part)
+        if not factor or is_other(best.name, kept, part):
+            return None
+        is_mere_constant = part.says_default and all(chain.role == "constant" for chain in kept)
+        is_mere_constant = is_mere_constant and "default" not in words_of(best.name)
+        factor *= OF_CONSTANT if is_mere_constant else 1.0
+        owners = {chain.owner for chain in kept} - {""}
         unproven = [
             chain for chain in chains if chain.value is None and chain.role == "default" and chain.owner in owners
         ]
@@ -234,7 +238,7 @@ class ValueSearch:
             factor * best_share,
             of_name,
             (*kept, *unproven),
-            plain_share(best.name, part, self._counts(part)),
+            0.0 if is_mere_constant else plain_share(best.name, part, self._counts(part)),
         )
 
     def _sites(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> Iterable[Site]:
@@ -277,7 +281,15 @@ class ValueSearch:
 
     def _named(self, file: str, name: str) -> Iterable[Site]:
         values = self._scopes.values(file)
-        return [site for site in (values.named(name) if values is not None else ()) if self._says_value(site)]
+        found = sites_of(values, name) if values is not None else ()
+        return [site for site in found if self._says_value(site)]
+
+    def _is_state(self, site: Site) -> bool:
+        """Return whether a name is counted up in its file: nobody sets what it begins with."""
+        key = (site.file, site.name)
+        if key not in self._states:
+            self._states[key] = is_counted_up(self._text(site.file) or "", site.name)
+        return self._states[key]
 
     def _says_value(self, site: Site) -> bool:
         return (
@@ -294,9 +306,10 @@ class ValueSearch:
         owner = words_of(
             " ".join((site.around.owner, site.around.function, *site.around.holders, _file_words(site.file)))
         )
-        if not is_of_subject(name | owner, part):
-            return 0.0, 0.0
         said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
+        # Where an option is declared, its help text says what it is for.
+        if not is_of_subject(name | owner | (said if site.declares else frozenset()), part):
+            return 0.0, 0.0
         own = part.terms if len(part.terms) > 1 else (*part.terms, *part.context)
         met = of_name = total = 0.0
         asked: set[str] = set()
@@ -355,7 +368,9 @@ class ValueSearch:
             if not line.startswith(("#", "//", "*", "/*", "--", "@")) and not line.endswith("*/"):
                 break
             above.append(line)
-        own = lines[first : min(site.end_line, site.start_line + MAX_SAID_LINES)]
+        own = lines[first : min(site.end_line, first + MAX_SAID_LINES + 1)]
+        if site.declares and site.form == "binding":
+            own = _class_around(lines, first)
         return "\n".join((*reversed(above), *own))
 
     def _text(self, file: str) -> str | None:
@@ -363,31 +378,12 @@ class ValueSearch:
         return None if source is None else source.text
 
 
-def fits(site: Site, measure: Measure) -> bool:
-    """Return whether the value of a site can be of the kind that is asked for."""
-    text = site.value.text if site.value is not None else ""
-    if measure == "flag":
-        return bool(_BOOLEAN.fullmatch(text)) or (site.value is not None and bool(site.value.names))
-    if measure in {"time", "count"}:
-        named = site.value is not None and bool(site.value.names)
-        return named or bool(_NUMBER.search(text)) or site.value is None
-    return True
-
-
-def _likelihood(name: str, values: Sequence[str], measure: Measure) -> float:
-    """Return how well a name and its values fit to what is asked for: a time, or a number of things."""
-    is_time = not TIMES.isdisjoint(words_of(name)) or any(map(_DURATION.search, values))
-    if measure not in {"time", "count"}:
-        return 1.0
-    is_number = any(map(_NUMBER.search, values))
-    return 1.0 if is_number and is_time == (measure == "time") else UNLIKELY
-
-
-def measures(value: str, measure: Measure) -> bool:
-    """Return whether a proven value is of the kind that is asked for."""
-    if measure == "flag":
-        return _BOOLEAN.fullmatch(value) is not None
-    return measure == "any" or _NUMBER.search(value) is not None or value in {"None", "null", "nil"}
+def _class_around(lines: Sequence[str], at: int) -> Sequence[str]:
+    """Return the lines of the class that declares an option by its attributes, which say together what it is."""
+    first = at
+    while first > max(0, at - MAX_SAID_LINES) and lines[first - 1].strip():
+        first -= 1
+    return lines[first : at + MAX_SAID_LINES]
 
 
 def _file_words(file: str) -> str:

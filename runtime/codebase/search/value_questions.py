@@ -41,7 +41,7 @@ _TIME = re.compile(
 )
 _COUNT = re.compile(
     r"\b(?:how (?:many|much|big|large|far|deep|high|small|wide)|at most how|"
-    r"(?:what|which) (?:\w+ ){0,3}(?:limit|maximum|minimum|size|number|count|port|length|level|depth|bound)"
+    r"(?:what|which) (?:\w+ ){0,4}(?:limit|maximum|minimum|size|number|count|port|length|depth|bound)"
     r"|up to how)\b|\bis there (?:a|any) (?:\w+ )?(?:limit|bound|maximum)\b",
     re.IGNORECASE,
 )
@@ -75,13 +75,17 @@ _SENTENCE = re.compile(
 )
 # «URLs» would be read as two words.
 _ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")
+# A participle: «are opened by default»; «in a worker by default» says where.
+_DONE = re.compile(
+    r"(?<!\ba )(?<!\ban )(?<!\bthe )\b(\w+ed|kept|open|sent|made|held|run|runs) by default\b", re.IGNORECASE
+)
 _FILES = re.compile(r"\bfiles?\b", re.IGNORECASE)
 _ASKING_WORDS = frozenset(
     query_terms(
         """default defaults defaulted value values long many much often set sets setting settings configure configured
         configuration nothing say saying said anything given give gives none unless without option options standard
         there take takes taken allow allowed happen time times number change changed raise raised keep kept knob knobs
-        specify specified pass passed provide tell told want know far big large until own made make makes
+        after specify specified pass passed provide tell told want know far big large until own made make makes
         """
     ).counts
 )
@@ -112,11 +116,21 @@ def value_parts(question: str) -> list[ValuePart]:
         measure = _measure(piece)
         if measure is None:
             continue
-        own = tuple(term for term in _subject_terms(piece) if measure != "flag" or term not in _SWITCHED)
+        own = _without_deed(piece, tuple(t for t in _subject_terms(piece) if measure != "flag" or t not in _SWITCHED))
         others = [term for at, other in enumerate(pieces) if at != place for term in _subject_terms(other)]
         context = tuple(term for term in dict.fromkeys(others) if term not in own)
         found.append(ValuePart(piece, measure, own, context, says_default))
     return found[:MAX_PARTS]
+
+
+def _without_deed(piece: str, terms: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the terms without what is done by default, where others are left.
+
+    It says less than what it is done to: «how many connections of a client are opened by default».
+    """
+    done = {term for word in _DONE.findall(piece) for term in query_terms(word).counts}
+    rest = tuple(term for term in terms if term not in done)
+    return rest if len(rest) > 1 else terms
 
 
 def _measure(piece: str) -> Measure | None:

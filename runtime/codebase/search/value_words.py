@@ -55,8 +55,17 @@ OF_MEASURE: dict[Measure, frozenset[str]] = {
 }
 # What questions say of any time; it is no part of what the time is for.
 _SAID_OF_TIMES = TIMES | frozenset(index_terms("millisecond second minute hour day long pause").split())
+# What is counted or measured otherwise is no time.
+COUNTS = frozenset(index_terms("count counter num number total size length bytes level").split())
 SIZES = frozenset(index_terms("size length len bytes width capacity").split())
 BIG = re.compile(r"\b(?:big|large|long|much|deep|wide|size)\b", re.IGNORECASE)
+
+
+# What may be asked of a thing; the name of one says nothing of another: `queue_type` is not the name of a queue.
+ATTRIBUTES = frozenset(
+    index_terms("name type options option kwargs args arguments class prefix suffix running future fut").split()
+)
+BOUNDS = frozenset(index_terms("max maximum limit min minimum upper lower").split())
 
 
 def forms_of(term: str) -> dict[str, float]:
@@ -72,6 +81,12 @@ def met_by(forms: Mapping[str, float], words: frozenset[str]) -> float:
 def words_of(text: str) -> frozenset[str]:
     """Return the terms of the parts of a name or of several."""
     return frozenset(term for part in split_identifier(text) for term in index_terms(part).split())
+
+
+def says_time(name: str) -> bool:
+    """Return whether a name says that it is a time: `lock_timeout`, `busy_time`; `times_tried` does not."""
+    parts = split_identifier(name)
+    return not TIMES.isdisjoint(words_of(name)) or parts[-1:] == ["time"]
 
 
 def subject_of(part: ValuePart) -> tuple[str, ...]:

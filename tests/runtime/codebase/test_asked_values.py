@@ -89,6 +89,48 @@ def test_nothing_is_told_of_what_is_not_there_or_not_clear(harbour: Codebase, qu
     assert told(harbour, question) == []
 
 
+DAIRY = {
+    "dairy/cows.py": "COW_LIMIT = 90\nDEFAULT_MILKING_INTERVAL = 12\n\n\nclass Cow:\n"
+    "    def __init__(self, yield_type='milk', bell=None, stall_name=None):\n"
+    "        self.milked_count = 0\n        self.yield_type = yield_type\n        self.bell_timeout = None\n"
+    "        self.bell = bell\n        self.stall_name = stall_name or 'left'\n\n"
+    "    def milk(self):\n        self.milked_count += 1\n",
+    "dairy/churn.py": "class Mode(Enum):\n    SLOW_CHURN = 1\n    FAST_CHURN = 2\n\n\n"
+    "class Churn:\n    churn_seconds = 40\n"
+    "    churn_parts_total = 0\n\n\ndef build_big_churn():\n    return {'Churn': {'lid_open': True}}\n",
+    "dairy/settings.py": "class Speed(Setting):\n    name = 'speed'\n    default = 6\n"
+    "    desc = 'How fast the churn turns.'\n\n\nclass Timeout(Setting):\n    name = 'timeout'\n"
+    "    section = 'Milkers'\n    default = 25\n",
+    "dairy/gate.py": "class Gate:\n    def __init__(self, latch_options={}, timeout=3):\n"
+    "        self.latch_options = latch_options\n        self.timeout = timeout\n",
+    "dairy/fault.ts": "export enum Fault {\n  HoofTimeout,\n  Lost,\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How many times is a cow milked by default?", []),
+        ("What is the default name of a stall?", [("Cow.stall_name", "'left'")]),
+        ("What is the default milking interval?", [(".DEFAULT_MILKING_INTERVAL", "12")]),
+        ("How many cows are kept by default?", []),
+        ("How many cows are kept at most?", [(".COW_LIMIT", "90")]),
+        ("What is the default churn mode?", []),
+        ("How long is churned by default?", [("Churn.churn_seconds", "40")]),
+        ("What is the default speed of the churn?", [("Speed.speed", "6")]),
+        ("What is the default milker timeout?", [("Timeout.timeout", "25")]),
+        ("What is the default latch?", []),
+        ("What is the default hoof timeout?", []),
+        ("Is the lid of the churn open by default?", []),
+    ],
+)
+def test_a_name_of_another_kind_is_not_what_is_asked_for(
+    root: Path, opened: Callable[[Path], Codebase], question: str, expected: list[tuple[str, str]]
+) -> None:
+    write_files(root, DAIRY)
+    assert told(opened(root), question) == expected
+
+
 def test_a_name_without_a_proven_value_is_told_as_set(harbour: Codebase) -> None:
     assert told(harbour, "What is the default of `crew`?") == [("Harbour.crew", None)]
 

@@ -22,9 +22,15 @@ Role = Literal["constant", "default", "set"]
 _DEFAULTS = words("default defaults dflt fallback fallbacks")
 _SETTINGS = words("option options config configuration settings setting conf initial preferences")
 _MAKERS = words("new default defaults init initialize initialise create make builder build construct")
+_OF_ANY = words("common base internal with from instance options config settings struct object self app the a of")
 _OWN_OBJECT = words("self this cls")
 # Literals by which code says that there is no value yet.
 NOTHING = frozenset({"None", "null", "nil", "undefined", "NULL", "nullptr", "{}", "[]", '""', "''"})
+# Numbers by which code says the same.
+UNSET_NUMBERS = frozenset({"-1", "0"})
+# What a loop gives is made again and again, from what it goes through.
+_LOOP = re.compile(r"(?:for|foreach|while|until|loop|do)\b")
+_BOUND = re.compile(r"(?:<=?|===?)\s*(-?\d+)\b")
 _CONSTANT_NAME = re.compile(r"[A-Z][A-Z\d_]+|k[A-Z]\w+")
 _FIXED = re.compile(r"\b(?:const|constexpr|final|readonly|Final)\b")
 
@@ -67,7 +73,14 @@ def is_filled_in(site: Site) -> bool:
     if condition.startswith("#ifndef "):
         return condition.removeprefix("#ifndef ").strip() == site.name
     absent = absent_name(condition)
-    return absent is not None and path_of(absent)[-2:] == site.path[-2:]
+    return absent is not None and path_of(absent)[-2:] == site.path[-2:] and not _is_clamp(site, condition)
+
+
+def _is_clamp(site: Site, condition: str) -> bool:
+    """Return True for a number that keeps a name within its bounds, or stands for nothing: `if x < 0 { x = 0 }`."""
+    bound = _BOUND.search(condition)
+    told = site.value.text if site.value is not None else ""
+    return bound is not None and (told == bound.group(1) or told in UNSET_NUMBERS)
 
 
 def _is_fixed(site: Site) -> bool:
@@ -82,7 +95,8 @@ def _is_entry_of_defaults(site: Site, syntax: ValueSyntax) -> bool:
     if not _DEFAULTS.isdisjoint(words):
         return True
     if around.depth:
-        return site.form == "entry" and _makes_objects(site, syntax)
+        is_repeated = any(_LOOP.match(condition) for condition in around.conditions)
+        return site.form == "entry" and not is_repeated and _makes_objects(site, syntax)
     if not around.holders or around.holders[-1] == EXPORTS:
         return not _DEFAULTS.isdisjoint(_words(site.file.rpartition(".")[0].replace("/", "_")))
     return not _SETTINGS.isdisjoint(_words(around.holders[-1]))
@@ -91,13 +105,15 @@ def _is_entry_of_defaults(site: Site, syntax: ValueSyntax) -> bool:
 def _makes_objects(site: Site, syntax: ValueSyntax) -> bool:
     """Return True if the function around a site is a constructor or is named like one."""
     function = (path_of(site.around.function) or ("",))[-1]
-    if not function or (not syntax.constructors and not site.around.owner):
-        words = _words(function)
-        return bool(words) and (words[0] in _MAKERS or words[-1] in _MAKERS)
-    if function in syntax.constructors.split() or function == site.around.owner:
+    if function and (function in syntax.constructors.split() or function == site.around.owner):
         return True
     words = _words(function)
-    return bool(words) and (words[0] in _MAKERS or words[-1] in _MAKERS)
+    if not words or not (words[0] in _MAKERS or words[-1] in _MAKERS):
+        return False
+    # `buildHelpCommand` makes one command of many: what it sets is no default of commands.
+    of_type = {word for name in (site.around.owner, *site.around.holders) for word in _words(name)}
+    of_thing = of_type | {word for name in site.path[:-1] for word in _words(name)}
+    return not of_type or set(words) <= _MAKERS | _OF_ANY | of_thing
 
 
 def _is_bare_member(site: Site, syntax: ValueSyntax) -> bool:

@@ -73,6 +73,7 @@ _LITERALS = frozenset({"object", "dictionary", "hash"})
 _FILLS = re.compile(r"(?:^|_)defaults$|Defaults$|^defaults(?:Deep|_deep)?$")
 _OVERRIDES = frozenset({"assign", "extend", "merge"})
 _SPREADS = frozenset({"spread_element", "dictionary_splat", "hash_splat_argument"})
+_OBJECTS = frozenset({"self", "this", "cls"})
 _INCLUDE_GUARD = re.compile(r"_H(?:PP|H|XX)?_*$|INCLUDED|_INC$|^__cplusplus$")
 _CALLED = re.compile(r"[\w$:~.]+(?=\s*\()")
 
@@ -116,6 +117,17 @@ def surroundings_of(node: Node, path: tuple[str, ...]) -> Surroundings:
     if attribute is not None and attribute.type == "attribute_item" and text_of(attribute).startswith("#[cfg"):
         conditions.insert(0, _short(text_of(attribute)))
     return Surroundings(function, owner, tuple(holders), tuple(conditions), depth)
+
+
+def is_of_object(node: Node, path: tuple[str, ...]) -> bool:
+    """Return True for a member of the object whose method a place stands in: `self.x`, in Go of the receiver."""
+    if len(path) != 2 or path[0] in _OBJECTS:
+        return len(path) == 2
+    above = node.parent
+    while above is not None and above.type != "method_declaration":
+        above = above.parent
+    receiver = None if above is None else above.child_by_field_name("receiver")
+    return receiver is not None and re.findall(r"[A-Za-z_]\w*", text_of(receiver))[:1] == [path[0]]
 
 
 def _function_name(node: Node) -> str:

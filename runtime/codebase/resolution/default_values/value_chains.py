@@ -11,7 +11,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from runtime.codebase.resolution.default_values.site_roles import NOTHING, Role, conditions_of, role_of
+from runtime.codebase.resolution.default_values.handed_names import sites_of
+from runtime.codebase.resolution.default_values.site_roles import (
+    NOTHING,
+    UNSET_NUMBERS,
+    Role,
+    conditions_of,
+    is_filled_in,
+    role_of,
+)
 from runtime.codebase.resolution.default_values.site_surroundings import NO_NAMES, TESTS
 from runtime.codebase.resolution.default_values.value_expressions import path_of
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
@@ -38,7 +46,7 @@ class ValueChain(msgspec.Struct, frozen=True):
 
     `name` as written in code; `owner`: the type, function or variable it belongs to; `value`: the literal, or an
     expression of literals and of the names that `steps` follow; None if it is not proven. `conditions`: those under
-    which it holds. `steps` begin with the place itself.
+    which it holds. `steps` begin with the place itself. `fills`: it is set where the name has no value yet.
     """
 
     name: str
@@ -49,6 +57,7 @@ class ValueChain(msgspec.Struct, frozen=True):
     steps: tuple[ChainStep, ...]
     conditions: tuple[str, ...] = ()
     function: str = ""
+    fills: bool = False
 
     @property
     def place(self) -> tuple[str, int]:
@@ -80,7 +89,7 @@ class ValueChains:
             site
             for file in list(dict.fromkeys(files))[:MAX_FILES]
             if (values := self.scopes.values(file)) is not None
-            for site in values.named(name)
+            for site in sites_of(values, name)
             if TESTS not in site.around.conditions
         ]
         again = _bound_again(found)
@@ -100,17 +109,18 @@ class ValueChains:
         around = site.around
         holders = [one for one in around.holders if one not in NO_NAMES and one != site.name]
         owner = around.owner or (holders[0] if holders and site.form in {"entry", "keyword"} else "")
-        first, conditions = _step(site), conditions_of(site)
+        first, conditions, fills = _step(site), conditions_of(site), is_filled_in(site)
         ends = self._ends(site, (), 0) if role != "set" and is_known else []
         if not ends:
             return [
-                ValueChain(site.name, owner, role, site.form, None, (first,), conditions, around.function),
+                ValueChain(site.name, owner, role, site.form, None, (first,), conditions, around.function, fills),
             ]
         return [
             ValueChain(
                 *(site.name, owner, role, site.form, end.value, (first, *end.steps)),
                 tuple(dict.fromkeys((*conditions, *end.conditions))),
                 around.function,
+                fills,
             )
             for end in ends
         ]
@@ -178,14 +188,17 @@ def _bound_again(sites: Sequence[Site]) -> set[tuple[str, int]]:
 def whole(chains: Sequence[ValueChain]) -> list[ValueChain]:
     """Return chains without those that are a part of another one, each place and value once.
 
-    That a name is nothing at first does not matter where something else is filled in for the same owner.
+    That a name is nothing at first does not matter where something else is filled in for the same owner, nor does a
+    number that stands for nothing, such as -1, whatever is filled in instead.
     """
     inner = {(step.file, step.line, step.name) for chain in chains for step in chain.steps[1:]}
     filled = {chain.owner for chain in chains if chain.value is not None and chain.value not in NOTHING}
+    replaced = {chain.owner for chain in chains if chain.fills}
     kept: dict[tuple[tuple[str, int], str, str | None], ValueChain] = {}
     for chain in chains:
         first = chain.steps[0]
         is_part = (first.file, first.line, first.name) in inner
-        if not is_part and not (chain.value in NOTHING and chain.owner in filled):
+        is_unset = not chain.fills and chain.value in UNSET_NUMBERS and chain.owner in replaced
+        if not is_part and not is_unset and not (chain.value in NOTHING and chain.owner in filled):
             kept.setdefault((chain.place, key_of(chain.name), chain.value), chain)
     return list(kept.values())

@@ -62,7 +62,7 @@ _LOOKUPS = words(
 _ELSES = words("unwrap_or unwrap_or_else orElse orElseGet getOrElse ValueOr value_or GetValueOrDefault")
 _ABSENT = re.compile(
     r"""^(?:(?P<is>[\w$@.\->\[\]:'"?!]+?)(?:\s+is\s+None|\s*===?\s*(?:None|null|nil|NULL|nullptr|undefined|""|''|0)
-    |\s*<=?\s*0|\.is_none\(\)|\.nil\?|\.isEmpty\(\)|\s+is\s+null|\.empty\(\))
+    |\s*<=?\s*0|\s*<\s*1|\s*===?\s*-1|\.is_none\(\)|\.nil\?|\.isEmpty\(\)|\s+is\s+null|\.empty\(\))
     |(?:!\s*|not\s+)(?P<not>[\w$@.\->\[\]:'"?]+)
     |typeof\s+(?P<typeof>[\w$.]+)\s*===?\s*['"]undefined['"])$""",
     re.VERBOSE,
@@ -72,7 +72,13 @@ _PRESENT = re.compile(
     |\.is_some\(\)|\s+is\s+not\s+null)?$""",
     re.VERBOSE,
 )
+# What has to hold for a name to be returned as it is: `w.size > 0`, `c.dial != nil`.
+_GIVEN = re.compile(
+    r"""^(?P<is>[\w$@.\->]+?)(?:\s*(?:>\s*0|>=\s*1|!=\s*(?:0|nil|null|None|"")))?$|^len\((?P<of>[\w.]+)\)\s*(?:>|!=)\s*0$""",
+    re.VERBOSE,
+)
 _INDEX = re.compile(r"\[\s*(?::(\w+)|[\"']([\w.\-]+)[\"'])\s*\]")
+_ALTERNATIVE = re.compile(r"\s*\|\|\s*|\s+or\s+")
 _NAME_PART = re.compile(r"[\w$\-]{1,120}")
 _STEPS = re.compile(r"\?\.|->|::|[.#]")
 
@@ -103,12 +109,35 @@ def path_of(name: str) -> tuple[str, ...]:
 
 
 def absent_name(condition: str) -> str | None:
-    """Return the name whose absence a condition tests: `x is None`, `!x`, `x == 0`; None for other conditions."""
-    text = " ".join(condition.split())
-    while text.startswith("(") and text.endswith(")"):
-        text = text[1:-1].strip()
-    found = _ABSENT.match(text)
+    """Return the name whose absence a condition tests: `x is None`, `!x`, `x == 0`; None for other conditions.
+
+    Of alternatives the first one counts: `x < 0 || x > most`.
+    """
+    found = _ABSENT.match(_unbracketed(_ALTERNATIVE.split(_unbracketed(condition))[0]))
     return next((name for name in found.groups() if name), None) if found is not None else None
+
+
+def given_name(condition: str) -> str | None:
+    """Return the name of which a condition tests that it has a value; None for other conditions."""
+    found = _GIVEN.match(_unbracketed(condition))
+    return next((name for name in found.groups() if name), None) if found is not None else None
+
+
+def _unbracketed(condition: str) -> str:
+    text = " ".join(condition.split())
+    while text.startswith("(") and _first_closing(text) == len(text) - 1:
+        text = text[1:-1].strip()
+    return text
+
+
+def _first_closing(text: str) -> int:
+    """Return the position of the bracket that closes the first one; -1 if none does."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return at
+    return -1
 
 
 def read_value(text: str, reading: Reading) -> Value | None:

@@ -16,8 +16,17 @@ from runtime.codebase.language_parts.facts_walker import text_of
 from runtime.codebase.language_parts.value_syntax import SiteForm, ValueSyntax
 from runtime.codebase.language_registry import language_named, load_grammar
 from runtime.codebase.resolution.default_values.option_declarations import declared_option, default_in, marked_default
-from runtime.codebase.resolution.default_values.site_surroundings import Surroundings, surroundings_of
-from runtime.codebase.resolution.default_values.value_expressions import Value, path_of, read_value
+from runtime.codebase.resolution.default_values.site_surroundings import (
+    Surroundings,
+    is_of_object,
+    surroundings_of,
+)
+from runtime.codebase.resolution.default_values.value_expressions import (
+    Value,
+    given_name,
+    path_of,
+    read_value,
+)
 from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.resolution.default_values.word_sets import words
 
@@ -41,6 +50,9 @@ _LOGICAL = words(
     unary_expression binary_expression boolean_operator not_operator comparison_operator binary unary
     """
 )
+_READ = re.compile(r"[\w.]{1,80}\.(\w{1,80})")
+_OPTION_NAME = re.compile(r"[\"']([A-Za-z_][\w\-]{0,80})[\"']")
+_CLASS_BODIES = frozenset({"block"})
 _NAME_BESIDE = re.compile(r"\bName:\s*\"([^\"\n]{1,80})\"")
 
 
@@ -104,6 +116,7 @@ class FileValues:
         self._matches: list[_Match] = []
         self._terms: dict[str, frozenset[str]] = {}
         self._by_key: dict[str, list[int]] = {}
+        self._read_by: dict[str, list[int]] = {}
         self._sites: dict[int, tuple[Site, ...]] = {}
         for form, query in queries:
             for _, captures in tree_sitter.QueryCursor(query, match_limit=4096).matches(self._tree.root_node):
@@ -140,6 +153,9 @@ class FileValues:
             known = self._by_key.setdefault(key, [])
             if not known or known[-1] != place:
                 known.append(place)
+        read = _READ.fullmatch(text_of(match.value)) if match.form == "binding" else None
+        if read is not None:
+            self._read_by.setdefault(key_of(read.group(1)), []).append(place)
 
     def _sites_at(self, place: int) -> tuple[Site, ...]:
         if place not in self._sites:
@@ -154,6 +170,8 @@ class FileValues:
             yield from self._marked(match)
         elif form == "fallback" and not _is_asked(match.site):
             yield from self._fallback(match, self._value(match))
+        elif form == "guard":
+            yield from self._guarded(match)
         elif form == "member":
             value = read_value(_behind_equals(match), self.syntax.reading) if "=" in text_of(match.site) else None
             if path_of(name):
@@ -161,7 +179,7 @@ class FileValues:
         elif form != "fallback":
             value = self._value(match)
             own = path_of(name)
-            path = _path_of_entry(match, name) if form in {"entry", "keyword"} else own
+            path = _path_of_entry(match, name) if form in {"entry", "keyword", "binding"} else own
             if path and not (form == "entry" and _HAS_DEFAULT.match(text_of(match.value)[:400])):
                 declared = default_in(_paired(match), self.syntax.reading)
                 yield self._site(match, path, declared or value, declares=declared is not None or path != own)
@@ -177,6 +195,26 @@ class FileValues:
         for path in primary_paths(value.primary):
             if not besides or key_of(path[-1]) != key_of(besides[-1]):
                 yield self._site(match._replace(form="fallback"), path, value)
+
+    def _guarded(self, match: _Match) -> Iterator[Site]:
+        """Yield what is returned instead of a name that has no value: `if w.size > 0 { return w.size }; return 100`."""
+        named = given_name(text_of(match.site.child_by_field_name("condition")))
+        value = read_value(text_of(match.value), self.syntax.reading)
+        if named is not None and value is not None and named == text_of(match.name) and path_of(named):
+            path = path_of(named)
+            site = self._site(match._replace(form="fallback", site=match.value, name=None), path, value)
+            yield site if is_of_object(match.site, path) else site._replace(around=site.around._replace(owner=""))
+
+    def handed_on(self, name: str) -> Iterator[tuple[tuple[str, ...], Site, bool]]:
+        """Yield the variables that only read a name of an object, `n := s.limit`, each with the name as it is read.
+
+        The last is whether the object is the one whose method reads it.
+        """
+        for place in self._read_by.get(key_of(name), ()):
+            match = self._matches[place]
+            path = path_of(text_of(match.value))
+            for site in self._sites_at(place) if len(path) > 1 and key_of(path[-1]) == key_of(name) else ():
+                yield path, site, is_of_object(match.site, path)
 
     def _options(self, match: _Match) -> Iterator[Site]:
         text = text_of(match.value)
@@ -221,7 +259,7 @@ def _keys(match: _Match) -> Iterator[str]:
         path = path_of(text_of(match.name)[:200])
         if path:
             yield key_of(path[-1])
-            if match.form in {"entry", "keyword"} and key_of(path[-1]) in _KEYS_OF_DEFAULTS:
+            if match.form in {"entry", "keyword", "binding"} and key_of(path[-1]) in _KEYS_OF_DEFAULTS:
                 yield from (key_of(part) for part in _path_of_entry(match, path[-1])[-1:])
     if match.form in {"call", "mark", "fallback"} or match.form in {"binding", "parameter", "entry", "keyword"}:
         text = text_of(match.site if match.form == "mark" else match.value)[:400]
@@ -239,6 +277,9 @@ def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
     if not path or key_of(path[-1]) not in _KEYS_OF_DEFAULTS:
         return path
     holder = match.site.parent
+    if match.form == "binding":
+        named = _name_in_class(match.site) if key_of(path[-1]) == "default" else ""
+        return (named,) if named else path
     if match.form == "keyword":
         keys = _keys_beside(match.site)
         return (keys[0],) if keys else path
@@ -250,6 +291,20 @@ def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
     if above is not None and above.type == "pair" and key_of(path[-1]).startswith("default"):
         return path_of(text_of(above.child_by_field_name("key"))) or path
     return path
+
+
+def _name_in_class(assignment: Node) -> str:
+    """Return the name of the option that a class declares by its attributes `name` and `default`; empty for others."""
+    body = None if assignment.parent is None else assignment.parent.parent
+    if body is None or body.type not in _CLASS_BODIES or body.parent is None or body.parent.type != "class_definition":
+        return ""
+    for statement in body.named_children:
+        other = statement.named_child(0) if statement.type == "expression_statement" else None
+        if other is not None and other.type == "assignment" and text_of(other.child_by_field_name("left")) in _NAMING:
+            found = _OPTION_NAME.fullmatch(text_of(other.child_by_field_name("right"))[:100])
+            if found is not None:
+                return found.group(1)
+    return ""
 
 
 def _keys_beside(keyword: Node) -> list[str]:

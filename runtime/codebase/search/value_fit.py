@@ -1,0 +1,81 @@
+"""Judges whether a name and its values are of the kind that a question asks for: a time, a number, a switch.
+
+A value of the wrong kind would be a false answer, however well the words of its name fit. Pure functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from runtime.codebase.resolution.default_values.site_roles import NOTHING
+from runtime.codebase.resolution.default_values.value_chains import ValueChain
+from runtime.codebase.resolution.default_values.value_sites import Site
+from runtime.codebase.search.value_questions import Measure, ValuePart
+from runtime.codebase.search.value_words import (
+    ATTRIBUTES,
+    BOUNDS,
+    COUNTS,
+    SIZES,
+    TIMES,
+    forms_of,
+    says_time,
+    words_of,
+)
+
+UNLIKELY = 0.7
+
+_DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
+_NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
+_BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
+
+
+def fits(site: Site, measure: Measure) -> bool:
+    """Return whether the value of a site can be of the kind that is asked for."""
+    text = site.value.text if site.value is not None else ""
+    if measure == "flag":
+        return bool(_BOOLEAN.fullmatch(text)) or (site.value is not None and bool(site.value.names))
+    if measure in {"time", "count"}:
+        named = site.value is not None and bool(site.value.names)
+        return named or bool(_NUMBER.search(text)) or site.value is None or text in NOTHING
+    return True
+
+
+def is_other(name: str, chains: Sequence[ValueChain], part: ValuePart) -> bool:
+    """Return whether a name speaks of another thing than the question, though it has its words.
+
+    It is of another kind, the type of what is asked for by its name, or no time where one is asked for; or it is the
+    bound of what may be given, where it is asked what holds if nothing is.
+    """
+    own, asked = words_of(name), frozenset(form for term in (*part.terms, *part.context) for form in forms_of(term))
+    is_time = says_time(name) or any(_DURATION.search(chain.value or "") for chain in chains)
+    if not (own & ATTRIBUTES) <= asked or not (is_time or TIMES.isdisjoint(part.terms)):
+        return True
+    if part.says_default and all(chain.form == "member" for chain in chains):
+        return True  # one of several values, of which nobody says that it is the default
+    is_bound = all(chain.role == "constant" for chain in chains) and not own.isdisjoint(BOUNDS) and "default" not in own
+    return is_bound and part.says_default and asked.isdisjoint(BOUNDS)
+
+
+def likelihood(name: str, values: Sequence[str], part: ValuePart) -> float:
+    """Return how well a name and its values fit to what is asked for: a time, or a number of things."""
+    measure = part.measure
+    is_time = says_time(name) or any(map(_DURATION.search, values))
+    if measure not in {"time", "count"}:
+        return 1.0
+    own = words_of(name)
+    is_of_other = not is_time and not COUNTS.isdisjoint(own) if measure == "time" else says_time(name)
+    if is_of_other and TIMES.isdisjoint(part.terms):
+        return 0.0
+    # That something is nothing says how long or how many only of what is a time or a bound.
+    if all(value in NOTHING for value in values) and not is_time and own.isdisjoint(COUNTS | BOUNDS | SIZES):
+        return 0.0
+    is_number = any(map(_NUMBER.search, values))
+    return 1.0 if is_number and is_time == (measure == "time") else UNLIKELY
+
+
+def measures(value: str, measure: Measure) -> bool:
+    """Return whether a proven value is of the kind that is asked for."""
+    if measure == "flag":
+        return _BOOLEAN.fullmatch(value) is not None
+    return measure == "any" or _NUMBER.search(value) is not None or value in {"None", "null", "nil"}
