@@ -368,7 +368,7 @@ class ValueSearch:
             if not line.startswith(("#", "//", "*", "/*", "--", "@")) and not line.endswith("*/"):
                 break
             above.append(line)
-        own = lines[first : min(site.end_line, first + MAX_SAID_LINES + 1)]
+        own: Sequence[str] = lines[first : min(site.end_line, first + MAX_SAID_LINES + 1)]
         if site.declares and site.form == "binding":
             own = _class_around(lines, first)
         return "\n".join((*reversed(above), *own))

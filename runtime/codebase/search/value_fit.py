@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from runtime.codebase.resolution.default_values.site_roles import NOTHING
+from runtime.codebase.files.words import split_identifier
+from runtime.codebase.resolution.default_values.site_roles import NOTHING, SETTINGS
 from runtime.codebase.resolution.default_values.value_chains import ValueChain
 from runtime.codebase.resolution.default_values.value_sites import Site
 from runtime.codebase.search.value_questions import Measure, ValuePart
@@ -19,6 +20,7 @@ from runtime.codebase.search.value_words import (
     SIZES,
     TIMES,
     forms_of,
+    met_by,
     says_time,
     words_of,
 )
@@ -27,6 +29,7 @@ UNLIKELY = 0.7
 
 _DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
 _NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
+_TIMES_DONE = re.compile(r"\bhow many times\b", re.IGNORECASE)
 _BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
 
 
@@ -51,10 +54,26 @@ def is_other(name: str, chains: Sequence[ValueChain], part: ValuePart) -> bool:
     is_time = says_time(name) or any(_DURATION.search(chain.value or "") for chain in chains)
     if not (own & ATTRIBUTES) <= asked or not (is_time or TIMES.isdisjoint(part.terms)):
         return True
+    if all(_counts_what_happened(chain) for chain in chains) or _counts_other_deeds(own, chains, part):
+        return True
     if part.says_default and all(chain.form == "member" for chain in chains):
         return True  # one of several values, of which nobody says that it is the default
     is_bound = all(chain.role == "constant" for chain in chains) and not own.isdisjoint(BOUNDS) and "default" not in own
     return is_bound and part.says_default and asked.isdisjoint(BOUNDS)
+
+
+def _counts_other_deeds(own: frozenset[str], chains: Sequence[ValueChain], part: ValuePart) -> bool:
+    """Return whether a name lacks what is done: «how many times is a request retried» asks for no bound of requests."""
+    if part.measure != "count" or _TIMES_DONE.search(part.text) is None or not part.terms:
+        return False
+    owners = frozenset().union(*(words_of(chain.owner) for chain in chains))
+    return not met_by(forms_of(part.terms[-1]), own | owners)
+
+
+def _counts_what_happened(chain: ValueChain) -> bool:
+    """Return whether a name is a count that begins at zero, outside of options: of retries made, of users served."""
+    is_count = split_identifier(chain.name)[-1:] == ["count"] and chain.value in {"0", "0.0"}
+    return is_count and SETTINGS.isdisjoint(split_identifier(chain.owner))
 
 
 def likelihood(name: str, values: Sequence[str], part: ValuePart) -> float:

@@ -103,6 +103,8 @@ DAIRY = {
     "    section = 'Milkers'\n    default = 25\n",
     "dairy/gate.py": "class Gate:\n    def __init__(self, latch_options={}, timeout=3):\n"
     "        self.latch_options = latch_options\n        self.timeout = timeout\n",
+    "dairy/churned.py": "class Butter:\n    pat_count = 0\n\n\nclass ButterOptions:\n    wrapper_count = 0\n"
+    "    knife_limit = 500\n",
     "dairy/fault.ts": "export enum Fault {\n  HoofTimeout,\n  Lost,\n}\n",
 }
 
@@ -120,6 +122,9 @@ DAIRY = {
         ("What is the default speed of the churn?", [("Speed.speed", "6")]),
         ("What is the default milker timeout?", [("Timeout.timeout", "25")]),
         ("What is the default latch?", []),
+        ("How many pats of butter are there by default?", []),
+        ("How many times is a knife turned by default?", []),
+        ("How many wrappers of butter are there by default?", [("ButterOptions.wrapper_count", "0")]),
         ("What is the default hoof timeout?", []),
         ("Is the lid of the churn open by default?", []),
     ],

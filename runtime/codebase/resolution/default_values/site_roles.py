@@ -20,7 +20,7 @@ from runtime.codebase.resolution.default_values.word_sets import words
 Role = Literal["constant", "default", "set"]
 
 _DEFAULTS = words("default defaults dflt fallback fallbacks")
-_SETTINGS = words("option options config configuration settings setting conf initial preferences")
+SETTINGS = words("option options config configuration settings setting conf initial preferences")
 _MAKERS = words("new default defaults init initialize initialise create make builder build construct")
 _OF_ANY = words("common base internal with from instance options config settings struct object self app the a of")
 _OWN_OBJECT = words("self this cls")
@@ -99,7 +99,7 @@ def _is_entry_of_defaults(site: Site, syntax: ValueSyntax) -> bool:
         return site.form == "entry" and not is_repeated and _makes_objects(site, syntax)
     if not around.holders or around.holders[-1] == EXPORTS:
         return not _DEFAULTS.isdisjoint(_words(site.file.rpartition(".")[0].replace("/", "_")))
-    return not _SETTINGS.isdisjoint(_words(around.holders[-1]))
+    return not SETTINGS.isdisjoint(_words(around.holders[-1]))
 
 
 def _makes_objects(site: Site, syntax: ValueSyntax) -> bool:
