@@ -18,7 +18,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.resolution.default_values.counted_names import is_counted_up
+from runtime.codebase.resolution.default_values.counted_names import counted_names
 from runtime.codebase.resolution.default_values.handed_names import sites_of
 from runtime.codebase.resolution.default_values.site_roles import NOTHING, role_of
 from runtime.codebase.resolution.default_values.site_surroundings import TESTS
@@ -175,7 +175,7 @@ class ValueSearch:
         self._chains = ValueChains(self._scopes)
         self._pieces = max(2, index.chunk_count())
         self._rarities: dict[str, float] = {}
-        self._states: dict[tuple[str, str], bool] = {}
+        self._states: dict[str, frozenset[str]] = {}
 
     def of_names(self, names: Sequence[str]) -> list[Candidate]:
         """Return the first of the names that a question writes as code which gets a value, proven or not."""
@@ -286,10 +286,9 @@ class ValueSearch:
 
     def _is_state(self, site: Site) -> bool:
         """Return whether a name is counted up in its file: nobody sets what it begins with."""
-        key = (site.file, site.name)
-        if key not in self._states:
-            self._states[key] = is_counted_up(self._text(site.file) or "", site.name)
-        return self._states[key]
+        if site.file not in self._states:
+            self._states[site.file] = counted_names(self._text(site.file) or "")
+        return site.name in self._states[site.file]
 
     def _says_value(self, site: Site) -> bool:
         return (

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import re
 
+# `tries += 1`, `tries++`, `++this.tries;`; the option `--tries` of a command is not counted.
+_COUNTED = re.compile(
+    r"([A-Za-z_$][\w$]{0,120})\s{0,4}(?:\+\+|--|\+=|-=)"
+    r"|(?:\+\+|--)(?:[\w$]{1,80}(?:\.|->)){0,4}([A-Za-z_$][\w$]{0,120})\s{0,4}[;)]"
+)
 
-def is_counted_up(text: str, name: str) -> bool:
-    """Return True if a text of code counts a name up or down; the option `--retries` of a command does not."""
-    own = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
-    return re.search(rf"{own}\s*(?:\+\+|--|\+=|-=)|(?:\+\+|--)(?:[\w$]+(?:\.|->)){{0,4}}{own}\s*[;)]", text) is not None
+
+def counted_names(text: str) -> frozenset[str]:
+    """Return the names that a text of code counts up or down, without their owners."""
+    return frozenset(name for names in _COUNTED.findall(text) for name in names if name)

@@ -24,6 +24,8 @@ from runtime.codebase.resolution.default_values.word_sets import words
 
 MAX_SHOWN_CHARS = 80
 MAX_NESTING = 12
+# A longer condition tests more than one name.
+MAX_CONDITION_CHARS = 400
 
 # Words that stand for a value of their own in one of the languages.
 LITERAL_WORDS = words("true false True False TRUE FALSE nil null NULL None nullptr undefined Infinity NaN YES NO")
@@ -125,7 +127,7 @@ def given_name(condition: str) -> str | None:
 
 def _unbracketed(condition: str) -> str:
     text = " ".join(condition.split())
-    while text.startswith("(") and _first_closing(text) == len(text) - 1:
+    while len(text) <= MAX_CONDITION_CHARS and text.startswith("(") and _first_closing(text) == len(text) - 1:
         text = text[1:-1].strip()
     return text
 
