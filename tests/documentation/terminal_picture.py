@@ -1,4 +1,4 @@
-"""Draws the answer that the README shows, as a terminal has it: asked for real, about the project of the first tour.
+"""Draws the answer and the run that the README shows, as a terminal has them: asked for real, about the first tour.
 
     python -m tests.documentation.terminal_picture
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 from rich.theme import Theme
@@ -25,9 +26,12 @@ from serve.cli.output.markdown_view import MarkdownView
 from serve.cli.output.terminal import MARKDOWN_STYLES
 from tests.doors.test_guides import Guide, write_files
 
-PICTURE = Path(__file__).resolve().parents[2] / "docs" / "static" / "ask.svg"
+STATIC = Path(__file__).resolve().parents[2] / "docs" / "static"
+PICTURE, RUN_PICTURE = STATIC / "ask.svg", STATIC / "run.svg"
 QUESTION = "How is the total of a cart computed?"
 COLUMNS = 92
+# Which run it was, and when, differs each time.
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}  ")
 
 # The form of rich, without the fonts that it would load from a server.
 _FORM = """\
@@ -58,27 +62,48 @@ line-height: {line_height}px; }}
 def asked(folder: Path) -> dict[str, Any]:
     """Return the document of the question, asked about the project of the first tour in an empty folder."""
     write_files(folder / "project", Guide("../tutorial.md").files)
-    command = [sys.executable, "-m", "serve.cli.main", "ask", QUESTION, "--repo", str(folder / "project"), "--json"]
-    state = {"JEEVES_STATE_DIR": str(folder / "state"), "JEEVES_RAY__MODE": "in_process"}
-    done = subprocess.run(command, env=os.environ | state, capture_output=True, text=True, timeout=240, check=True)
-    document: dict[str, Any] = json.loads(done.stdout)
+    told = _jeeves(folder, "ask", QUESTION, "--repo", str(folder / "project"), "--json")
+    document: dict[str, Any] = json.loads(told)
     return document
+
+
+def explained(folder: Path, run_id: str) -> str:
+    """Return why a run that was asked in a folder went as it did, without the times."""
+    return _TIME.sub("", _jeeves(folder, "runs", "why", run_id)).rstrip("\n")
+
+
+def _jeeves(folder: Path, *arguments: str) -> str:
+    state = {"JEEVES_STATE_DIR": str(folder / "state"), "JEEVES_RAY__MODE": "in_process"}
+    command = [sys.executable, "-m", "serve.cli.main", *arguments]
+    done = subprocess.run(command, env=os.environ | state, capture_output=True, text=True, timeout=240, check=True)
+    return done.stdout
 
 
 def drawn(answer: str) -> str:
     """Return an answer as the picture of a terminal, as SVG."""
+    return _terminal("ask", f'jeeves ask "{QUESTION}"', f"jeeves ask: {QUESTION}", MarkdownView(answer, {}))
+
+
+def drawn_run(decisions: str) -> str:
+    """Return the decisions of a run as the picture of a terminal, as SVG."""
+    return _terminal("run", 'jeeves runs why "$RUN"', f"jeeves runs why: {QUESTION}", Text(decisions))
+
+
+def _terminal(name: str, command: str, title: str, shown: RenderableType) -> str:
     theme = Theme(dict(MARKDOWN_STYLES))
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, theme=theme)
-    console.print(Text.assemble(("$ ", "bold green"), f'jeeves ask "{QUESTION}"'))
+    console.print(Text.assemble(("$ ", "bold green"), command))
     console.print()
-    console.print(MarkdownView(answer, {}))
-    form = _FORM.replace("{{title}}", f"jeeves ask: {QUESTION}")
-    return console.export_svg(title="jeeves ask", theme=MONOKAI, code_format=form, unique_id="ask")
+    console.print(shown)
+    form = _FORM.replace("{{title}}", title)
+    return console.export_svg(title="jeeves", theme=MONOKAI, code_format=form, unique_id=name)
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        PICTURE.write_text(drawn(asked(Path(folder))["answer"]), encoding="utf-8")
+        document = asked(Path(folder))
+        PICTURE.write_text(drawn(document["answer"]), encoding="utf-8")
+        RUN_PICTURE.write_text(drawn_run(explained(Path(folder), document["run_id"])), encoding="utf-8")
     return 0
 
 
