@@ -218,7 +218,8 @@ def _occurs(index: IndexReader, word: str) -> bool:
     """Return whether any form or spelling of a word is in a name, text or path of the index."""
     for _, term in versioned_words(word):
         forms = [term, _with_v(term)]
-        continued = any(_is_continued(index, form) or index.has_name_with(form) for form in forms)
+        # HTTP/3.3, which the index holds as `http33`, is no HTTP/3.
+        continued = any(_is_continued(index, form, by_digits=False) or index.has_name_with(form) for form in forms)
         return index.has_term(forms) or continued or index.has_phrase(_in_words(word))
     lowered = word.lower()
     whole = index_terms(word).partition(" ")[0]
@@ -244,13 +245,15 @@ def _beginnings(word: str) -> list[str]:
     return [word[:end] for end in range(least, len(word))] if word.isalpha() else []
 
 
-def _is_continued(index: IndexReader, form: str) -> bool:
+def _is_continued(index: IndexReader, form: str, *, by_digits: bool = True) -> bool:
     """Return whether a term goes on behind the form with another word: `zshcompletion`, and not `quick` for `quic`.
 
-    Whatever stands behind a long form, the word is there.
+    Whatever stands behind a long form, the word is there; `by_digits`: also if digits stand behind a short one.
     """
     for term in index.terms_from(form, MAX_CONTINUED):
         rest = term.removeprefix(form)
+        if rest[:1].isdigit() and not by_digits:
+            continue
         if len(form) >= LEAST_LONG_CHARS or rest.isdigit():
             return True
         if len(rest) >= LEAST_REST_CHARS and (is_ordinary(rest) or index.has_term([rest])):

@@ -269,6 +269,7 @@ PROTOCOLS = {
     "net/address.py": "def is_ipv4(text):\n    return '.' in text\n",
     "net/digest.py": "NAMES = ('sha-256', 'utf-8')\nSTEP = 3\n",
     "net/h2.py": "class H2Protocol:\n    pass\n",
+    "net/odd.py": "ODD = 'HTTP/3.3 200 fine'\n",
 }
 
 
