@@ -142,7 +142,7 @@ def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
 
 def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, payload: Mapping[str, Any]) -> Sequence[str]:
     """Return which demanded or claimed tools were not called: what counts is the server's own log."""
-    here = [use for use in state.uses if use.visit == state.visit]
+    here = [use for use in state.uses if use.visit == state.visit and not use.refused]
     used = {use.tool: use.kind or use.tool for use in here}
     showing = {use.tool for use in here if use.targets}
     ever = {use.tool for use in state.uses} | set(used)

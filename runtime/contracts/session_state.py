@@ -73,12 +73,16 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Records a call of a tool in the session: its kind of exploration, and the files that it was about."""
+    """Records a call of a tool in the session: its kind of exploration, and the files that it was about.
+
+    `refused`: what was asked for was not permitted, so that the call proves no work.
+    """
 
     tool: str
     visit: int
     kind: str = ""
     targets: tuple[str, ...] = ()
+    refused: bool = False
 
 
 class Workplace(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -108,6 +108,11 @@ async def test_a_name_that_differs_from_another_in_case_alone_is_refused(agent: 
     refused = await agent.session.check_write_target(name)
     assert refused["permitted"] is False
     assert "in case alone" in refused["reason"]
+    # What was refused does not count as the call that the phase demands.
+    task = agent.last["next_task"]
+    items = [{"item": each["item"], "status": "done", "evidence": "load.py:5-10"} for each in task["checklist"]]
+    told = await agent.submit({"task_id": task["id"], "checklist": items, "tools_used": [], "summary": "done"})
+    assert "check_write_target must be called for this task; this server saw 0" in str(told["error"])
 
 
 async def test_two_new_names_that_differ_in_case_alone_are_not_both_permitted(agent: Agent) -> None:

@@ -87,6 +87,15 @@ def test_a_tool_that_showed_nothing_is_no_second_kind_of_exploration() -> None:
     assert "must be called in this phase; this server saw 1 that showed something" in told.problems[0]
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_call_that_was_refused_is_no_call_of_a_demanded_tool(refused: bool) -> None:
+    player = Player().go_to("READY_IMPLEMENTATION")
+    use = ToolUse("check_write_target", player.state.visit, targets=("load.py",), refused=refused)
+    player.state = player.state.with_use(use)
+    told = player.submit(tools=[])
+    assert ("check_write_target must be called for this task; this server saw 0" in str(told.problems)) is refused
+
+
 @pytest.mark.parametrize("phase", ["Q1", "READY_COMPLETION", "MERGE"])
 def test_a_list_of_tools_is_taken_where_none_is_asked_for(phase: str) -> None:
     assert not Player().go_to(phase).submit(tools_used=[]).code

@@ -195,18 +195,21 @@ class LiveSession:
         targets: Sequence[str] = (),
         shown: Shown | None = None,
         must_verify: Sequence[str] = (),
+        *,
+        refused: bool = False,
         **fields: Any,
     ) -> None:
         """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed.
 
-        `must_verify`: files to be added to those that an impact analysis has to account for.
+        `must_verify`: files to be added to those that an impact analysis has to account for; `refused`: the call was
+        about what is not permitted.
         """
         async with self._lock:
             if must_verify:
                 fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify)))
             rule = self._contract.tools.get(tool)
             named = tuple(printable(target) for target in targets[:MAX_TARGETS])
-            use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", named)
+            use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", named, refused)
             ranges = {printable(file): tuple(tuple(pair) for pair in pairs) for file, pairs in (shown or {}).items()}
             await self._keep(self._state.with_use(use, ranges).with_(**fields))  # type: ignore[arg-type]
 
@@ -214,7 +217,7 @@ class LiveSession:
         """Say whether a file may be written, and remember it."""
         why = await in_own_thread(self._write_refusal, file)
         if why is not None:
-            await self.record("check_write_target", [file])
+            await self.record("check_write_target", [file], refused=True)
             return {"file": printable(file), "permitted": False, "reason": why}
         permitted = tuple(dict.fromkeys((*self._state.permitted, file)))
         await self.record("check_write_target", [file], permitted=permitted)
