@@ -48,6 +48,17 @@ def test_what_does_not_fit_is_cut_from_the_end_and_counted() -> None:
     assert "max_tokens" in answer.text.splitlines()[-1]
 
 
+@pytest.mark.parametrize("max_tokens", [4_000, 500])
+def test_a_list_of_which_no_further_rows_were_looked_for_says_so(max_tokens: int) -> None:
+    found = {"callers": rows(20), "importers": rows(20), "has_more": ["importers"]}
+    answer = answer_of("find_references", ToolResult("partial", found, truncated=True), {}, max_tokens)
+    kept = {key: len(answer.data[key]) for key in ("callers", "importers")}
+    assert answer.data["cut"]["importers"] == f"{kept['importers']} of more than 20"
+    assert answer.data["cut"].get("callers") == (None if kept["callers"] == 20 else f"{kept['callers']} of 20")
+    assert "has_more" not in answer.data
+    assert f"importers ({kept['importers']} of more than 20):" in answer.text
+
+
 def test_documentation_goes_before_members_and_members_before_rows() -> None:
     members = [{**row, "docstring": "Tells what it does. " * 5} for row in rows(20)]
     data = {"files": [{"file": f"{n}.py", "docstring": "Holds things. " * 9, "symbols": members} for n in range(30)]}

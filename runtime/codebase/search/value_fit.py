@@ -1,4 +1,4 @@
-"""Judges whether a name and its values are of the kind that a question asks for: a time, a number, a switch.
+"""Judges whether a name and its values are of the kind that a question asks for: a time, a number.
 
 A value of the wrong kind would be a false answer, however well the words of its name fit. Pure functions.
 """

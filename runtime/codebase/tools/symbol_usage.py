@@ -69,7 +69,7 @@ def explore_symbol_usage(
     unknown), proof}], others (proven calls of the other functions and macros of that name, like callers, with `of`: the
     file of the definition), remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from
     before, in files that are unchanged since, that are in none of the other parts.
-    `cut`, only if there are any: the names of the parts that have more than is listed.
+    `has_more`, only if there are any: the names of the parts that have more than is listed.
     Without `include_unproven`, rows without a proof are left out where nothing points to the symbol's class; `left_out`
     counts them, and calls by name come last.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
@@ -291,8 +291,8 @@ class _Sheet:
 
     @property
     def note(self) -> _Row:
-        """What a result says of its parts that have more items than rows; empty if there are none."""
-        return {"cut": sorted(self.cut)} if self.cut else {}
+        """The field that names the parts with more items than rows; empty if there are none."""
+        return {"has_more": sorted(self.cut)} if self.cut else {}
 
     def rows(self, part: str, items: Sequence[_T], row: Callable[[_T], _Row]) -> list[_Row]:
         """Return one row for each item up to the limit; a part with further items is noted as cut."""

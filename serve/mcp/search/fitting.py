@@ -21,6 +21,9 @@ MIN_CELL_CHARS = 40
 # Key of what was cut inside rows.
 DETAILS = "details"
 
+# Key of a tool's lists that have more rows than the tool looked for.
+HAS_MORE = "has_more"
+
 # Shares that are tried: of the rows within rows, then of the rows themselves, down to the first of each list.
 _MEMBERS = (0.5, 0.25, 0.1, 0.0)
 _SHARES = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.05, 0.03, 0.01, 0.0)
@@ -129,10 +132,16 @@ def _shrunk(value: Any, share: float, members: float, room_chars: int) -> Any:
 
 def _with_cut(data: Mapping[str, Any], less: Mapping[str, Any]) -> dict[str, Any]:
     shown = {key: value for key, value in less.items() if key != DETAILS}
-    cut = {key: f"{len(shown[key])} of {len(data[key])}" for key in _lists(data) if len(shown[key]) < len(data[key])}
+    endless = data.get(HAS_MORE, ())
+    cut = {
+        key: f"{len(shown[key])} of {'more than ' if key in endless else ''}{len(data[key])}"
+        for key in _lists(data)
+        if key != HAS_MORE and (key in endless or len(shown[key]) < len(data[key]))
+    }
     cut |= {key: "beginning only" for key, each in data.items() if isinstance(each, str) and shown[key] != each}
     if DETAILS in less and shown != data:
         cut[DETAILS] = str(less[DETAILS])
+    shown.pop(HAS_MORE, None)
     return {**shown, "cut": cut} if cut else shown
 
 

@@ -62,14 +62,14 @@ async def test_tests_beyond_the_fourth_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("found", "cut"), [(9, []), (10, []), (11, ["callers"])])
 def test_the_tool_names_the_parts_that_it_cut(tmp_path: Path, found: int, cut: list[str]) -> None:
     result = explored(tmp_path, callers(found))
-    assert result.data.get("cut", []) == cut
+    assert result.data.get("has_more", []) == cut
     assert result.truncated == bool(cut)
     assert len(result.data["callers"]) == min(found, 10)
 
 
 def test_calls_that_were_not_looked_up_may_be_of_tests_or_not(tmp_path: Path) -> None:
     result = explored(tmp_path, callers(60))
-    assert {"callers", "tests"} <= set(result.data["cut"])
+    assert {"callers", "tests"} <= set(result.data["has_more"])
 
 
 @pytest.mark.parametrize(("found", "of"), [(0, []), (2, [0, 0]), (3, [0, 0, 0]), (4, [4, 4, 4])])

@@ -288,7 +288,7 @@ def _used(result: ToolResult) -> Iterator[CodeFact]:
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
                 by_name=row.get("by_name", False),
-                more=part in result.data.get("cut", ()),
+                more=part in result.data.get("has_more", ()),
                 unproven=result.data.get("unproven", 0) if part == "definitions" and place == 0 else 0,
                 unproven_in_tests=result.data.get("unproven_in_tests", 0)
                 if part == "definitions" and place == 0

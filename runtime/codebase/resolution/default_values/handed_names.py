@@ -1,4 +1,4 @@
-"""Finds the values of names that a function reads into a variable of its own before it fills in what they lack.
+"""Finds the values of names that a function reads into a variable and fills in there where they lack.
 
 `n := s.limit; if n <= 0 { n = 5 }`: what the variable gets where it has no value, `limit` has by default.
 """
