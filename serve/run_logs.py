@@ -137,12 +137,40 @@ def stored_run(options: StoreOptions, run_id: RunId, may_see: Callable[[str], bo
     Raises UnknownNameError, and RunStateError if its rules were not kept. For a run that may not be seen it takes the
     same steps as for one that is not there.
     """
-    with reading(options, _visible_log_of(options, run_id, may_see)) as log:
-        events = _events(log, run_id)
-        rules = PinnedPipelines({}, log).to_read(request_event(events))
-    if rules is None:
-        raise RunStateError(f"run {run_id} cannot be read: the rules that it began under were not kept", run_id=run_id)
-    return StoredRun(events, rules)
+    followed = FollowedLog(options, run_id, may_see)
+    return StoredRun(followed.news(), followed.rules)
+
+
+class FollowedLog:
+    """Reads a run of any log, whichever system drives it, piece by piece as it grows."""
+
+    def __init__(self, options: StoreOptions, run_id: RunId, may_see: Callable[[str], bool]) -> None:
+        """Nothing is read yet. `may_see`: whether the caller may see a run of this user."""
+        self._options = options
+        self._run_id = run_id
+        self._may_see = may_see
+        self._name: str | None = None
+        self._rules: PipelineConfig | None = None
+        self._last_seq = 0
+
+    def news(self) -> list[Event]:
+        """Return the events that follow those returned before. Raises UnknownNameError, as `stored_run` does."""
+        if self._name is None:
+            self._name = _visible_log_of(self._options, self._run_id, self._may_see)
+        with reading(self._options, self._name) as log:
+            events = _events(log, self._run_id, self._last_seq)
+            if self._rules is None and events:
+                self._rules = PinnedPipelines({}, log).to_read(request_event(events))
+        self._last_seq = events[-1].seq if events else self._last_seq
+        return events
+
+    @property
+    def rules(self) -> PipelineConfig:
+        """The rules that the run began under, after the first `news`. Raises RunStateError if they were not kept."""
+        if self._rules is None:
+            told = f"run {self._run_id} cannot be read: the rules that it began under were not kept"
+            raise RunStateError(told, run_id=self._run_id)
+        return self._rules
 
 
 def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
@@ -285,9 +313,9 @@ def _log_of(options: StoreOptions, run_id: RunId) -> str:
     raise UnknownNameError(f"no run '{run_id}' in the logs of {place}", name=run_id, known=[])
 
 
-def _events(log: SqlRunLog, run_id: RunId) -> list[Event]:
+def _events(log: SqlRunLog, run_id: RunId, after_seq: int = 0) -> list[Event]:
     try:
-        return log.events(run_id)
+        return log.events(run_id, after_seq)
     except NewerVersionError:
         raise
     except WireError as error:

@@ -39,7 +39,6 @@ from serve.http.dashboard.dashboard_routes import add_dashboard
 from serve.http.dashboard.page_admission import PageAdmission
 from serve.http.dashboard.page_errors import DashboardForm
 from serve.http.dashboard.page_sessions import PageSessions
-from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
 from serve.http.gate import Gate
 from serve.http.governance import add_governance
 from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
@@ -47,23 +46,22 @@ from serve.http.problems import RefusedError, bug_detail, fault_sentence, proble
 from serve.http.run_documents import (
     MAX_LISTED,
     PLAIN,
+    RUNS,
     AnswerBody,
     ForkBody,
     ReasonBody,
     checked_run_id,
-    first_wanted,
     last_event,
     page_after,
     place_of_page,
 )
+from serve.http.run_event_routes import add_run_events
 from serve.http.service import ChatMessage, Service
 from serve.http.session_routes import add_sessions
 from serve.http.session_views import told_session_ids
 from serve.http.usage_routes import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
-
-RUNS = "/api/v1/runs"
 
 Asking = Annotated[Caller, Depends(caller_of)]
 
@@ -84,7 +82,7 @@ def http_app(service: Service) -> ASGIApp:
     _add_chat(api, service)
     _add_repositories(api, service)
     _add_run_views(api, service)
-    _add_run_events(api, service)
+    add_run_events(api, service)
     _add_run_control(api, service)
     _add_probes(api, service)
     add_chat_completions(api, service)
@@ -228,31 +226,6 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         if envelope.lifecycle not in ("terminated", "waiting"):
             raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
         return service.document(envelope)
-
-
-def _add_run_events(api: FastAPI, service: Service) -> None:
-    @api.get(RUNS + "/{run_id}/events", responses=answers_of("events", streams=True))
-    async def events(
-        run_id: str,
-        request: Request,
-        caller: Asking,
-        after: Annotated[int | None, Query(ge=0, le=2**53), PLAIN] = None,
-        accept: Annotated[str, Header()] = "",
-        last_event_id: Annotated[str | None, Header()] = None,
-    ) -> Response:
-        """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
-        after_seq, known = first_wanted(after, last_event_id), checked_run_id(run_id)
-        await service.envelope(known, caller)
-        request.state.run_id = known
-        found, is_over = await service.events(known, after_seq)
-        if not found:
-            await service.check_event(known, after_seq)
-        if EVENT_STREAM in accept:
-            give_back = service.stream_of(caller)
-            parts = formatted(service.watch(known, after_seq), service.paths)
-            error_part = error_event_of(known, service.paths)
-            return EventStream(parts, service.spec.http.stream_alive_s, give_back, error_part)
-        return JSONResponse({"events": service.paths.value(msgspec.to_builtins(found)), "is_over": is_over})
 
 
 def _add_run_control(api: FastAPI, service: Service) -> None:

@@ -21,7 +21,6 @@ from serve.http.answering_runs import Prepare, nothing
 from serve.http.event_stream import EventStream, as_stream_event, error_event_of
 from serve.http.idempotency import KEY_HEADER
 from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
-from serve.http.shown_paths import ShownPaths
 
 
 class FollowedRun:
@@ -90,15 +89,17 @@ async def chat_stream(
         give_back()
         raise
     return EventStream(
-        _formatted(run, service.paths),
+        _formatted(run, service, with_outputs=message.outputs),
         service.spec.http.stream_alive_s,
         give_back,
         error_event_of(run.run_id, service.paths),
     )
 
 
-async def _formatted(run: FollowedRun, paths: ShownPaths) -> AsyncGenerator[str, None]:
-    async with aclosing(run.events()) as events:
+async def _formatted(run: FollowedRun, service: Service, *, with_outputs: bool) -> AsyncGenerator[str, None]:
+    found = run.events()
+    shown = service.outputs_of(run.run_id).with_outputs(found) if with_outputs else found
+    async with aclosing(shown) as events:
         async for event in events:
-            yield as_stream_event(event, paths)
+            yield as_stream_event(event, service.paths)
     yield f"event: answer\ndata: {json.dumps(run.document)}\n\n"

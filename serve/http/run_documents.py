@@ -10,6 +10,7 @@ from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.store.run_log import RunPlace, RunSummary
 
+RUNS = "/api/v1/runs"
 MAX_LISTED = 500
 
 _RUN_ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
@@ -55,6 +56,16 @@ def _plain_number(value: Any) -> Any:
 
 PLAIN = BeforeValidator(_plain_number)
 """Allows digits alone in a number of the query: no sign, blank, fraction or underscore."""
+
+
+def _plain_flag(value: Any) -> Any:
+    if isinstance(value, str) and value not in ("true", "false"):
+        raise ValueError(f"true or false is needed, not {value[:40]!r}")
+    return value
+
+
+PLAIN_FLAG = BeforeValidator(_plain_flag)
+"""Allows `true` and `false` alone in a flag of the query."""
 
 
 def checked_run_id(run_id: str) -> RunId:

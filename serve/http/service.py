@@ -39,6 +39,7 @@ from serve.http.session_views import kept_session_id, open_session
 from serve.http.shown_paths import shown_paths
 from serve.run_logs import no_such_event, stored_run
 from serve.session_names import check_session_name
+from serve.stage_outputs import OutputReader, stored_output
 
 KEEPER = "service"
 
@@ -102,12 +103,15 @@ class ChatMessage(BaseModel):
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
     wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
     stream: bool = Field(default=False, description="Answer with the events of the run, and the answer last.")
+    outputs: bool = Field(default=False, description="Of a stream: the ends of stages come with their outputs.")
     run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
 
 
 def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
+    if message.outputs and not message.stream:
+        raise InputError("outputs: stages' outputs come with the events of a stream; set `stream`, or leave it out")
     if not question:
         raise QuestionError("the message is empty; send a question")
     if len(question) > spec.max_question_chars:
@@ -145,8 +149,8 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
 
 
 def fingerprint_of(message: ChatMessage) -> str:
-    """Return the fingerprint of a message, which is the same for an answer at once and for a stream."""
-    return fingerprint(message.model_dump(mode="json", exclude={"stream"}))
+    """Return the fingerprint of a message: the same for an answer at once and a stream, with outputs or without."""
+    return fingerprint(message.model_dump(mode="json", exclude={"stream", "outputs"}))
 
 
 def session_of(message: ChatMessage, service: Service, caller: Caller, ask: Ask) -> Prepare:
@@ -307,6 +311,19 @@ class Service:
         except UnknownNameError:
             for event in (await self.events(run_id, after_seq))[0]:
                 yield event
+
+    def outputs_of(self, run_id: RunId) -> OutputReader:
+        """Return what adds the outputs of stages to the events of a run that its caller may see."""
+        return OutputReader(self.spec.store, run_id, _everyone)
+
+    async def stage_output(self, run_id: RunId, seq: int) -> dict[str, Any]:
+        """Return the output of the stage whose end is an event of a run that its caller may see.
+
+        Raises UnknownNameError if that event brings none.
+        """
+        output = await asyncio.to_thread(stored_output, self.spec.store, run_id, seq, _everyone)
+        shown: dict[str, Any] = self.paths.value(output)
+        return shown
 
     async def driven(self, run_id: RunId, caller: Caller) -> None:
         """Return if this system drives the run. Raises RunStateError if another one did, else as `envelope`."""

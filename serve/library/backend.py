@@ -18,6 +18,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     `repo`: a folder, or for a service the name of a registered repository; None: the current folder, or the service's
     first repository. `wait`: the run waits if it raises a question. `limits` may only lower the pipeline's bounds.
+    `outputs`: the ends of stages come with their outputs, see `Backend.events`.
     """
 
     question: str
@@ -29,6 +30,7 @@ class Asked(msgspec.Struct, frozen=True):
     deadline_s: float | None = None
     wait: bool = False
     run_mode: str | None = None
+    outputs: bool = False
 
 
 class Started(NamedTuple):
@@ -44,11 +46,15 @@ class Backend(Protocol):
     async def start(self, asked: Asked, key: str | None) -> Started:
         """Start a run, or find the one that the same question started with this key."""
 
-    def events(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+    def events(self, run_id: RunId, after_seq: int = 0, outputs: bool = False) -> AsyncGenerator[ClientEvent, None]:
         """Yield the events of a run from `after_seq` (exclusive) to its end, each number once and without a gap.
 
-        Texts that are being written are not numbered, and may come between.
+        Texts that are being written are not numbered, and may come between. With `outputs`, those of finished stages
+        have `output` in their data or, if it is large, `output_bytes`.
         """
+
+    async def stage_output(self, run_id: RunId, seq: int) -> dict[str, Any]:
+        """Return the output of the stage whose end is that event of a run. Raises UnknownNameError if it has none."""
 
     async def document(self, run_id: RunId) -> dict[str, Any]:
         """Return the answer document of a run that is over or waits. Raises RunStateError for one that is running."""

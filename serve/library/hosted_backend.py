@@ -76,9 +76,12 @@ class HostedBackend(StoredViews):
         await self._sessions.used_by(asked)
         host = await self._hosts.of_pipeline(ask.pipeline)
         run_id = await start_run(host, ask, key)
-        return Started(run_id, host.watch(run_id))
+        return Started(run_id, self._with_outputs(run_id, host.watch(run_id), asked.outputs))
 
-    async def events(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+    def events(self, run_id: RunId, after_seq: int = 0, outputs: bool = False) -> AsyncGenerator[ClientEvent, None]:
+        return self._with_outputs(run_id, self._events(run_id, after_seq), outputs)
+
+    async def _events(self, run_id: RunId, after_seq: int) -> AsyncGenerator[ClientEvent, None]:
         await self._stored.check_event(run_id, after_seq)
         host = await self._driver(run_id)
         if host is None:

@@ -87,10 +87,13 @@ class HttpBackend:
         if run_id is None:
             await response.aclose()
             raise WireError(f"the service at {self.url} named no run in its answer")
-        return Started(RunId(run_id), self._events(RunId(run_id), 0, response))
+        return Started(RunId(run_id), self._events(RunId(run_id), 0, asked.outputs, response))
 
-    def events(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
-        return self._events(run_id, after_seq, None)
+    def events(self, run_id: RunId, after_seq: int = 0, outputs: bool = False) -> AsyncGenerator[ClientEvent, None]:
+        return self._events(run_id, after_seq, outputs, None)
+
+    async def stage_output(self, run_id: RunId, seq: int) -> dict[str, Any]:
+        return _mapping(await self._call("GET", f"{_path(run_id)}/outputs/{seq}"))
 
     async def document(self, run_id: RunId) -> dict[str, Any]:
         final = self._final.pop(run_id, None)
@@ -130,12 +133,12 @@ class HttpBackend:
         await self._client.aclose()
 
     async def _events(
-        self, run_id: RunId, after_seq: int, response: httpx2.Response | None
+        self, run_id: RunId, after_seq: int, outputs: bool, response: httpx2.Response | None
     ) -> AsyncGenerator[ClientEvent, None]:
         """Yield the events behind `after_seq`, first those of an open response; resume the stream when it breaks."""
         last, tries, is_over = after_seq, 0, False
         while not is_over:
-            async with aclosing(self._until_break(run_id, last, response)) as items:
+            async with aclosing(self._until_break(run_id, last, outputs, response)) as items:
                 async for item in items:
                     if isinstance(item, ClientEvent):
                         last, tries = max(last, item.seq), 0
@@ -152,10 +155,11 @@ class HttpBackend:
             tries += 1
 
     async def _until_break(
-        self, run_id: RunId, last: int, response: httpx2.Response | None
+        self, run_id: RunId, last: int, outputs: bool, response: httpx2.Response | None
     ) -> AsyncGenerator[ClientEvent | dict[str, Any], None]:
         """Yield the events behind the `last` one, and the answer document if the stream has it, until it breaks."""
-        response = response or await self._stream("GET", f"{_path(run_id)}/events", headers=_behind(last))
+        path = f"{_path(run_id)}/events{'?outputs=true' if outputs else ''}"
+        response = response or await self._stream("GET", path, headers=_behind(last))
         try:
             async for item in _items_in(response):
                 if isinstance(item, ClientEvent):

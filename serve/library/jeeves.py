@@ -163,25 +163,39 @@ class Jeeves:
         wait: bool = False,
         run_mode: str | None = None,
         key: str | None = None,
+        outputs: bool = False,
     ) -> AsyncGenerator[Event | Answer, None]:
         """Yield the events of a question's run, then its answer, as `ask` returns it.
 
-        A caller that stops iterating leaves the run as it is, and `follow` takes it up; a task that is cancelled
-        meanwhile cancels the run.
+        With `outputs`, the event `stage.finished` of a stage with a result has it as `output` in its data; one of more
+        than 64 KiB of JSON stays behind: there are its `output_bytes` instead, and `stage_output` returns it. A caller
+        that stops iterating leaves the run as it is, and `follow` takes it up; a task that is cancelled meanwhile
+        cancels the run.
         """
-        asked = _asked(question, repo, session, pipeline, mode, limits, deadline_s, wait, run_mode)
+        asked = _asked(question, repo, session, pipeline, mode, limits, deadline_s, wait, run_mode, outputs)
         started = await self._started(asked, key)
         async with aclosing(self._followed(started.run_id, started.events)) as items:
             async for item in items:
                 yield item
 
-    async def follow(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Event | Answer, None]:
-        """Yield the events of a run behind the number `after`, then its answer."""
+    async def follow(
+        self, run_id: str, *, after: int = 0, outputs: bool = False
+    ) -> AsyncGenerator[Event | Answer, None]:
+        """Yield the events of a run behind the number `after`, then its answer; `outputs` as for `stream`."""
         backend = await self._backend()
-        async with aclosing(self._settling(RunId(run_id), backend.events(RunId(run_id), after))) as events:
+        async with aclosing(self._settling(RunId(run_id), backend.events(RunId(run_id), after, outputs))) as events:
             async for event in events:
                 yield event
         yield await self.show(run_id)
+
+    async def stage_output(self, run_id: str, event: int) -> dict[str, Any]:
+        """Return what a stage gave out, whatever its size; `event`: the number of its `stage.finished`.
+
+        Raises UnknownNameError if that event brings no output.
+        """
+        if event < 1:
+            raise InputError(f"event is {event}; the events of a run are numbered from 1")
+        return await (await self._backend()).stage_output(RunId(run_id), event)
 
     async def wait_for(self, run_id: str, *, timeout_s: float | None = None) -> Answer:
         """Return the answer of a run once it is over or waits. The run is left alone if the caller is cancelled."""
@@ -393,8 +407,9 @@ def _asked(
     deadline_s: float | None,
     wait: bool,
     run_mode: str | None,
+    outputs: bool = False,
 ) -> Asked:
     named = None if repo is None else str(repo)
-    asked = Asked(question, named, session, pipeline, mode, dict(limits or {}), deadline_s, wait, run_mode)
+    asked = Asked(question, named, session, pipeline, mode, dict(limits or {}), deadline_s, wait, run_mode, outputs)
     check_question(asked)
     return asked

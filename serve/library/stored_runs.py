@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from runtime.errors import InputError, NotPermittedError
 from runtime.primitives.ids import RunId
@@ -14,6 +15,7 @@ from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.run_logs import StoredRun, newest_runs, no_such_event, stored_run, visible_runs
+from serve.stage_outputs import OutputReader, stored_output
 
 ALL = "all"
 
@@ -34,6 +36,14 @@ class StoredRuns:
         """Return the recorded events of a run after `after_seq`."""
         run = await self._run(run_id)
         return [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
+
+    def outputs_of(self, run_id: RunId) -> OutputReader:
+        """Return what adds the outputs of stages to the events of a run."""
+        return OutputReader(self._options, run_id, self._may_see)
+
+    async def stage_output(self, run_id: RunId, seq: int) -> dict[str, Any]:
+        """Return the output of the stage whose end is that event of a run. Raises UnknownNameError."""
+        return await asyncio.to_thread(stored_output, self._options, run_id, seq, self._may_see)
 
     async def check_event(self, run_id: RunId, seq: int) -> None:
         """Raise InputError if a run has no event with that number; 0 is before the first one."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
+from runtime.primitives.ids import RunId
 from runtime.settings import Settings
 from runtime.store.run_records import RunSummary
+from runtime.supervision.commands import ClientEvent
 from serve.library.stored_runs import StoredRuns
 from serve.library.stored_sessions import StoredSessions
 
@@ -18,6 +21,15 @@ class StoredViews:
         self._user_id = user_id
         self._stored = StoredRuns(settings, user_id)
         self._sessions = StoredSessions(settings, user_id)
+
+    async def stage_output(self, run_id: RunId, seq: int) -> dict[str, Any]:
+        return await self._stored.stage_output(run_id, seq)
+
+    def _with_outputs(
+        self, run_id: RunId, events: AsyncGenerator[ClientEvent, None], outputs: bool
+    ) -> AsyncGenerator[ClientEvent, None]:
+        """Return the events of a run, with the outputs of its stages where they are wanted."""
+        return self._stored.outputs_of(run_id).with_outputs(events) if outputs else events
 
     async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
         return await self._stored.newest(limit, principal)

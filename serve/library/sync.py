@@ -90,15 +90,20 @@ class JeevesSync:
         wait: bool = False,
         run_mode: str | None = None,
         key: str | None = None,
+        outputs: bool = False,
     ) -> Generator[Event | Answer, None, None]:
         """Yield the events of a question's run, then its answer."""
         how = {"session": session, "pipeline": pipeline, "mode": mode, "limits": limits, "run_mode": run_mode}
-        when = {"deadline_s": deadline_s, "wait": wait, "key": key}
+        when = {"deadline_s": deadline_s, "wait": wait, "key": key, "outputs": outputs}
         return self._loop.iterate(self._jeeves.stream(question, repo=repo, **how, **when))  # type: ignore[arg-type]
 
-    def follow(self, run_id: str, *, after: int = 0) -> Generator[Event | Answer, None, None]:
+    def follow(self, run_id: str, *, after: int = 0, outputs: bool = False) -> Generator[Event | Answer, None, None]:
         """Yield the events of a run behind the number `after`, then its answer."""
-        return self._loop.iterate(self._jeeves.follow(run_id, after=after))
+        return self._loop.iterate(self._jeeves.follow(run_id, after=after, outputs=outputs))
+
+    def stage_output(self, run_id: str, event: int) -> dict[str, Any]:
+        """Return what a stage gave out, by the number of its `stage.finished` event."""
+        return self._loop.run(self._jeeves.stage_output(run_id, event))
 
     def wait_for(self, run_id: str, *, timeout_s: float | None = None) -> Answer:
         """Return the answer of a run once it is over or waits."""

@@ -32,9 +32,12 @@ class WarmBackend(StoredViews):
         ask = ask_of(asked, self._settings, self._user_id)
         await self._sessions.used_by(asked)
         run_id = RunId(await self._warm.start(ask, key))
-        return Started(run_id, self.events(run_id))
+        return Started(run_id, self.events(run_id, 0, asked.outputs))
 
-    async def events(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+    def events(self, run_id: RunId, after_seq: int = 0, outputs: bool = False) -> AsyncGenerator[ClientEvent, None]:
+        return self._with_outputs(run_id, self._events(run_id, after_seq), outputs)
+
+    async def _events(self, run_id: RunId, after_seq: int) -> AsyncGenerator[ClientEvent, None]:
         await self._stored.check_event(run_id, after_seq)
         waiting: asyncio.Queue[ClientEvent | None] = asyncio.Queue()
         watching = asyncio.ensure_future(self._warm.watch(run_id, after_seq, waiting.put_nowait))

@@ -94,7 +94,7 @@ class Site:
             raise ValueError("this stage fails")
         if "why" in view.raw_input and view.interrupt is None:
             return StageResult({}, interrupt=InterruptRequest("clarification", "Which?"))
-        return StageResult({})
+        return StageResult(_given(view.raw_input))
 
     async def _answer(self, _context: StageContext, view: StageView) -> StageResult:
         marked = "[a b.py:3-4]" if "cite" in view.raw_input else ""
@@ -246,6 +246,14 @@ class Reply:
         assert (told.get("run_id"), self.run_id) == (run_id, run_id)
         for word in words:
             assert word in told["detail"], told
+
+
+def _given(question: str) -> dict[str, Any]:
+    """What a stage gives out for "give 9" and "give path of /x"."""
+    _, asked, what = question.rpartition("give ")
+    if not asked:
+        return {}
+    return {"found": "x" * int(what) if what.isdigit() else what.removeprefix("path of ")}
 
 
 @asynccontextmanager

@@ -27,6 +27,8 @@ PLACES: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/answer", None),
     ("GET", "/events", None),
     ("GET", "/events?after=1", None),
+    ("GET", "/events?outputs=true", None),
+    ("GET", "/outputs/3", None),
     ("POST", "/cancel", {"reason": "mine"}),
     ("POST", "/pause", {}),
     ("POST", "/resume", {"text": "that"}),

@@ -28,6 +28,9 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 COMPLETIONS = "/v1/chat/completions"
 MODELS = "/v1/models"
+OUTPUT = f"{ONE}/outputs/{{seq}}"
+# The event that tells of the end of the first stage.
+FIRST_END = 3
 USAGE = "/api/v1/usage"
 SESSIONS = f"{MESSAGES.rpartition('/')[0]}/sessions"
 GOVERNANCE = "/api/v1/governance"
@@ -70,7 +73,7 @@ class Walker:
             run_id: str | None = self.keyed[0]
         else:
             run_id = (await self.site.ask("why", wait=True)).run_id
-        return self.path.format(run_id=run_id, interrupt_id=f"{run_id}-q1")
+        return self.path.format(run_id=run_id, interrupt_id=f"{run_id}-q1", seq=FIRST_END)
 
     async def sent(self, body: Any, **headers: str) -> Reply:
         return await self.site.call(self.method, await self.filled(), body, **headers)
@@ -100,7 +103,7 @@ class Walker:
             return await self.sent({"message": "x", "repo": "nowhere"})
         if self.path == COMPLETIONS:
             return await self.sent({**BODIES[COMPLETIONS], "model": "other"})
-        path = self.path.format(run_id="r-none", interrupt_id="q", model="other", session_id="none", name="none")
+        path = self.path.format(run_id="r-none", interrupt_id="q", model="other", session_id="none", name="none", seq=1)
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
 
     async def late(self) -> Reply:
@@ -118,7 +121,7 @@ class Walker:
             run_id = (await self.site.ask("Where?")).run_id or ""
             if self.path.endswith("/fork"):
                 run_id = await self._unreadable()
-        path = self.path.format(run_id=run_id, interrupt_id="q")
+        path = self.path.format(run_id=run_id, interrupt_id="q", seq=FIRST_END)
         return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
 
     async def _in_use(self) -> Reply:
@@ -239,6 +242,7 @@ OPERATIONS = [
         ("GET", ONE),
         ("GET", f"{ONE}/answer"),
         ("GET", f"{ONE}/events"),
+        ("GET", OUTPUT),
     ),
     *(("POST", f"{ONE}/cancel"), ("POST", f"{ONE}/pause"), ("POST", f"{ONE}/resume"), ("POST", f"{ONE}/fork")),
     *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),

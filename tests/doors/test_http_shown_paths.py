@@ -23,7 +23,7 @@ async def read_everything(site: Site, run_id: str | None) -> dict[str, str]:
     """The bodies of all that a caller can read of a run."""
     streamed = await site.call("GET", f"{RUNS}/{run_id}/events", Accept="text/event-stream")
     bodies = {"stream": streamed.body.decode()}
-    for place in ("", "/answer", "/events"):
+    for place in ("", "/answer", "/events", "/events?outputs=true", "/outputs/3"):
         bodies[place] = (await site.call("GET", f"{RUNS}/{run_id}{place}")).body.decode()
     for path in (RUNS, "/api/v1/repositories", "/ready", "/metrics", "/openapi.json"):
         bodies[path] = (await site.call("GET", path)).body.decode()

@@ -33,6 +33,7 @@ from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from serve.client import Answer, Event, JeevesSync, Turn
 from serve.library.jeeves import Jeeves
+from serve.stage_outputs import MAX_SENT_BYTES
 from tests.doors.http_site import REPO, open_site, until
 from tests.doors.library_sites import DOORS, LibrarySite, cancelled, open_library
 
@@ -78,6 +79,27 @@ async def test_a_run_can_be_followed_again_from_any_event(door: LibrarySite) -> 
     run_id = items[-1].run_id
     for after in (0, 1, len(items) - 2, len(items) - 1):
         assert [item async for item in door.jeeves.follow(run_id, after=after)] == items[after:]
+
+
+async def test_the_outputs_of_stages_come_with_their_ends_if_they_are_wanted(door: LibrarySite) -> None:
+    question = f"give {MAX_SENT_BYTES}"
+    items = [item async for item in door.jeeves.stream(question, outputs=True)]
+    run_id = items[-1].run_id
+    looked, told = [item for item in items if isinstance(item, Event) and item.type == "stage.finished"]
+    large = {"found": "x" * MAX_SENT_BYTES}
+    assert looked.data["output_bytes"] == len(msgspec.json.encode(large))
+    assert told.data["output"] == {"final_response": f"Answer to {question}", "citations": []}
+    assert [item async for item in door.jeeves.follow(run_id, after=2, outputs=True)] == items[2:]
+    plain = [item async for item in door.jeeves.follow(run_id)]
+    assert not any("output" in name for item in plain[:-1] if isinstance(item, Event) for name in item.data)
+    assert await door.jeeves.stage_output(run_id, looked.seq) == large
+    assert await door.jeeves.stage_output(run_id, told.seq) == told.data["output"]
+    with pytest.raises(UnknownNameError, match="event 1 of run"):
+        await door.jeeves.stage_output(run_id, 1)
+    with pytest.raises(UnknownNameError):
+        await door.jeeves.stage_output("r-unknown", 1)
+    with pytest.raises(InputError, match="from 1"):
+        await door.jeeves.stage_output(run_id, 0)
 
 
 async def test_a_run_is_followed_behind_events_that_it_has_and_no_others(door: LibrarySite) -> None:

@@ -20,6 +20,7 @@ TOLD = {
     "ask.py": "post/office.py:12-19",
     "notebook.py": "post/office.py",
     "stream.py": "run.finished\n[True]\n",
+    "outputs.py": "critic ['add_goals_hint', 'because', 'blocking_issues']\n",
     "waiting.py": "True completed\n",
     "sessions.py": "['tour']\n['Where is PostOffice?', 'Who calls it?']\n2 turns deleted\n",
     "batch.py": "answered\nbad_question\nanswered\n",

@@ -42,6 +42,7 @@ SCOPES_OF_ROUTE: dict[str, tuple[Scope, ...]] = {
     "run": _WATCH,
     "answer": _WATCH,
     "events": _WATCH,
+    "stage_output": _WATCH,
     "cancel": _CONTROL,
     "pause": _CONTROL,
     "resume": _CONTROL,
