@@ -15,6 +15,7 @@ from typing import Any
 from runtime.primitives.visible_text import visible, visible_line
 from runtime.run.envelope import Envelope, HistoryRecord
 from runtime.supervision.replay import Reason
+from serve.cited_code import Code, mark_of
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
@@ -39,24 +40,34 @@ def state_lines(envelope: Envelope, document: Mapping[str, Any]) -> str:
     return "".join(lines)
 
 
-def answer_section(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the answer, and beside it the code that it cites; its marks lead there."""
+def answer_section(document: Mapping[str, Any], code: Code, title: str = "Answer") -> Iterator[str]:
+    """Yield the answer, and beside it the code that it cites; its marks lead there.
+
+    `code`: the lines of citations; of one that is not in it only the quote is shown.
+    """
     places = {_mark(each): number for number, each in enumerate(document["citations"], 1)}
-    yield '<div class="beside"><section><h2>Answer</h2><div class="answer">'
+    yield f'<div class="beside"><section><h2>{title}</h2><div class="answer">'
     yield from _blocks(visible(str(document["answer"])), places)
     yield "</div></section>"
     if document["citations"]:
         yield '<section><h2>Cited</h2><ol class="cited">'
-        yield from (_citation(number, each) for number, each in enumerate(document["citations"], 1))
+        for number, each in enumerate(document["citations"], 1):
+            yield _citation(number, each, code.get(mark_of(each), ()))
         yield "</ol></section>"
     yield "</div>"
 
 
-def _citation(number: int, citation: Mapping[str, Any]) -> str:
+def _citation(number: int, citation: Mapping[str, Any], lines: Sequence[tuple[int, str]]) -> str:
     named = f" in <code>{told(str(citation['symbol']))}</code>" if citation.get("symbol") else ""
     why = f' <span class="dim">{told(str(citation["why"]))}</span>' if citation.get("why") else ""
-    quote = _pre(visible(str(citation["quote"]))) if citation.get("quote") else ""
+    quote = _numbered(lines) if lines else _pre(visible(str(citation["quote"]))) if citation.get("quote") else ""
     return f'<li id="c{number}"><code><bdi>{escape(_mark(citation)[1:-1])}</bdi></code>{named}{why}{quote}</li>'
+
+
+def _numbered(lines: Sequence[tuple[int, str]]) -> str:
+    """Return lines of code with their numbers, which no copy takes along."""
+    items = "".join(f'<span data-line="{number}">{escape(visible_line(line))}\n</span>' for number, line in lines)
+    return f'<pre class="code" tabindex="0" dir="ltr">{items}</pre>'
 
 
 def _mark(citation: Mapping[str, Any]) -> str:
@@ -99,9 +110,11 @@ def _inline(line: str, places: Mapping[str, int]) -> str:
     return "".join(styled_pieces)
 
 
-def bounds_section(envelope: Envelope) -> Iterator[str]:
-    """Yield the table of what a run has used of its bounds."""
+def bounds_section(envelope: Envelope, now_ms: int | None = None) -> Iterator[str]:
+    """Yield the table of what a run has used of its bounds, of its time until `now_ms` if it is under way."""
     bounds, used = envelope.bounds, envelope.usage
+    until_ms = envelope.finished_at_ms or now_ms or envelope.received_at_ms
+    seconds = None if bounds.deadline_ms is None else (bounds.deadline_ms - envelope.received_at_ms + 500) // 1000
     tokens = used.tokens_in + used.tokens_out
     rows = (
         ("stage visits", used.agent_hops, bounds.max_agent_hops),
@@ -109,10 +122,13 @@ def bounds_section(envelope: Envelope) -> Iterator[str]:
         ("tool calls", used.tool_calls, bounds.max_tool_calls),
         ("model calls", used.llm_calls, bounds.max_llm_calls),
         ("tokens", tokens, bounds.max_tokens),
+        ("seconds", max(until_ms - envelope.received_at_ms, 0) // 1000, seconds),
     )
     yield table_head("Bounds", ("bound", "used", "of", "share"))
     for name, spent, limit in rows:
-        meter = f'<meter min="0" max="{limit}" value="{min(spent, limit)}">{spent} of {limit}</meter>' if limit else ""
+        meter = (
+            f'<meter min="0" max="{limit}" value="{min(spent, limit)}" aria-label="{name}"></meter>' if limit else ""
+        )
         of = "no limit" if limit is None else str(limit)
         yield f'<tr><td>{name}</td><td class="number">{spent}</td><td class="number">{of}</td><td>{meter}</td></tr>'
     yield "</tbody></table></div></section>"
@@ -163,6 +179,20 @@ def decision_items(reasons: Sequence[Reason]) -> Iterator[str]:
 def shown_time(at_ms: int) -> str:
     """Return an instant in UTC, to the millisecond."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def span(duration_ms: int) -> str:
+    """Return a duration in two units at most."""
+    seconds = max(duration_ms, 0) / 1000
+    if seconds < 1:
+        return f"{max(duration_ms, 0)} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
 def _pre(text: str) -> str:

@@ -70,9 +70,14 @@ PLAIN_FLAG = BeforeValidator(_plain_flag)
 
 def checked_run_id(run_id: str) -> RunId:
     """Return the id of a run from a path. Raises UnknownNameError for a text that can be none."""
-    if _RUN_ID.fullmatch(run_id) is None:
+    if not is_run_id(run_id):
         raise no_such_run(run_id)
     return RunId(run_id)
+
+
+def is_run_id(text: str) -> bool:
+    """Return True for a text that can be the id of a run."""
+    return _RUN_ID.fullmatch(text) is not None
 
 
 def no_such_run(run_id: str) -> UnknownNameError:

@@ -16,7 +16,7 @@ import aiohttp
 from tests.documentation.test_site import BROWSER
 
 _LISTENS = re.compile(rb"DevTools listening on (ws://\S+)")
-PHONE, DESKTOP = (390, 844), (1280, 900)
+PHONE, TABLET, DESKTOP = (390, 844), (768, 1024), (1280, 900)
 
 
 class Tab:

@@ -94,6 +94,8 @@ class Site:
             raise ValueError("this stage fails")
         if "why" in view.raw_input and view.interrupt is None:
             return StageResult({}, interrupt=InterruptRequest("clarification", "Which?"))
+        if "review" in view.raw_input:
+            return _reviewed(view)
         return StageResult(_given(view.raw_input))
 
     async def _answer(self, _context: StageContext, view: StageView) -> StageResult:
@@ -246,6 +248,15 @@ class Reply:
         assert (told.get("run_id"), self.run_id) == (run_id, run_id)
         for word in words:
             assert word in told["detail"], told
+
+
+def _reviewed(view: StageView) -> StageResult:
+    """A stage that wants its text read, and then hands out what the reviewer made of it."""
+    if view.interrupt is None or view.interrupt.response is None:
+        data = {"final_response": "See [a b.py:3-4].\n\n```\nx = 1\n```", "marks": ["[a b.py:3-4]"]}
+        return StageResult({}, interrupt=InterruptRequest("agent_review", "May it go out?", data=data))
+    response = view.interrupt.response
+    return StageResult({"decision": response.decision, "data": response.data, "text": response.text})
 
 
 def _given(question: str) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from runtime.primitives.ids import RunId
-from runtime.run.envelope import Request
+from runtime.run.envelope import InterruptResponse, Request
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from runtime.testing import PipelineBuilder
 from serve.http.dashboard.addresses import DASHBOARD, LOGIN, SYSTEM, run_address
 from tests.documentation.test_site import BROWSER, MUST_RUN
-from tests.doors.browser import DESKTOP, PHONE, Tab, open_browser
+from tests.doors.browser import DESKTOP, PHONE, TABLET, Tab, open_browser
 from tests.doors.http_site import REPO_NAME, Site, open_site, until
 from tests.doors.test_http_tokens import Door
 
@@ -100,12 +100,12 @@ async def violations(tab: Tab, axe: str) -> list[str]:
 
 async def test_every_page_is_for_everybody_on_every_screen(site: Site, tab: Tab, axe: str) -> None:
     await ended(site, 6)
-    held, waiting = await asked(site, "hold this"), await asked(site, "why that")
-    await until(lambda: site.hosted.runner.envelope(waiting).lifecycle == "waiting")
+    held, waiting, reviewed = [await asked(site, question) for question in ("hold this", "why that", "review this")]
+    await until(lambda: {site.hosted.runner.envelope(run).lifecycle for run in (waiting, reviewed)} == {"waiting"})
     done = next(run.run_id for run in site.log.runs(9, finished=True))
-    pages = [DASHBOARD, SYSTEM, LOGIN, *(run_address(run) for run in (held, waiting, done))]
+    pages = [DASHBOARD, SYSTEM, LOGIN, *(run_address(run) for run in (held, waiting, reviewed, done))]
     for path in (*pages, run_address(done, "decisions")):
-        for size in (DESKTOP, PHONE):
+        for size in (DESKTOP, TABLET, PHONE):
             for dark in (False, True):
                 await tab.look(size, dark, still=True)
                 await tab.open(address(site, path))
@@ -188,6 +188,143 @@ async def test_a_person_asks_pauses_and_answers_by_keyboard_alone(site: Site, ta
     await tab.press("Tab", 9)
     await tab.press("Enter", 13, "\r")
     await tab.until("document.querySelector('#run-state .badge')?.textContent === 'completed'")
+
+
+async def test_what_stays_what_it_is_keeps_its_place_in_a_page_that_changes(site: Site, tab: Tab) -> None:
+    await asked(site, "hold this")
+    await tab.open(address(site))
+    await tab.until("document.querySelector('#now .card a')")
+    await tab.value("window.kept = document.querySelector('#now .card a'); kept.focus(); 0")
+    waiting = await asked(site, "why that")
+    await tab.until(
+        "document.querySelectorAll('#now .card').length === 2 && document.querySelectorAll('#rows tr').length === 2"
+    )
+    assert await tab.value("kept.isConnected && document.activeElement === kept")
+    await site.hosted.runner.cancel(waiting, "")
+    await tab.until("document.querySelectorAll('#now .card').length === 1")
+    assert await tab.value("kept.isConnected && document.activeElement === kept")
+    assert await tab.value("document.querySelectorAll('#now .card').length") == 1
+
+
+async def test_a_page_that_cannot_be_seen_has_no_stream_and_is_up_to_date_when_it_is_seen(site: Site, tab: Tab) -> None:
+    run_id = await asked(site, "hold this")
+    await tab.open(address(site, run_address(run_id)))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    streams = site.service.bounds
+    assert streams["event_streams"]["used"] == 1
+    await _seen(tab, is_seen=False)
+    await until(lambda: site.service.bounds["event_streams"]["used"] == 0)
+    site.hold.set()
+    await until(lambda: not site.log.unfinished())
+    assert await tab.value("document.querySelector('#run-state .badge').textContent") == "running"
+    await _seen(tab, is_seen=True)
+    await tab.until("document.querySelector('#run-state .badge').textContent === 'completed'")
+
+
+async def test_what_somebody_writes_stays_where_another_has_answered_meanwhile(site: Site, tab: Tab) -> None:
+    run_id = await asked(site, "why that")
+    await until(lambda: site.hosted.runner.envelope(run_id).lifecycle == "waiting")
+    await tab.open(address(site, run_address(run_id)))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    await tab.value("document.querySelector('textarea#text').focus()")
+    await tab.call("Input.insertText", text="a long thought")
+    interrupt = site.hosted.runner.envelope(run_id).interrupt
+    assert interrupt is not None
+    await site.hosted.runner.answer(run_id, interrupt.id, "address:loopback", InterruptResponse("that"))
+    await tab.until("document.querySelector('#run-question .late')?.textContent.includes('not sent')")
+    assert await tab.value("document.querySelector('textarea#text').value") == "a long thought"
+    assert await tab.value("document.querySelector('#run-question button').disabled")
+    await tab.value("document.querySelector('textarea#text').value = ''; document.activeElement.blur(); 0")
+    await tab.until("document.getElementById('run-question').innerText === ''")
+
+
+async def test_a_reviewer_changes_the_text_and_lets_it_out(site: Site, tab: Tab) -> None:
+    run_id = await asked(site, "review this")
+    await until(lambda: site.hosted.runner.envelope(run_id).lifecycle == "waiting")
+    await tab.open(address(site, run_address(run_id)))
+    await tab.value("document.getElementById('asks-text-0-menu').open = true; 0")
+    text = await tab.value("document.getElementById('asks-text-0').value")
+    assert text.startswith("See [a b.py:3-4].\n\n```")
+    await tab.value("document.getElementById('asks-text-0').value += '\\nAnd more.'; 0")
+    await tab.after_load("document.querySelector('button[value=modify]').click()")
+    await until(lambda: not site.log.unfinished())
+    told = site.hosted.runner.envelope(run_id).outputs["look"]
+    assert (told["decision"], told["data"]) == ("modify", {"final_response": f"{text}\nAnd more."})
+
+
+async def test_a_filter_waits_until_it_is_sent(site: Site, tab: Tab) -> None:
+    await tab.open(address(site))
+    await tab.value("document.querySelector('select[name=state]').focus()")
+    await tab.press("ArrowDown", 40)
+    await tab.press("ArrowDown", 40)
+    assert await tab.value("document.activeElement.value + location.search") == "ended"
+
+
+async def test_a_question_that_was_sent_too_late_stands_in_its_field_after_the_login(tmp_path: Path, tab: Tab) -> None:
+    async with open_site(tmp_path / "site", told={"tokens_required": True}) as site:
+        stores = open_store(site.store, site.hosted.clock)
+        door = Door(site, stores.part(TOKENS))
+        await tab.open(address(site))
+        await _log_in(tab, door.token("ann"))
+        await _seen(tab, is_seen=False)
+        door.tokens.revoke("ann")
+        await tab.value("document.getElementById('question').value = 'Where is it?'; 0")
+        await tab.after_load("document.querySelector('form[action$=\"/ask\"] button').click()")
+        await tab.until("document.getElementById('fault').innerText.includes('not carried out')")
+        await _log_in(tab, await _accepted(door, "ann"))
+        await tab.until("document.getElementById('question').value === 'Where is it?'")
+        assert await tab.value("sessionStorage.length") == 0
+        assert site.log.runs(5) == []
+        await tab.open("about:blank")
+        stores.close()
+
+
+async def test_what_is_being_written_when_the_session_ends_comes_back_too(tmp_path: Path, tab: Tab) -> None:
+    async with open_site(tmp_path / "site", told={"tokens_required": True}) as site:
+        stores = open_store(site.store, site.hosted.clock)
+        door = Door(site, stores.part(TOKENS))
+        await tab.open(address(site))
+        await _log_in(tab, door.token("ann"))
+        await tab.until("document.getElementById('connection').textContent === 'Live'")
+        await tab.value("document.getElementById('question').value = 'Where is it?'; 0")
+        door.tokens.revoke("ann")
+        await tab.until(f"location.pathname === '{LOGIN}' && document.getElementById('token')")
+        assert "revoked" in await tab.value("document.getElementById('fault').innerText")
+        await _log_in(tab, await _accepted(door, "bob"))
+        await tab.until("document.getElementById('question')")
+        assert await tab.value("document.getElementById('question').value") == ""
+        assert await tab.value("sessionStorage.length") == 0
+        await tab.open("about:blank")
+        stores.close()
+    tab.console = [line for line in tab.console if "ERR_INCOMPLETE" not in line]
+
+
+async def test_after_a_restart_of_the_service_the_forms_of_an_open_page_work(tmp_path: Path, tab: Tab) -> None:
+    async with open_site(tmp_path / "site") as site:
+        await tab.open(address(site))
+        await tab.until("document.getElementById('connection').textContent === 'Live'")
+        await tab.value("document.querySelector('input[name=form_token]').value = 'of an earlier service'; 0")
+        await _seen(tab, is_seen=False)
+        await _seen(tab, is_seen=True)
+        await tab.until("document.querySelector('input[name=form_token]').value.length === 64")
+        await tab.value("document.getElementById('question').value = 'Where?'; 0")
+        await tab.after_load("document.querySelector('form[action$=\"/ask\"] button').click()")
+        await until(lambda: site.log.runs(5, finished=True))
+        await tab.open("about:blank")
+
+
+async def _accepted(door: Door, name: str) -> str:
+    """A new token, once the service knows it."""
+    token = door.token(name)
+    await door.until_status(token, 200)
+    return token
+
+
+async def _seen(tab: Tab, *, is_seen: bool) -> None:
+    """Let a page believe that it can be seen, or not."""
+    hidden = "false" if is_seen else "true"
+    await tab.value(f"Object.defineProperty(document, 'hidden', {{value: {hidden}, configurable: true}}); 0")
+    await tab.value("document.dispatchEvent(new Event('visibilitychange')); 0")
 
 
 async def test_without_a_script_pages_are_read_and_forms_work(site: Site, tab: Tab) -> None:

@@ -12,7 +12,17 @@ from runtime.primitives.clock import SystemClock
 from runtime.run.bearer_tokens import TokenRecord
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
-from serve.http.dashboard.addresses import ASK, DASHBOARD, LIVE, LOGIN, LOGOUT, SYSTEM, own_page, run_address
+from serve.http.dashboard.addresses import (
+    ASK,
+    DASHBOARD,
+    LIVE,
+    LOGIN,
+    LOGOUT,
+    SYSTEM,
+    login_address,
+    own_page,
+    run_address,
+)
 from serve.http.dashboard.page_sessions import SESSION_MS, SESSIONS_OF_TOKEN, PageSessions, cookie_name
 from tests.doors.dashboard_forms import FORM, Visitor, text_of
 from tests.doors.http_site import MESSAGES, RUNS, Site, open_site, until
@@ -281,7 +291,10 @@ async def test_a_form_of_a_session_that_has_ended_leads_to_the_login(guarded: Do
     await visitor.act(LOGOUT)
     visitor.cookie = cookie
     reply = await visitor.send(run_address(run_id, "cancel"), {"form_token": token})
-    assert (reply.status, reply.headers["location"]) == (303, LOGIN)
+    assert reply.status == 303
+    login = reply.headers["location"]
+    assert login == f"{login_address(run_address(run_id))}&unsent=yes"
+    assert "What you sent was not carried out." in text_of(await visitor.read(login))
     assert len(guarded.site.log.unfinished()) == 1
     head = await guarded.site.call("HEAD", SYSTEM, Cookie=cookie)
     assert (head.status, head.body) == (303, b"")

@@ -24,11 +24,13 @@ from runtime.tools.tool_host import CountedCall
 from serve.http.dashboard.addresses import ASK, ASSETS, DASHBOARD, OPEN, SYSTEM, run_address
 from serve.http.dashboard.live_routes import ShownRows
 from serve.http.dashboard.page_frame import Frame
-from serve.http.dashboard.pipeline_picture import picture_of, pipeline_svg
-from serve.http.dashboard.run_list_page import list_digest, run_table, span
+from serve.http.dashboard.run_list_page import list_digest, run_table
+from serve.http.dashboard.run_question import MAX_TEXT_CHARS, question_section
 from serve.http.dashboard.run_rows import Row, Wanted, shortened
 from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
 from serve.http.event_stream import stream
+from serve.pipeline_picture import picture_of, pipeline_svg
+from serve.run_fragments import span
 from tests.doors.dashboard_forms import Visitor, text_of
 from tests.doors.http_site import REPO, Site, open_site, until
 from tests.doors.test_run_page import DOCUMENT, HOSTILE, Page, citation
@@ -87,7 +89,7 @@ async def test_a_form_that_is_sent_twice_is_one_question(visitor: Visitor) -> No
 async def test_a_run_is_paused_resumed_and_cancelled(visitor: Visitor) -> None:
     run_id = RunId(await visitor.ask("hold this"))
     await until(lambda: visitor.site.hosted.runner.envelope(run_id).lifecycle == "running")
-    for action, said in (("pause", "waiting"), ("resume", "running"), ("cancel", "user cancelled")):
+    for action, said in (("pause", "paused"), ("resume", "running"), ("cancel", "user cancelled")):
         reply = await visitor.act(run_address(run_id, action), {"reason": "since"})
         assert (reply.status, reply.headers["location"]) == (303, run_address(run_id))
         assert said in text_of(await visitor.read(run_address(run_id)))
@@ -233,8 +235,8 @@ def test_a_list_is_replaced_row_by_row_where_it_only_grew() -> None:
     assert changes(shown, row("a")) == ["put"]
     assert changes(shown, row("a")) == []
     assert changes(shown, row("b"), row("a")) == ["first"]
-    assert changes(shown, row("c"), row("b", finished=True), row("a")) == ["first", "row"]
-    assert changes(shown, row("d"), row("c"), row("b", finished=True)) == ["first"]
+    assert changes(shown, row("c"), row("b", finished=True), row("a")) == ["first", "put", "row"]
+    assert changes(shown, row("d"), row("c"), row("b", finished=True)) == ["first", "put"]
     assert changes(shown, row("d"), row("b", finished=True)) == ["put"]
     assert changes(shown) == ["put"]
 
@@ -244,7 +246,7 @@ def test_a_page_is_not_sent_the_list_that_it_was_loaded_with() -> None:
     known = list_digest(run_table(rows, wanted))
     shown = ShownRows(wanted, known)
     assert changes(shown, *rows) == []
-    assert changes(shown, row("c"), *rows) == ["first"]
+    assert changes(shown, row("c"), *rows) == ["first", "put"]
     assert changes(ShownRows(wanted, known), row("c"), *rows) == ["put"]
 
 
@@ -290,6 +292,81 @@ def test_whatever_a_run_holds_is_only_text_on_its_page() -> None:
         targets = [told.get("href") or told.get("action") or "" for _, told in page.elements]
         assert all(target.startswith((f"{DASHBOARD}", "#c")) for target in targets if target)
         assert not re.search("[\u202e\x1b]", page.text)
+
+
+async def test_a_review_shows_the_text_that_is_to_go_out_and_takes_it_as_changed(visitor: Visitor) -> None:
+    run = await visitor.ask("review this")
+    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "waiting")
+    page = Page((await visitor.read(run_address(run))).body.decode())
+    assert "See [a b.py:3-4]." in page.text
+    assert "x = 1" in page.text
+    assert '"marks"' in page.text
+    interrupt = visitor.site.hosted.runner.envelope(RunId(run)).interrupt
+    assert interrupt is not None
+    changed = {
+        "interrupt": interrupt.id,
+        "decision": "modify",
+        "data.final_response": "Mine.\r\nTwo lines.",
+        "text": "ok",
+    }
+    assert (await visitor.act(run_address(run, "answer"), changed)).status == 303
+    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "terminated")
+    told = visitor.site.hosted.runner.envelope(RunId(run)).outputs["look"]
+    assert told == {"decision": "modify", "data": {"final_response": "Mine.\nTwo lines."}, "text": "ok"}
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_what_is_approved_or_rejected_takes_no_changed_text_along(visitor: Visitor, decision: str) -> None:
+    run = await visitor.ask("review this")
+    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "waiting")
+    interrupt = visitor.site.hosted.runner.envelope(RunId(run)).interrupt
+    assert interrupt is not None
+    fields = {"interrupt": interrupt.id, "decision": decision, "data.final_response": "Mine."}
+    assert (await visitor.act(run_address(run, "answer"), fields)).status == 303
+    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "terminated")
+    envelope = visitor.site.hosted.runner.envelope(RunId(run))
+    assert envelope.terminal_reason == ("completed" if decision == "approve" else "denied_by_policy")
+    assert envelope.outputs["look"].get("data", {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("chars", "is_offered"), [(MAX_TEXT_CHARS - 1, True), (MAX_TEXT_CHARS, True), (MAX_TEXT_CHARS + 1, False)]
+)
+def test_a_text_too_long_for_a_form_is_cut_said_to_be_and_approved_or_rejected_alone(
+    chars: int, is_offered: bool
+) -> None:
+    interrupt = Interrupt("i-1", "agent_review", "May it?", data={"final_response": "x" * chars})
+    envelope = envelope_of(lifecycle="waiting", interrupt=interrupt)
+    form = question_section(envelope, {}, FRAME, may_answer=True)
+    assert ("Approve as changed" in form) == is_offered
+    assert ('<textarea id="asks-text-0"' in form) == is_offered
+    assert ("characters are shown" in form) != is_offered
+    assert "Reject" in form
+
+
+@pytest.mark.parametrize(("deadline_ms", "until"), [(59_999, 59), (60_000, 60), (60_001, 60), (None, 60)])
+def test_a_question_stands_until_it_expires_or_the_run_must_end(deadline_ms: int | None, until: int) -> None:
+    interrupt = Interrupt("i-1", "clarification", "Which?", expires_at_ms=60_000)
+    envelope = envelope_of(lifecycle="waiting", interrupt=interrupt, bounds=Bounds(deadline_ms=deadline_ms))
+    shown = question_section(envelope, {}, FRAME, may_answer=True)
+    assert f'Until <time datetime="1970-01-01T00:0{until // 60}:{until % 60:02}Z">' in shown
+
+
+async def test_the_page_of_a_run_names_its_session_and_its_time(visitor: Visitor) -> None:
+    run = await visitor.ask("Where?", session="tour")
+    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "terminated")
+    page = Page((await visitor.read(run_address(run))).body.decode())
+    assert re.search(r"Session\s*tour", page.text)
+    parts = run_parts(view_of(envelope_of(received_at_ms=1_000, bounds=Bounds(deadline_ms=61_000))), FRAME)
+    assert re.search(r"<td>seconds</td><td class=\"number\">4</td><td class=\"number\">60</td>", parts["run-bounds"])
+
+
+@pytest.mark.parametrize(("lifecycle", "words"), [("waiting", "waits for an answer"), ("terminated", "cancelled")])
+def test_in_a_run_that_is_over_no_stage_waits(lifecycle: Any, words: str) -> None:
+    stages: Any = {"look": "asking", "judge": "active"}
+    told = pipeline_svg(picture_of(RULES, envelope_of(stages=stages, lifecycle=lifecycle)))
+    assert f"look: {words}" in told
+    assert ("running" in told) == (lifecycle == "waiting")
 
 
 def test_a_screen_reader_is_told_of_the_state_and_of_nothing_that_changes_all_the_time() -> None:

@@ -12,7 +12,8 @@ import pytest
 from runtime.primitives.ids import RunId, StageName
 from runtime.run.envelope import Bounds, Envelope, HistoryRecord, Request, Usage
 from runtime.supervision.replay import Reason
-from serve.run_page import MAX_DECISIONS, MAX_STAGES, run_page
+from runtime.testing import PipelineBuilder
+from serve.run_page import MAX_DECISIONS, MAX_STAGES, RunRecord, run_page
 from tests.documentation.test_site import BROWSER, MUST_RUN, opened
 from tests.doors.program import Program
 from tests.doors.sample_repo import QUESTION
@@ -55,6 +56,9 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
+RULES = PipelineBuilder("code_analysis").stage("look", default_next="tell").stage("tell").build()
+
+
 def envelope_of(history: tuple[HistoryRecord, ...] = ()) -> Envelope:
     return Envelope(
         RunId("r-1"),
@@ -67,7 +71,7 @@ def envelope_of(history: tuple[HistoryRecord, ...] = ()) -> Envelope:
 
 
 def page_of(history: tuple[HistoryRecord, ...] = (), reasons: tuple[Reason, ...] = (), **fields: Any) -> Page:
-    page = Page(run_page(envelope_of(history), DOCUMENT | fields, reasons))
+    page = Page(run_page(RunRecord(envelope_of(history), DOCUMENT | fields, reasons, RULES)))
     assert page.open == []
     return page
 
@@ -129,20 +133,20 @@ def test_a_long_run_is_cut_and_the_page_says_by_how_much(more: int) -> None:
     page = page_of(
         tuple(record(hop) for hop in range(stages)), tuple(Reason(n, n, "x", None, "a", "b") for n in range(decisions))
     )
-    assert len([tag for tag, _ in page.elements if tag == "tr"]) == min(stages, MAX_STAGES) + 7
-    assert ("1 more; jeeves runs log has all" in page.text) is (more == 1)
+    assert len([tag for tag, _ in page.elements if tag == "tr"]) == min(stages, MAX_STAGES) + 8
+    assert ("1 earlier visits are not shown; jeeves runs log has all" in page.text) is (more == 1)
     assert ("1 more; jeeves runs why has all" in page.text) is (more == 1)
 
 
 def test_a_run_of_ten_thousand_events_is_a_page_of_less_than_a_megabyte() -> None:
     history = tuple(record(hop, error="x" * 100) for hop in range(10_000))
     reasons = tuple(Reason(n, n, "x", None, "y" * 100, "z" * 100) for n in range(10_000))
-    assert len(run_page(envelope_of(history), DOCUMENT, reasons)) < 1_000_000
+    assert len(run_page(RunRecord(envelope_of(history), DOCUMENT, reasons, RULES))) < 1_000_000
 
 
 def test_bars_of_stages_stay_within_the_time_of_the_run() -> None:
     early = HistoryRecord(StageName("look"), 1, 1, 0, 5_000, "success")
-    bars = [told for tag, told in page_of((early, record(2))).elements if tag == "rect"]
+    bars = [told for tag, told in page_of((early, record(2))).elements if tag == "rect" and "class" in told]
     assert len(bars) == 2
     for bar in bars:
         start, width = (float(str(bar[name]).removesuffix("%")) for name in ("x", "width"))
@@ -166,6 +170,7 @@ def test_the_program_prints_the_page_of_a_recorded_run(jeeves: Program, repo: Pa
 def test_a_browser_opens_the_page_without_a_fault_or_a_request(tmp_path: Path) -> None:
     cited = [citation(HOSTILE, quote=HOSTILE)]
     document = DOCUMENT | {"question": HOSTILE, "answer": f"{HOSTILE}\n[a.py:3]", "citations": cited}
-    page = run_page(envelope_of((record(1, error=HOSTILE),)), document, (Reason(1, 2, "x", None, HOSTILE, HOSTILE),))
+    reasons, code = (Reason(1, 2, "x", None, HOSTILE, HOSTILE),), {"[a.py:3]": [(3, HOSTILE)]}
+    page = run_page(RunRecord(envelope_of((record(1, error=HOSTILE),)), document, reasons, RULES, code))
     (tmp_path / "run.html").write_text(page, encoding="utf-8")
     assert opened(tmp_path / "run.html", tmp_path / "log.json") == ([], [])

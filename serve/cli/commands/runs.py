@@ -117,7 +117,8 @@ def show(
 
 def _show_page(run_id: str, config: Path | None) -> None:
     from serve.answer_document import asked_in, document_of
-    from serve.run_page import run_page
+    from serve.cited_code import cited_code
+    from serve.run_page import RunRecord, run_page
 
     if run_id.startswith(SESSION_PREFIX):
         raise InputError(f"{run_id} is a session of a change; --html shows runs, and without it the session is shown")
@@ -125,7 +126,8 @@ def _show_page(run_id: str, config: Path | None) -> None:
     run = recorded_run(settings, RunId(run_id))
     envelope: Envelope = fold(run.rules, run.events).envelope
     document = document_of(asked_in(envelope.request), envelope, settings.reasoner)
-    say(run_page(envelope, document, explain(run.rules, run.events)))
+    code = cited_code(Path(document["repo"]), document["citations"])
+    say(run_page(RunRecord(envelope, document, explain(run.rules, run.events), run.rules, code)))
 
 
 @app.command("why")

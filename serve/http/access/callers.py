@@ -29,6 +29,7 @@ _COUNTED_AS = {
     "governance_health": "governance",
     "governance_tool": "governance",
     "answer": "run",
+    "stage_output": "run",
     "resume": "answer",
     "answer_interrupt": "answer",
     "dashboard": "runs",

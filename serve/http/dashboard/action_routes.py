@@ -19,6 +19,7 @@ from serve.http.dashboard.login_routes import SEE_OTHER
 from serve.http.dashboard.page_admission import FORM_TOKEN, SESSION_STATE, check_form_token
 from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.dashboard.page_views import PageViews
+from serve.http.dashboard.run_question import DATA
 from serve.http.request_bodies import form_fields
 from serve.http.run_documents import AnswerBody, checked_run_id
 from serve.http.service import ChatMessage, ask_of, fingerprint_of, session_of
@@ -105,14 +106,21 @@ def message_of(fields: Mapping[str, str]) -> ChatMessage:
 def answer_of(fields: Mapping[str, str]) -> AnswerBody:
     """Return the answer of a form to the question of a run. Raises InputError."""
     decision = fields.get("decision")
+    changed = {name.removeprefix(DATA): _lines_of(text) for name, text in fields.items() if name.startswith(DATA)}
     try:
         return AnswerBody(
-            text=fields.get("text", ""),
+            text=_lines_of(fields.get("text", "")),
             approved=_APPROVED.get(fields.get("approved", "")),
             decision=cast(Any, decision),
+            data=changed if decision == "modify" else {},
         )
     except ValidationError as error:
         raise InputError(f"answer: {error.errors()[0]['msg']}") from error
+
+
+def _lines_of(text: str) -> str:
+    """Return a text with line feeds alone; forms send carriage returns before them."""
+    return text.replace("\r\n", "\n")
 
 
 def _reason(fields: Mapping[str, str]) -> str:

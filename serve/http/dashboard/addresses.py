@@ -19,6 +19,8 @@ ASSETS = f"{DASHBOARD}/assets"
 # Own pages alone: no other host, no path that climbs, nothing that a browser reads as an address of elsewhere.
 _OWN_PAGE = re.compile(re.escape(DASHBOARD) + r"(/[A-Za-z0-9._:~%-]+)*(\?[A-Za-z0-9._:~%=&+-]*)?")
 MAX_ADDRESS_CHARS = 2_000
+# Forms on the page of a run.
+_ON_A_RUN = frozenset({"cancel", "pause", "resume", "answer"})
 
 
 def is_page(path: str) -> bool:
@@ -37,9 +39,15 @@ def with_query(path: str, **query: object) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def login_address(back_to: str) -> str:
-    """Return the address of the login page that leads back to a page."""
-    return with_query(LOGIN, to=own_page(back_to) if back_to != DASHBOARD else None)
+def login_address(back_to: str, *, has_sent: bool = False) -> str:
+    """Return the address of the login page that leads back to a page; `has_sent`: a form of it was not carried out."""
+    return with_query(LOGIN, to=own_page(back_to) if back_to != DASHBOARD else None, unsent="yes" if has_sent else None)
+
+
+def page_of_form(action: str) -> str:
+    """Return the address of the page whose form is sent to `action`."""
+    page, _, what = action.rpartition("/")
+    return page if page.startswith(f"{RUNS}/") and what in _ON_A_RUN else DASHBOARD
 
 
 def own_page(address: str) -> str:

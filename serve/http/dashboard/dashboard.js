@@ -1,4 +1,4 @@
-// Keeps an open page up to date from the stream that its body names, and sends filters when they change.
+// Keeps an open page up to date from the stream that its body names.
 // Without this script every page can be read, and every form works; what is shown is what was so when it was loaded.
 "use strict";
 
@@ -22,22 +22,67 @@ function isBeingFilledIn(element) {
   return [...element.querySelectorAll("textarea, input:not([type=hidden])")].some((each) => each.value !== each.defaultValue);
 }
 
+// What stays what it is keeps its nodes: clicks, selections, scrolled places and the reading place survive.
+const WHAT_IT_IS = ["id", "href", "action", "name", "value"];
+function isLike(old, fresh) {
+  if (old.nodeName !== fresh.nodeName) return false;
+  return old.nodeType !== Node.ELEMENT_NODE || WHAT_IT_IS.every((each) => old.getAttribute(each) === fresh.getAttribute(each));
+}
+
+function become(old, fresh) {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  [...fresh.attributes].filter((each) => old.getAttribute(each.name) !== each.value)
+    .forEach((each) => old.setAttribute(each.name, each.value));
+  // A part that a person has opened stays open.
+  [...old.attributes].filter((each) => !fresh.hasAttribute(each.name) && !(each.name === "open" && old.matches("details")))
+    .forEach((each) => old.removeAttribute(each.name));
+  hold(old, fresh);
+}
+
+function hold(element, content) {
+  const fresh = [...content.childNodes];
+  const wanted = new Set(fresh.map((each) => each.id).filter(Boolean));
+  fresh.forEach((each, at) => {
+    let old = element.childNodes[at];
+    while (old?.id && !wanted.has(old.id)) {
+      old.remove();
+      old = element.childNodes[at];
+    }
+    if (!old) element.append(each);
+    else if (isLike(old, each)) become(old, each);
+    else if (old.id) element.insertBefore(each, old);
+    else old.replaceWith(each);
+  });
+  while (element.childNodes.length > fresh.length) element.lastChild.remove();
+}
+
+// A form that is no longer needed stays with what was written in it, until it is left empty.
+function leave(element) {
+  if (element.querySelector(".late")) return;
+  const told = document.createElement("p");
+  told.className = "late notice bad";
+  told.setAttribute("role", "alert");
+  told.textContent = "This has been answered or has ended meanwhile; what you have written here was not sent.";
+  element.prepend(told);
+  element.querySelectorAll("button").forEach((each) => { each.disabled = true; });
+}
+
 function put(id, html) {
   const element = document.getElementById(id);
   if (!element) return;
-  if (html !== "" && isBeingFilledIn(element)) {
+  if (isBeingFilledIn(element)) {
     waiting.set(id, html);
+    if (html === "") leave(element);
     return;
   }
   waiting.delete(id);
   const active = document.activeElement;
   const place = element.contains(active) ? placeOf(active, element) : null;
-  const opened = [...element.querySelectorAll("details[id][open]")].map((each) => each.id);
-  const scrolled = [...element.querySelectorAll(".scrolls")].map((each) => each.scrollLeft);
-  element.replaceChildren(fragment(html));
-  opened.forEach((each) => document.getElementById(each)?.setAttribute("open", ""));
-  element.querySelectorAll(".scrolls").forEach((each, at) => { each.scrollLeft = scrolled[at] || 0; });
-  if (place) (found(place, element) || document.getElementById("content")).focus({ preventScroll: true });
+  hold(element, fragment(html));
+  if (place && !active.isConnected) (found(place, element) || document.getElementById("content")).focus({ preventScroll: true });
 }
 
 const FOCUSABLE = "a[href], button, summary, [tabindex]";
@@ -53,10 +98,8 @@ function found(place, element) {
 
 function putRow(id, html) {
   const row = document.getElementById(id);
-  if (!row) return;
-  const hadFocus = row.contains(document.activeElement);
-  row.replaceWith(fragment(html));
-  if (hadFocus) document.getElementById(id)?.querySelector("a")?.focus({ preventScroll: true });
+  const fresh = fragment(html).firstElementChild;
+  if (row && fresh) become(row, fresh);
 }
 
 function putFirst(html, most) {
@@ -64,6 +107,45 @@ function putFirst(html, most) {
   if (!rows) return;
   rows.prepend(fragment(html));
   while (rows.children.length > most) rows.lastElementChild.remove();
+}
+
+// What was sent after the session had ended comes back after the login, in this tab and to the same person alone.
+const UNSENT = "jeeves-unsent";
+const writer = () => document.querySelector(".who span")?.textContent || "";
+function remembered() {
+  try {
+    return JSON.parse(sessionStorage.getItem(UNSENT));
+  } catch {
+    return null;
+  }
+}
+
+function remember(element, isLost) {
+  const fields = [...element.querySelectorAll("textarea")]
+    .filter((each) => each.value && each.value !== each.defaultValue).map((each) => [each.id, each.value]);
+  if (fields.length) sessionStorage.setItem(UNSENT, JSON.stringify({ at: location.pathname, writer: writer(), fields, isLost }));
+}
+
+document.addEventListener("submit", (event) => remember(event.target, false));
+
+function logIn() {
+  remember(document, true);
+  location.reload();
+}
+
+if (new URLSearchParams(location.search).has("unsent")) {
+  const told = remembered();
+  if (told) sessionStorage.setItem(UNSENT, JSON.stringify({ ...told, isLost: true }));
+} else if (!document.querySelector("form input[name=token]")) {
+  const told = remembered();
+  if (told?.isLost && told.at === location.pathname && told.writer === writer()) {
+    told.fields.forEach(([id, text]) => {
+      const field = document.getElementById(id);
+      if (field) field.value = text;
+      field?.closest("details")?.setAttribute("open", "");
+    });
+  }
+  sessionStorage.removeItem(UNSENT);
 }
 
 document.addEventListener("focusout", () => {
@@ -74,49 +156,77 @@ function tell(text) {
   if (connection && connection.textContent !== text) connection.textContent = text;
 }
 
-function follow(address) {
-  const source = new EventSource(address);
+// A browser has six connections to a service for all its tabs: only the pages that are seen have one.
+const address = document.body.dataset.live;
+let source = null;
+let later = 0;
+
+function stop() {
+  source?.close();
+  source = null;
+  clearTimeout(later);
+}
+
+function follow() {
+  stop();
+  if (document.hidden) return;
+  source = new EventSource(address);
   const on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+  on("form", (told) => {
+    document.querySelectorAll("input[name=form_token]").forEach((each) => { each.value = told.token; });
+  });
   on("put", (told) => put(told.id, told.html));
   on("row", (told) => putRow(told.id, told.html));
   on("first", (told) => putFirst(told.html, told.most));
-  on("over", () => { source.close(); tell(""); });
+  on("over", () => {
+    stop();
+    document.removeEventListener("visibilitychange", seen);
+    tell("");
+  });
   on("ended", (told) => {
-    source.close();
     if (told.status === 401) {
-      location.reload();
+      logIn();
     } else {
       again(told.status === 429 ? SLOW_RETRY_MS : QUICK_RETRY_MS);
     }
   });
   source.onopen = () => tell("Live");
   source.onerror = () => {
-    if (source.readyState === EventSource.CLOSED) {
+    if (source?.readyState === EventSource.CLOSED) {
       again(SLOW_RETRY_MS);
     } else {
       tell("The connection is lost; trying again.");
     }
   };
+}
 
-  // A refusal closes the source for good: only a look at the page tells whether the session has ended.
-  async function again(after_ms) {
-    tell("Live updates have stopped; trying again.");
-    await new Promise((resolve) => setTimeout(resolve, after_ms));
+// A refusal closes the source for good: only a look at the page tells whether the session has ended.
+function again(after_ms) {
+  stop();
+  tell("Live updates have stopped; trying again.");
+  later = setTimeout(async () => {
     try {
       const answer = await fetch(location.href, { method: "HEAD", redirect: "manual" });
       if (answer.type === "opaqueredirect") {
-        location.reload();
+        logIn();
         return;
       }
     } catch {
       // The service is away: the next source says so.
     }
-    follow(address);
+    if (!source) follow();
+  }, after_ms);
+}
+
+function seen() {
+  if (document.hidden) {
+    stop();
+  } else {
+    follow();
   }
 }
 
-document.querySelectorAll("form[data-sent-on-change]").forEach((form) => {
-  form.addEventListener("change", () => form.requestSubmit());
-});
-
-if (document.body.dataset.live) follow(document.body.dataset.live);
+if (address) {
+  document.addEventListener("visibilitychange", seen);
+  follow();
+}

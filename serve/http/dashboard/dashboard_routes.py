@@ -30,7 +30,7 @@ from serve.http.dashboard.run_list_page import (
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, State, Wanted, shortened
 from serve.http.dashboard.run_view_page import decisions_content, run_content, run_parts
 from serve.http.dashboard.system_page import system_content, system_parts
-from serve.http.run_documents import PLAIN, checked_run_id, place_of_page
+from serve.http.run_documents import PLAIN, checked_run_id, is_run_id, place_of_page
 from serve.http.service import Service
 from serve.run_fragments import told
 
@@ -82,8 +82,8 @@ def _add_lists(api: FastAPI, views: PageViews) -> None:
 async def _overview(views: PageViews, caller: Caller, wanted: Wanted, frame: Frame, started: str) -> tuple[str, str]:
     """Return the content of the first page, as far as the caller may see it, and the digest of its list, if any."""
     parts = ['<h1 class="hidden">Runs</h1>']
-    if started:
-        parts.append(f'<p class="notice" role="status">Run {told(started[:100])} has begun.</p>')
+    if is_run_id(started):
+        parts.append(f'<p class="notice" role="status">Run {told(started)} has begun.</p>')
     asks = ask_form(views.asked, frame) if frame.may("ask") else ""
     if not frame.may("watch", "operate"):
         return "".join([*parts, asks, '<p class="dim">To see runs takes a token with the scope watch.</p>']), ""

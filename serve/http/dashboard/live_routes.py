@@ -1,5 +1,6 @@
 """Adds the streams that keep open pages up to date: each event replaces a part of the page by id.
 
+    form    {token}             the value that forms of the page carry
     put     {id, html}          replace the content of an element
     row     {id, html}          replace a row of the list
     first   {html, most}        put a row first, and keep at most so many
@@ -22,7 +23,16 @@ from serve.http.access.callers import Caller, caller_of
 from serve.http.dashboard.addresses import LIVE, RUNS, SYSTEM_LIVE
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.page_views import PageViews
-from serve.http.dashboard.run_list_page import health_strip, list_digest, now_section, row_id, row_of, run_table
+from serve.http.dashboard.run_list_page import (
+    EARLIER,
+    earlier_link,
+    health_strip,
+    list_digest,
+    now_section,
+    row_id,
+    row_of,
+    run_table,
+)
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, Row, State, Wanted
 from serve.http.dashboard.run_view_page import run_parts
 from serve.http.dashboard.system_page import system_parts
@@ -61,8 +71,8 @@ def add_live(api: FastAPI, views: PageViews) -> None:
         return _stream(views, caller, list_changes(views, caller, wanted, views.frame(request, caller), rows, shown))
 
     @api.get(SYSTEM_LIVE, name="dashboard_system_live", include_in_schema=False)
-    async def system_live(caller: Asking) -> Response:
-        return _stream(views, caller, system_changes(views))
+    async def system_live(request: Request, caller: Asking) -> Response:
+        return _stream(views, caller, system_changes(views, views.frame(request, caller)))
 
     @api.get(RUNS + "/{run_id}/live", name="dashboard_run_live", include_in_schema=False)
     async def run_live(run_id: str, request: Request, caller: Asking) -> Response:
@@ -84,6 +94,11 @@ def _stream(views: PageViews, caller: Caller, parts: AsyncGenerator[str, None]) 
 def event(name: str, data: dict[str, Any]) -> str:
     """Return a server-sent event."""
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+def _opening(frame: Frame) -> str:
+    """Return how a stream begins: after a restart of the service the forms of an open page need its value."""
+    return f"retry: {RETRY_MS}\n\n{event('form', {'token': frame.form_token})}"
 
 
 class Shown:
@@ -127,6 +142,8 @@ class ShownRows:
         if not has_only_grown:
             return [event("put", {"id": "list", "html": run_table(rows, self._wanted)})]
         grown = [event("first", {"html": html[name], "most": self._wanted.limit}) for name in reversed(ids[:new])]
+        if grown and len(ids) == self._wanted.limit:
+            grown.append(event("put", {"id": EARLIER, "html": earlier_link(rows, self._wanted)}))
         return grown + [
             event("row", {"id": name, "html": html[name]}) for name in ids[new:] if html[name] != former.get(name)
         ]
@@ -137,7 +154,7 @@ async def list_changes(
 ) -> AsyncGenerator[str, None]:
     """Yield what changes on the first page; `rows` are those of now."""
     shown = Shown()
-    yield f"retry: {RETRY_MS}\n\n"
+    yield _opening(frame)
     while True:
         now, has_more = await views.now(caller, wanted.everybody)
         system = await views.system()
@@ -151,10 +168,10 @@ async def list_changes(
         rows = await asyncio.to_thread(views.rows.rows, caller, wanted)
 
 
-async def system_changes(views: PageViews) -> AsyncGenerator[str, None]:
+async def system_changes(views: PageViews, frame: Frame) -> AsyncGenerator[str, None]:
     """Yield what changes on the page of the system."""
     shown = Shown()
-    yield f"retry: {RETRY_MS}\n\n"
+    yield _opening(frame)
     while True:
         for each in shown.changed(system_parts(await views.system())):
             yield each
@@ -164,7 +181,7 @@ async def system_changes(views: PageViews) -> AsyncGenerator[str, None]:
 async def run_changes(views: PageViews, run_id: RunId, caller: Caller, frame: Frame) -> AsyncGenerator[str, None]:
     """Yield what changes on the page of a run, to its end."""
     shown = Shown()
-    yield f"retry: {RETRY_MS}\n\n"
+    yield _opening(frame)
     async with _happenings(views, run_id) as happened:
         while True:
             happened.clear()

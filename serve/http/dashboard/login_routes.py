@@ -3,7 +3,8 @@
 Annotations are evaluated here (no `from __future__`): FastAPI reads them from functions inside a function.
 """
 
-from typing import Annotated
+from http import HTTPStatus
+from typing import Annotated, Literal
 
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -37,13 +38,14 @@ def add_login(api: FastAPI, check: TokenCheck, sessions: PageSessions) -> None:
         return Response(found.body, media_type=found.media_type, headers={"cache-control": KEPT_FOR_EVER})
 
     @api.get(LOGIN, name="dashboard_login", include_in_schema=False, dependencies=[Depends(check_query)])
-    async def login(request: Request, to: Annotated[str, Query()] = DASHBOARD) -> Response:
-        value = session_cookie(request.scope)
-        has_ended = value is not None and sessions.find(value) is None
-        answer = page_response(
-            login_page(own_page(to), check.are_required, "The session has ended." if has_ended else "")
-        )
-        if has_ended:
+    async def login(
+        request: Request, to: Annotated[str, Query()] = DASHBOARD, unsent: Literal["yes"] | None = None
+    ) -> Response:
+        ended = await _ended(request, check, sessions)
+        said = [ended or "The session has ended."] if ended or unsent else []
+        said += ["What you sent was not carried out."] if unsent else []
+        answer = page_response(login_page(own_page(to), check.are_required, " ".join(said)))
+        if ended:
             _drop_cookie(answer, request)
         return answer
 
@@ -98,6 +100,24 @@ def login_page(to: str, is_required: bool, fault: str = "") -> str:
         f" stays logged in for 12 hours, or until the token ends.</p>{without}</section>"
     )
     return page("Log in", content, Frame())
+
+
+async def _ended(request: Request, check: TokenCheck, sessions: PageSessions) -> str:
+    """Return why the session of a cookie has ended; empty if it has not, or there is no cookie."""
+    value = session_cookie(request.scope)
+    if value is None:
+        return ""
+    session = sessions.find(value)
+    if session is None:
+        return "The session has ended."
+    try:
+        await check.known(session.token_id)
+    except RefusedError as refused:
+        if refused.status != HTTPStatus.UNAUTHORIZED:
+            return ""
+        sessions.end(session)
+        return f"The session has ended: {refused.detail}."
+    return ""
 
 
 def _cookie_of(request: Request) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from serve.http.dashboard.addresses import DASHBOARD, LOGIN, is_page, login_address, run_address
+from serve.http.dashboard.addresses import DASHBOARD, LOGIN, is_page, login_address, page_of_form, run_address
 from serve.http.dashboard.page_admission import header
 from serve.http.dashboard.page_frame import SAFETY_FIELDS, Frame, page
 from serve.http.problems import PROBLEM_JSON
@@ -106,5 +106,6 @@ class _Shown:
         address = self._scope["path"] + (f"?{query}" if query else "")
         if is_read and header(self._scope, b"sec-fetch-site") == "cross-site":
             return int(HTTPStatus.OK), arrival_page(address)
-        headers["location"] = login_address(address if is_read else DASHBOARD)
+        back_to = address if is_read else page_of_form(self._scope["path"])
+        headers["location"] = login_address(back_to, has_sent=not is_read)
         return int(HTTPStatus.SEE_OTHER), "<!doctype html><title>Log in</title>"

@@ -60,7 +60,7 @@ def page(title: str, content: str, frame: Frame, *, at: str = "", live: str = ""
         f'<script src="{asset_address("dashboard.js")}" defer></script></head>'
         f'<body{streamed}><a class="skip" href="#content">Skip to the content</a>'
         f'<header class="top"><a class="brand" href="{DASHBOARD}">Jeeves</a>{_navigation(frame, at)}{_who(frame)}'
-        f'</header><main id="content" tabindex="-1">{content}</main>'
+        f'</header><main id="content" tabindex="-1">{_without_script(live)}{content}</main>'
         '<footer class="foot"><p id="connection" role="status" aria-live="polite"></p>'
         f"{_clock(frame)}</footer></body></html>\n"
     )
@@ -74,6 +74,12 @@ def form_token_field(frame: Frame) -> str:
 def page_response(text: str, status: int = 200) -> HTMLResponse:
     """Return a page as a response that nobody keeps."""
     return HTMLResponse(text, status_code=status, headers={"cache-control": "no-store"})
+
+
+def _without_script(live: str) -> str:
+    said = "This page shows what was so when it was loaded."
+    again = '<a href="">Load it again</a>'
+    return f'<noscript><p class="notice">{said} {again}</p></noscript>' if live else ""
 
 
 def _clock(frame: Frame) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from fastapi import Request
@@ -20,17 +22,20 @@ from runtime.run.envelope import Envelope
 from runtime.store.queue_counts import queue_counts
 from runtime.store.run_records import RunSummary
 from runtime.supervision.replay import Reason, explain
+from serve.cited_code import Code, cited_code
 from serve.http.access.callers import Caller
 from serve.http.dashboard.page_admission import SESSION_STATE
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.dashboard.run_list_page import MAX_NOW, Asked, Now
+from serve.http.dashboard.run_question import cited_in_review
 from serve.http.dashboard.run_rows import RunRows, Wanted
 from serve.http.dashboard.run_view_page import RunView
 from serve.http.dashboard.system_page import SystemView
 from serve.http.governance import Governance
 from serve.http.readiness import CHECK_TIMEOUT_S
 from serve.http.service import Service
+from serve.http.session_views import told_session_ids
 from serve.run_logs import rules_of, stored_run
 
 RULES_KEPT = 100
@@ -89,7 +94,17 @@ class PageViews:
         is_steered = bool({"ask", "operate"} & set(caller.scopes)) and envelope.lifecycle != "terminated"
         shown = msgspec.convert(self.service.paths.value(msgspec.to_builtins(envelope)), Envelope)
         document = self.service.document(envelope)
-        return RunView(shown, document, await self._rules_of(run_id), is_steered, self.now_ms())
+        code = await asyncio.to_thread(self._code, envelope, [*document["citations"], *cited_in_review(shown)])
+        session_id = envelope.request.session_id or ""
+        session = (await told_session_ids(self.service.runs, [session_id])).get(session_id, "")
+        return RunView(shown, document, await self._rules_of(run_id), is_steered, self.now_ms(), code, session)
+
+    def _code(self, envelope: Envelope, citations: Sequence[Mapping[str, Any]]) -> Code:
+        """Return the lines of citations, in a repository that is registered here."""
+        folder = str(envelope.request.metadata.get("repo"))
+        if folder not in self.service.spec.repositories.values():
+            return {}
+        return cited_code(Path(folder), citations)
 
     def now_ms(self) -> int:
         """Return the time."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from runtime.memory.sessions import MAX_SESSION_ID_CHARS
 from runtime.primitives.hashing import content_hash
 from runtime.run.envelope import BOUND_REASONS, FAILURE_REASONS, Envelope
 from runtime.store.run_records import RunSummary
@@ -14,10 +15,12 @@ from serve.http.dashboard.addresses import ASK, DASHBOARD, OPEN, SYSTEM, run_add
 from serve.http.dashboard.page_frame import Frame, form_token_field
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, STATES, Row, Wanted
 from serve.http.run_documents import page_after
-from serve.run_fragments import line_of, told
+from serve.run_fragments import line_of, span, told
 
 # Runs under way that are shown with their stages; the list has all of them.
 MAX_NOW = 12
+# The element that leads to the next page of the list.
+EARLIER = "earlier-runs"
 
 _STATE_NAMES = {"all": "All", "open": "Under way", "ended": "Ended"}
 _GOOD = frozenset({"completed"})
@@ -54,6 +57,13 @@ def badge_of(lifecycle: str, terminal_reason: str | None, finished: bool) -> Bad
     reason = terminal_reason or "over"
     kinds = (("good", _GOOD), ("bound", BOUND_REASONS), ("failed", FAILURE_REASONS))
     return Badge(next((kind for kind, those in kinds if reason in those), "other"), reason.replace("_", " "))
+
+
+def envelope_badge(envelope: Envelope) -> Badge:
+    """Return the badge of a run whose envelope is known: it tells a pause from a question."""
+    if envelope.lifecycle == "waiting" and envelope.interrupt is not None and envelope.interrupt.kind == "checkpoint":
+        return Badge("waits", "paused")
+    return badge_of(envelope.lifecycle, envelope.terminal_reason, envelope.lifecycle == "terminated")
 
 
 def badge(shown: Badge) -> str:
@@ -100,10 +110,11 @@ def _now_item(run: Now, now_ms: int) -> str:
     active = [name for name, status in envelope.stages.items() if status in ("active", "asking")]
     stage = ", ".join(active) or envelope.current_stage or "not begun"
     hops, limit = envelope.usage.agent_hops, envelope.bounds.max_agent_hops
-    shown = badge(badge_of(envelope.lifecycle, envelope.terminal_reason, finished=False))
+    shown = badge(envelope_badge(envelope))
     meter = f'<meter min="0" max="{max(limit, 1)}" value="{min(hops, limit)}" aria-label="visits of stages"></meter>'
     return (
-        f'<li class="card">{shown} <a href="{run_address(envelope.run_id)}" dir="auto">'
+        f'<li class="card" id="now-{line_of(envelope.run_id)}">{shown} '
+        f'<a href="{run_address(envelope.run_id)}" dir="auto">'
         f"{told(run.question or envelope.run_id)}</a>"
         f'<p class="dim">{told(stage)} · {hops} of {limit} visits {meter} · '
         f"for {span(now_ms - envelope.received_at_ms)}</p></li>"
@@ -123,7 +134,8 @@ def ask_form(asked: Asked, frame: Frame) -> str:
         f' maxlength="{asked.max_chars}"></textarea>'
         f'<div class="row"><label>Repository <select name="repo">{options}</select></label>'
         f'<label>Pipeline <select name="pipeline">{pipelines}</select></label>'
-        '<label>Session <input name="session" maxlength="200" size="14" placeholder="none" autocomplete="off"></label>'
+        f'<label>Session <input name="session" maxlength="{MAX_SESSION_ID_CHARS}" size="14" placeholder="none"'
+        ' autocomplete="off"></label>'
         '<label class="check"><input type="checkbox" name="wait" value="yes" checked> wait if it has a question</label>'
         "<button>Ask</button></div></form></section>"
     )
@@ -149,15 +161,19 @@ def run_table(rows: Sequence[Row], wanted: Wanted) -> str:
     heads = ["State", "Question", "Began", "Took", "Pipeline", *(["Caller"] if wanted.everybody else [])]
     cells = "".join(f'<th scope="col" class="{name.lower()}">{name}</th>' for name in heads)
     body = "".join(row_of(row, wanted.everybody) for row in rows)
-    following = page_after([row.run for row in rows], wanted.limit)
-    query = {**list_query(wanted), "before": following}
-    link = (
-        f'<p><a rel="next" href="{line_of(with_query(DASHBOARD, **query))}">Earlier runs</a></p>' if following else ""
-    )
     return (
         f'<table class="runs"><caption class="hidden">Runs, the newest first</caption><thead><tr>{cells}</tr></thead>'
-        f'<tbody id="rows">{body}</tbody></table>{link}'
+        f'<tbody id="rows">{body}</tbody></table><p id="{EARLIER}">{earlier_link(rows, wanted)}</p>'
     )
+
+
+def earlier_link(rows: Sequence[Row], wanted: Wanted) -> str:
+    """Return the link to the runs before those of a full list; empty for one that is not full."""
+    following = page_after([row.run for row in rows], wanted.limit)
+    if not following:
+        return ""
+    query = {**list_query(wanted), "before": following}
+    return f'<a rel="next" href="{line_of(with_query(DASHBOARD, **query))}">Earlier runs</a>'
 
 
 def row_of(row: Row, with_caller: bool) -> str:
@@ -197,7 +213,7 @@ def _filter(wanted: Wanted, frame: Frame) -> str:
         options = _option("own", "my own", chosen) + _option("all", "all callers", chosen)
         callers = f'<label>Of <select name="callers">{options}</select></label>'
     return (
-        f'<div class="row"><form method="get" action="{DASHBOARD}" class="row" data-sent-on-change>'
+        f'<div class="row"><form method="get" action="{DASHBOARD}" class="row">'
         f'<label>State <select name="state">{states}</select></label>{callers}'
         f'<label>Show <select name="limit">{limits}</select></label><button class="quiet">Show</button></form>'
         f'<form method="get" action="{OPEN}" class="row"><label>Run <input name="run" required maxlength="100"'
@@ -218,17 +234,3 @@ def instant(at_ms: int) -> str:
     """Return an instant to the second, for people and for programs."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
     return f'<time datetime="{at:%Y-%m-%dT%H:%M:%SZ}"><span class="day">{at:%Y-%m-%d}</span> {at:%H:%M:%S}</time>'
-
-
-def span(duration_ms: int) -> str:
-    """Return a duration in two units at most."""
-    seconds = max(duration_ms, 0) / 1000
-    if seconds < 1:
-        return f"{max(duration_ms, 0)} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

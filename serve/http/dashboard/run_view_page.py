@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from runtime.pipeline.config import PipelineConfig
-from runtime.primitives.visible_text import visible
-from runtime.run.envelope import Envelope, Interrupt
+from runtime.run.envelope import Envelope
 from runtime.supervision.replay import Reason
+from serve.cited_code import Code
 from serve.http.dashboard.addresses import DASHBOARD, run_address
-from serve.http.dashboard.page_frame import Frame, form_token_field
-from serve.http.dashboard.pipeline_picture import picture_of, pipeline_svg
-from serve.http.dashboard.run_list_page import badge, badge_of, instant, span
+from serve.http.dashboard.page_frame import Frame
+from serve.http.dashboard.run_list_page import badge, envelope_badge, instant
+from serve.http.dashboard.run_question import question_section, steering_form
 from serve.http.dashboard.run_rows import shortened
-from serve.run_fragments import answer_section, bounds_section, decision_items, line_of, stages_section, told
+from serve.pipeline_picture import picture_of, pipeline_svg
+from serve.run_fragments import answer_section, bounds_section, decision_items, line_of, span, stages_section, told
 
 # The newest visits of stages; the page of decisions has all.
 MAX_STAGES = 100
 DECISIONS = 200
-MAX_DATA_CHARS = 20_000
 # The part that stays where it is and only changes its text, so that screen readers tell of it.
 SAID = "run-said"
 
@@ -28,7 +28,8 @@ SAID = "run-said"
 class RunView(NamedTuple):
     """Holds what the page of a run shows. `document`: its answer document; `rules` None: they were not kept.
 
-    `may_control`: the viewer may steer it, and this service drives it.
+    `may_control`: the viewer may steer it, and this service drives it; `code`: the lines that its citations name;
+    `session`: the name of its session, if it has one.
     """
 
     envelope: Envelope
@@ -36,6 +37,8 @@ class RunView(NamedTuple):
     rules: PipelineConfig | None
     may_control: bool
     now_ms: int
+    code: Code = MappingProxyType({})
+    session: str = ""
 
 
 def run_parts(view: RunView, frame: Frame) -> dict[str, str]:
@@ -43,11 +46,11 @@ def run_parts(view: RunView, frame: Frame) -> dict[str, str]:
     return {
         SAID: _said(view.envelope),
         "run-state": _state(view),
-        "run-question": _question(view, frame),
+        "run-question": question_section(view.envelope, view.code, frame, may_answer=view.may_control),
         "run-control": _control(view, frame),
         "run-picture": _picture(view),
         "run-answer": "".join(_answer(view)),
-        "run-bounds": "".join(bounds_section(view.envelope)),
+        "run-bounds": "".join(bounds_section(view.envelope, view.now_ms)),
         "run-stages": _stages(view),
     }
 
@@ -63,7 +66,7 @@ def run_content(view: RunView, parts: Mapping[str, str]) -> str:
 
 def _said(envelope: Envelope) -> str:
     """Return what a screen reader says when it changes: the state of the run, and the stage that it is in."""
-    state = badge_of(envelope.lifecycle, envelope.terminal_reason, envelope.lifecycle == "terminated").words
+    state = envelope_badge(envelope).words
     active = [name for name, status in envelope.stages.items() if status == "active"]
     return line_of(f"The run: {state}{', ' + ', '.join(active) if active else ''}")
 
@@ -71,7 +74,7 @@ def _said(envelope: Envelope) -> str:
 def _state(view: RunView) -> str:
     envelope, document = view.envelope, view.document
     is_over = envelope.lifecycle == "terminated"
-    shown = badge(badge_of(envelope.lifecycle, envelope.terminal_reason, is_over))
+    shown = badge(envelope_badge(envelope))
     until_ms = envelope.finished_at_ms if is_over and envelope.finished_at_ms else view.now_ms
     facts = [
         ("Asked", instant(envelope.received_at_ms)),
@@ -81,6 +84,7 @@ def _state(view: RunView) -> str:
         ("Pipeline", told(envelope.request.pipeline)),
         ("Reasoner", told(str(document["reasoner"]))),
         ("Caller", told(envelope.request.user_id)),
+        ("Session", told(view.session) if view.session else ""),
         ("Confidence", f"{float(document['confidence']):.2f}" if document.get("confidence") is not None else ""),
         ("Run", f"<code>{line_of(envelope.run_id)}</code>"),
     ]
@@ -90,54 +94,6 @@ def _state(view: RunView) -> str:
     return f'<p class="state-line">{shown}</p><dl class="facts">{items}</dl>{said}'
 
 
-def _question(view: RunView, frame: Frame) -> str:
-    """Return the question that the run waits with, and the form that answers it."""
-    interrupt = view.envelope.interrupt
-    if interrupt is None or view.envelope.lifecycle != "waiting":
-        return ""
-    data = ""
-    if interrupt.data:
-        text = json.dumps(interrupt.data, ensure_ascii=False, indent=2, sort_keys=True)[:MAX_DATA_CHARS]
-        data = f'<details><summary>What it is about</summary><pre tabindex="0">{line_breaks_kept(text)}</pre></details>'
-    message = f'<p dir="auto">{told(interrupt.message)}</p>' if interrupt.message else ""
-    until = f'<p class="dim">Until {instant(interrupt.expires_at_ms)}.</p>' if interrupt.expires_at_ms else ""
-    form = _answer_form(view, interrupt, frame) if view.may_control else ""
-    title = "The run is paused" if interrupt.kind == "checkpoint" else "The run asks"
-    return (
-        f'<section class="asks" aria-labelledby="asks-title"><h2 id="asks-title">{title}</h2>'
-        f'<p dir="auto"><strong>{told(interrupt.question)}</strong></p>{message}{data}{form}{until}</section>'
-    )
-
-
-def line_breaks_kept(text: str) -> str:
-    """Return a text of several lines as no markup, its hidden characters made visible."""
-    return "\n".join(line_of(line) for line in visible(text).split("\n"))
-
-
-def _answer_form(view: RunView, interrupt: Interrupt, frame: Frame) -> str:
-    run_id = view.envelope.run_id
-    if interrupt.kind == "checkpoint":
-        return _form(run_address(run_id, "resume"), frame, "<button>Resume</button>")
-    is_needed = interrupt.kind == "clarification"
-    name = "Answer" if is_needed else "Remark (optional)"
-    fields = (
-        f'<input type="hidden" name="interrupt" value="{line_of(interrupt.id)}"><label for="text">{name}</label>'
-        f'<textarea id="text" name="text" rows="2" dir="auto"{" required" if is_needed else ""}></textarea>'
-    )
-    if is_needed:
-        buttons = "<button>Answer</button>"
-    elif interrupt.kind == "agent_review":
-        names = (("approve", "Approve"), ("modify", "Approve with the remark"), ("reject", "Reject"))
-        buttons = "".join(f'<button name="decision" value="{value}">{label}</button>' for value, label in names)
-    else:
-        buttons = '<button name="approved" value="yes">Yes</button><button name="approved" value="no">No</button>'
-    return _form(run_address(run_id, "answer"), frame, f'{fields}<div class="row">{buttons}</div>')
-
-
-def _form(action: str, frame: Frame, content: str) -> str:
-    return f'<form method="post" action="{action}" class="stack">{form_token_field(frame)}{content}</form>'
-
-
 def _control(view: RunView, frame: Frame) -> str:
     """Return what steers a run that is not over; cancelling takes two steps."""
     lifecycle, run_id = view.envelope.lifecycle, view.envelope.run_id
@@ -145,11 +101,13 @@ def _control(view: RunView, frame: Frame) -> str:
         return ""
     pause = ""
     if lifecycle == "running":
-        pause = _form(run_address(run_id, "pause"), frame, '<button class="quiet">Pause</button>')
+        pause = steering_form(run_address(run_id, "pause"), frame, '<button class="quiet">Pause</button>')
     fields = (
         '<label for="reason">Reason (optional)</label><input id="reason" name="reason" maxlength="4000" dir="auto">'
     )
-    cancel = _form(run_address(run_id, "cancel"), frame, f'{fields}<button class="danger">Cancel this run</button>')
+    cancel = steering_form(
+        run_address(run_id, "cancel"), frame, f'{fields}<button class="danger">Cancel this run</button>'
+    )
     return (
         f'<div class="row control">{pause}<details class="menu" id="cancel-menu"><summary class="button quiet">Cancel…'
         f"</summary>{cancel}</details></div>"
@@ -165,7 +123,7 @@ def _picture(view: RunView) -> str:
 
 def _answer(view: RunView) -> Sequence[str]:
     if view.envelope.lifecycle == "terminated" or view.document["citations"]:
-        return list(answer_section(view.document))
+        return list(answer_section(view.document, view.code))
     return []
 
 

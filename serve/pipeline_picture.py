@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from runtime.pipeline.config import END, PipelineConfig
 from runtime.run.envelope import Envelope
-from serve.http.dashboard.run_list_page import span
-from serve.run_fragments import line_of
+from serve.run_fragments import line_of, span
 
 BOX_WIDTH, BOX_HEIGHT = 124, 50
 GAP_ALONG, GAP_DOWN = 40, 34
@@ -65,8 +64,7 @@ def picture_of(rules: PipelineConfig, envelope: Envelope) -> Picture:
         spent[record.stage] += record.duration_ms
     agents = sorted(rules.agents, key=lambda agent: agent.stage_order)
     stages = [
-        Stage(agent.name, str(envelope.stages.get(agent.name, "")), visits[agent.name], spent[agent.name])
-        for agent in agents
+        Stage(agent.name, _status(envelope, agent.name), visits[agent.name], spent[agent.name]) for agent in agents
     ]
     places = {agent.name: place for place, agent in enumerate(agents)}
     taken = _taken(envelope.usage.edges, places)
@@ -80,6 +78,12 @@ def picture_of(rules: PipelineConfig, envelope: Envelope) -> Picture:
             if source in places:
                 taken.setdefault((places[source], places[agent.name]), 0)
     return Picture(stages, [Way(*ends, count) for ends, count in sorted(taken.items())])
+
+
+def _status(envelope: Envelope, stage: str) -> str:
+    """Return what a stage does; of a run that is over nothing runs or waits any more."""
+    status = str(envelope.stages.get(stage, ""))
+    return "cancelled" if envelope.lifecycle == "terminated" and status in ("active", "asking") else status
 
 
 def _taken(edges: Mapping[str, int], places: Mapping[str, int]) -> dict[tuple[int, int], int]:
@@ -97,7 +101,8 @@ def pipeline_svg(picture: Picture) -> str:
     along = "".join(_drawn(picture, is_down=False))
     down = "".join(_drawn(picture, is_down=True))
     return (
-        f'<div class="picture along scrolls" role="img" aria-label="Pipeline. {line_of(told)}">{along}</div>'
+        '<div class="picture along scrolls" tabindex="0" role="region" aria-label="Picture of the pipeline">'
+        f'<div role="img" aria-label="Pipeline. {line_of(told)}">{along}</div></div>'
         f'<div class="picture down" role="img" aria-label="Pipeline. {line_of(told)}">{down}</div>'
     )
 

@@ -1,0 +1,60 @@
+"""Reads the lines that an answer cites, as they are today, where they still hold what is quoted.
+
+The repository is hostile: its files are read below its root alone, and those that hold secrets are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.citation import Citation
+from runtime.codebase.files.source_reader import SourceReader
+from runtime.errors import RepositoryError
+
+# A page shows the first lines of each citation, of the first citations.
+MAX_LINES = 40
+MAX_CITATIONS = 50
+
+Code = Mapping[str, list[tuple[int, str]]]
+"""Mark of a citation → its lines, each with its number. One that is not in it has changed, or cannot be read."""
+
+
+def cited_code(root: Path, citations: Iterable[Mapping[str, Any]]) -> Code:
+    """Return the lines of citations; left out are those whose files do not hold the quoted text there any more.
+
+    A citation without a quote is left out, too: what it names is not to be shown, as the value of a password.
+    """
+    reader = SourceReader(root.resolve())
+    found: dict[str, list[tuple[int, str]]] = {}
+    for number, each in enumerate(citations):
+        if number == MAX_CITATIONS:
+            break
+        lines = _lines(reader, each)
+        if lines:
+            found[mark_of(each)] = lines
+    return found
+
+
+def mark_of(citation: Mapping[str, Any]) -> str:
+    """Return the mark of a citation of an answer document."""
+    return Citation(citation["file"], citation["start_line"], citation["end_line"]).mark
+
+
+def _lines(reader: SourceReader, citation: Mapping[str, Any]) -> list[tuple[int, str]]:
+    first, last, quote = int(citation["start_line"]), int(citation["end_line"]), str(citation.get("quote") or "")
+    if not quote.strip():
+        return []
+    try:
+        lines = reader.source(str(citation["file"])).lines
+    except (RepositoryError, ValueError):
+        return []
+    cited = lines[first - 1 : last] if 1 <= first <= last <= len(lines) else []
+    if _squeezed(quote) not in _squeezed("\n".join(cited)):
+        return []
+    return list(enumerate(cited[:MAX_LINES], first))
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
