@@ -252,6 +252,16 @@ async def test_a_reviewer_changes_the_text_and_lets_it_out(site: Site, tab: Tab)
     assert (told["decision"], told["data"]) == ("modify", {"final_response": f"{text}\nAnd more."})
 
 
+@pytest.mark.parametrize("width", [320, 560, 740, 800, 960, 1087, 1089, 1280])
+async def test_questions_can_be_read_in_a_list_of_any_width(site: Site, tab: Tab, width: int) -> None:
+    await ended(site, 5)
+    await tab.look((width, 900))
+    await tab.open(address(site))
+    cells = "[...document.querySelectorAll('#rows .question')].map(each => each.getBoundingClientRect().width)"
+    assert await tab.value(f"Math.min(...{cells})") >= 200
+    assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
+
+
 async def test_a_filter_waits_until_it_is_sent(site: Site, tab: Tab) -> None:
     await tab.open(address(site))
     await tab.value("document.querySelector('select[name=state]').focus()")
