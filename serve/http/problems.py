@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 
 from runtime.bus.queries import error_to_wire
 from runtime.errors import (
+    AnswerTimeoutError,
     InputError,
     InterruptError,
     JeevesError,
@@ -44,6 +45,7 @@ _TOLD = frozenset(
 # First match wins: subclasses of InputError come before it. Errors that are not the caller's fault are a 503.
 _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
     (RateLimitedError, 429),
+    (AnswerTimeoutError, 504),
     (NotPermittedError, 403),
     (UnknownNameError, 404),
     (InterruptError, 409),
