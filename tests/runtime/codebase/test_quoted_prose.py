@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.parsing.python_symbols import first_paragraph
 from runtime.codebase.search.prose.markup import is_damaged, without_markup
-from runtime.codebase.search.prose.sentence_context import is_dependent
+from runtime.codebase.search.prose.sentence_context import MAX_DENIAL_WORDS, is_dependent, named_again, takes_back
 from runtime.codebase.search.prose.sentences import best_quote, best_sentences, holds, split_sentences
 
 OPTIONS = """
@@ -183,3 +183,71 @@ def test_markup_is_stripped_at_once(text: str) -> None:
 def test_a_docstring_that_goes_on_in_the_next_line_is_told_without_its_backslash(text: str) -> None:
     assert first_paragraph(text) == "Spawn workers."
     assert without_markup(text.replace("More.", "")) == "Spawn workers."
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        "This depot does not.",
+        "The depot never does.",
+        "For the second depot, there is no such rule.",
+        "That is not the case in winter.",
+        "This does not apply to letters.",
+    ],
+)
+def test_a_sentence_that_the_next_one_takes_back_is_quoted_with_it_or_not_at_all(denial: str) -> None:
+    said = "Many depots keep a lost parcel for a year."
+    assert of_document([f"{said} {denial}", "A letter waits."], "lost parcel year") == [said, denial]
+    assert of_code([f"# {said} {denial}", "y = 2"], "lost parcel year") == f"{said} {denial}"
+    hanging = f"But a lost parcel is kept for a year. {denial}"
+    assert of_document([f"A box waits. {hanging}"], "kept for a year") != ["But a lost parcel is kept for a year."]
+
+
+def test_a_sentence_that_a_later_one_takes_back_altogether_is_not_quoted() -> None:
+    said = "A lost parcel is kept for a year. The depot has room. For letters, there is no such rule."
+    assert of_document([said], "lost parcel year") != ["A lost parcel is kept for a year."]
+    assert of_document([said.replace("no such", "a longer")], "lost parcel year") == [
+        "A lost parcel is kept for a year."
+    ]
+
+
+@pytest.mark.parametrize("words", [MAX_DENIAL_WORDS - 1, MAX_DENIAL_WORDS, MAX_DENIAL_WORDS + 1])
+def test_a_denial_in_few_words_speaks_of_what_was_said_before(words: int) -> None:
+    text = " ".join(["Depots", *["really"] * (words - 3), "do", "not."])
+    assert len(text.split()) == words
+    assert takes_back(text) == (words <= MAX_DENIAL_WORDS)
+
+
+@pytest.mark.parametrize("opener", ["However, it", "Unlike a letter, it", "But it", "It does not wait, as it"])
+def test_what_limits_a_sentence_is_quoted_with_it(opener: str) -> None:
+    said, limit = "A lost parcel goes to the depot.", f"{opener} waits in the hall at night."
+    assert of_document([f"{said} {limit}"], "lost parcel depot") == [said, limit]
+
+
+def test_a_sentence_that_takes_a_thing_for_known_is_quoted_with_the_one_that_names_it_or_not_at_all() -> None:
+    said = "A lost parcel is not counted towards this limit."
+    assert of_document([said], "lost parcel counted") == []
+    assert of_document([f"A depot has a limit of ten. {said}"], "lost parcel counted") == [
+        "A depot has a limit of ten.",
+        said,
+    ]
+    assert said not in of_document([f"A depot has rooms. {said}"], "lost parcel counted")
+    assert (
+        of_document([f"It waits before this limit. This limit is of a lost parcel that is counted. {said}"], "counted")
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "noun"),
+    [
+        ("It is sent before this timeout ends.", "timeout"),
+        ("The limit is ten, and nothing counts towards this limit.", None),
+        ("Letters are part of this library.", None),
+        ("It was so until this version.", None),
+        ("Because of this the parcel waits.", None),
+        ("They go by these rules.", "rule"),
+    ],
+)
+def test_what_a_sentence_takes_for_known_is_told_from_what_is_at_hand(text: str, noun: str | None) -> None:
+    assert named_again(text) == noun

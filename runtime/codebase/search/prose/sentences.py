@@ -1,7 +1,8 @@
 """Splits prose into sentences and picks those that answer a question, from passages and from code.
 
 A sentence keeps the words of its lines; the marks of comments, quotations and lists and other markup are no part of it,
-and white space counts as one blank. One that depends on the sentence before is picked together with it, or not at all.
+and white space counts as one blank. One that depends on the sentence before, or is taken back by the next, is picked
+together with it, or not at all.
 `holds` checks a quote against lines in the same way. Pure functions.
 """
 
@@ -22,7 +23,13 @@ from runtime.codebase.search.prose.prose_paragraphs import (
     comment_paragraphs,
     passage_paragraphs,
 )
-from runtime.codebase.search.prose.sentence_context import is_dependent
+from runtime.codebase.search.prose.sentence_context import (
+    denies_altogether,
+    is_dependent,
+    named_again,
+    qualifies,
+    takes_back,
+)
 from runtime.codebase.search.statements import Statements
 
 MAX_SENTENCES = 2
@@ -168,7 +175,7 @@ def _beside(
             return [told]
     # What stands in front must stand by itself; what follows has the best one before it.
     beside = [place for place in (best - 1,) if place >= 0 and needs[place] == []]
-    beside += [place for place in (best + 1,) if place < len(found) and not is_damaged(found[place][0].text)]
+    beside += [place for place in (best + 1,) if place < len(found) and needs[place] in ([], [best])]
     beside = [place for place in beside if found[place][1].is_example == found[best][1].is_example]
     gains = {place: sum(weights[term] for term in covered[place] - covered[best]) for place in beside}
     return [place for place in beside if gains[place] >= LEAST_GAIN and gains[place] == max(gains.values())][:1]
@@ -184,13 +191,45 @@ def _is_of_same_item(lines: Sequence[str], first_line: int, said: Sentence, belo
 
 
 def _needed(found: _Found, place: int, *, begins: bool, documents: bool) -> list[int] | None:
-    """Return the places of the sentences to quote ahead of one, at most one; None if it cannot be quoted.
+    """Return the places of the sentences to quote with one, ahead of it or behind, at most one.
 
-    `begins`: what begins a documentation may refer to the thing that is documented; `documents`: of a comment.
+    None if it cannot be quoted. `begins`: what begins a documentation may refer to the thing that is documented;
+    `documents`: of a comment.
     """
+    ahead = _needed_ahead(found, place, begins=begins, documents=documents)
+    behind = _needed_behind(found, place)
+    if ahead is None or behind is None:
+        return None
+    if ahead and behind:
+        return ahead if qualifies(found[behind[0]][0].text) else None
+    return ahead or behind
+
+
+def _needed_behind(found: _Found, place: int) -> list[int] | None:
+    """Return the place of the next sentence if it takes back what one says, or limits it; None if a later one does."""
+    block = found[place][1].block
+    following = [at for at in (place + 1, place + 2) if at < len(found) and found[at][1].block == block]
+    following = [at for at in following if not (found[at][1].is_row or found[at][1].is_example)]
+    if following and following[0] == place + 1:
+        said = found[place + 1][0].text
+        if takes_back(said) or qualifies(said):
+            return None if is_damaged(said) else [place + 1]
+    if any(denies_altogether(found[at][0].text) for at in following):
+        return None
+    return []
+
+
+def _needed_ahead(found: _Found, place: int, *, begins: bool, documents: bool) -> list[int] | None:
+    """Return the place of the sentence to quote ahead of one that depends on it; None if that is not there."""
     sentence, paragraph = found[place]
     if is_damaged(sentence.text):
         return None
+    noun = None if documents else named_again(sentence.text)
+    if noun is not None:
+        is_named = place > 0 and found[place - 1][1].block == paragraph.block
+        if not is_named or noun not in found[place - 1][0].text.lower():
+            return None
+        return None if _is_hanging(found[place - 1][0], begins=begins, documents=documents) else [place - 1]
     if paragraph.is_row or not is_dependent(sentence.text, is_first=sentence.begins and begins, documents=documents):
         return []
     if place == 0:
@@ -200,8 +239,13 @@ def _needed(found: _Found, place: int, *, begins: bool, documents: bool) -> list
     is_ended = above is paragraph or before.text.endswith((".", "!", "?", ":"))
     if not is_near or not is_ended or is_damaged(before.text):
         return None
-    is_hanging = is_dependent(before.text, is_first=before.begins and begins, documents=documents)
-    return None if is_hanging else [place - 1]
+    return None if _is_hanging(before, begins=begins, documents=documents) else [place - 1]
+
+
+def _is_hanging(said: Sentence, *, begins: bool, documents: bool) -> bool:
+    """Return whether a sentence that another one needs depends on a further one itself."""
+    takes_for_known = not documents and named_again(said.text) is not None
+    return takes_for_known or is_dependent(said.text, is_first=said.begins and begins, documents=documents)
 
 
 def best_quote(
@@ -234,7 +278,7 @@ def best_quote(
         needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
             continue
-        said = _joined([found[at][0] for at in (*needed, place)])
+        said = _joined([found[at][0] for at in sorted((*needed, place))])
         covered = weights.keys() & set(index_terms(said.text).split())
         share = sum(weights[term] for term in covered) / whole
         gain = share - WORD_COST * len(said.text.split())
