@@ -109,6 +109,9 @@ _TYPE_RULES = TypeRules(
     ),
     collection_methods={"values()": -1, "iterator()": 0, "stream()": 0},
     opaque=frozenset({"Object"}),
+    plain_bases=frozenset(
+        {"Runnable", "Callable", "Comparable", "Serializable", "Cloneable", "AutoCloseable", "Closeable"}
+    ),
 )
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error AssertionError Throwable"

@@ -250,6 +250,24 @@ public class Car extends Engine {
         for (Engine one : list) { one.size(); } // => size Engine.size
         Runnable run = () -> engine.size(); // => size Engine.size
     }
+    void stop(int a) {}
+    private class Braking implements Runnable {
+        public void run() {
+            stop(1); // => stop Car.stop
+            run(); // => run Car.Braking.run
+        }
+    }
+    private class Waiting implements Watcher {
+        public void watch() {
+            stop(1); // => stop -
+        }
+    }
+    private class Towing extends Thread {
+        public void run() {
+            stop(1); // => stop -
+            Car.this.stop(2); // => stop Car.stop
+        }
+    }
 }
 """,
 }
