@@ -3,7 +3,7 @@
     python -m tests.benchmarks.page [build/bench.json]
 
 The figures of a run (a file of pytest-benchmark) replace those of the same case in docs/static/performance.json; others
-stay, each with its day and the machine's load. The tables of the page, between its marks, and the plot are made from
+stay, each with its day and the machine's load. The tables of the page, between its marks, and the picture are made from
 that file; without a run they are made anew.
 """
 
@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.benchmarks.bar_chart import Chart, bar_chart, number
 
 DOCS = Path(__file__).parents[2] / "docs"
 KEPT = DOCS / "static" / "performance.json"
@@ -57,7 +59,7 @@ def _floors(cases: list[Case]) -> Iterator[str]:
     yield "|---|--:|---|--:|--:|"
     for case in cases:
         (measure, here), (_, floor) = (next(iter(case["rows"][who].items())) for who in ("here", "floor"))
-        told = [f"{_number(here)} {measure.removesuffix('/s')}", case["floor"], _number(floor), _number(floor / here)]
+        told = [f"{number(here)} {measure.removesuffix('/s')}", case["floor"], number(floor), number(floor / here)]
         yield f"| {case['case']} | {' | '.join(told)} |"
     days = sorted({case["day"] for case in cases})
     loads = [case["load"] for case in cases]
@@ -70,15 +72,8 @@ def _table(case: Case) -> Iterator[str]:
     yield f"| | {' | '.join(measures)} |"
     yield f"|---|{'--:|' * len(measures)}"
     for who, values in case["rows"].items():
-        yield f"| {who} | {' | '.join(_number(values.get(measure)) for measure in measures)} |"
+        yield f"| {who} | {' | '.join(number(values.get(measure)) for measure in measures)} |"
     yield ""
-
-
-def _number(value: float | None) -> str:
-    """Three digits that count: what is measured here is not more exact."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def written(page: str, cases: list[Case]) -> str:
@@ -89,27 +84,10 @@ def written(page: str, cases: list[Case]) -> str:
 
 def draw(cases: list[Case], file: Path) -> None:
     """Draw the pipelines with sixteen runs at once: runs per second, and CPU of a run."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     drawn = [case for case in cases if case["topic"] == "Pipelines" and case["case"].endswith(f", {PLOTTED_CASE}")]
-    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "jeeves", "font.size": 9})
-    figure = Figure(figsize=(9, 2.4 * len(drawn)), layout="constrained")
-    grid: Any = figure.subplots(len(drawn), 2, squeeze=False)
-    for row, case in zip(grid, drawn, strict=True):
-        names = list(case["rows"])
-        for axes, measure in zip(row, ("runs/s", "CPU of a run, ms"), strict=True):
-            values = [case["rows"][name][measure] for name in names]
-            colours = ["#2563eb" if name.startswith("here") else "#94a3b8" for name in names]
-            bars = axes.barh(names, values, color=colours)
-            axes.bar_label(bars, labels=[_number(value) for value in values], padding=3)
-            axes.set_title(f"{case['case']}: {measure}", fontsize=9, loc="left")
-            axes.invert_yaxis()
-            axes.margins(x=0.15)
-            axes.spines[["top", "right"]].set_visible(False)
-    for axes in grid[:, 1]:
-        axes.set_yticklabels([])
-    figure.savefig(file, facecolor="white", metadata={"Date": None})
+    charts = [Chart(case["case"], ("runs/s", "CPU of a run, ms"), case["rows"]) for case in drawn]
+    title = "Runs per second and CPU of a run, here and in other frameworks"
+    file.write_text(bar_chart(charts, title), encoding="utf-8")
 
 
 def main() -> None:
@@ -118,7 +96,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         cases = merged(cases, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
         KEPT.write_text(f"{json.dumps(cases, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
-        draw(cases, PLOT)
+    draw(cases, PLOT)
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), cases), encoding="utf-8")
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
+from tests.benchmarks.bar_chart import PANEL, Chart, bar_chart
 from tests.benchmarks.page import BEGIN, END, KEPT, PAGE, PLOT, draw, merged, tables, written
 
 
@@ -62,9 +66,30 @@ def test_a_page_without_marks_is_not_written() -> None:
     assert written(f"{BEGIN}{END}", []) == f"{BEGIN}\n\n\n{END}"
 
 
-def test_the_plot_is_drawn_from_the_figures_of_sixteen_at_once(tmp_path: Any) -> None:
-    pytest.importorskip("matplotlib")
+def test_the_picture_is_drawn_from_the_figures_of_sixteen_at_once(tmp_path: Path) -> None:
     draw(json.loads(KEPT.read_text(encoding="utf-8")), tmp_path / "plot.svg")
     drawn = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert drawn == PLOT.read_text(encoding="utf-8")
     assert "seven stages in a row, 16 at once" in drawn
-    assert "here, every hop on the disk" in PLOT.read_text(encoding="utf-8")
+    assert "here, every hop on the disk" in drawn
+
+
+def test_nothing_of_the_picture_lies_beyond_its_edges_and_it_has_no_background() -> None:
+    picture = ElementTree.fromstring(PLOT.read_text(encoding="utf-8"))
+    width = float(picture.attrib["width"])
+    for text in picture.iter("{http://www.w3.org/2000/svg}text"):
+        # Half an em for each letter is more than sans-serif text of these words takes on average.
+        room = float(text.attrib["x"]) if text.attrib["text-anchor"] == "end" else width - float(text.attrib["x"])
+        assert len(text.text or "") * 6.5 <= room, text.text
+    boxes = [float(each.attrib["width"]) for each in picture.iter("{http://www.w3.org/2000/svg}rect")]
+    assert max(boxes) <= PANEL
+
+
+def test_bars_are_as_long_as_their_values_and_a_case_without_any_has_none() -> None:
+    drawn = bar_chart([Chart("x < y", ("ms",), {"here": {"ms": 2.0}, "other": {"ms": 1.0}})], "t")
+    assert re.findall(r'<rect class="([\w-]+)" .*? width="([\d.]+)"', drawn) == [
+        ("bars-here", f"{PANEL}.0"),
+        ("bars-other", f"{PANEL / 2}"),
+    ]
+    assert "x &lt; y" in drawn
+    assert 'width="0"' in bar_chart([Chart("none", ("ms",), {"here": {"ms": 0.0}})], "t")

@@ -3,7 +3,8 @@
     python -m tests.documentation.assemble FOLDER
 
 The pages of docs/ stay readable on a code host; what only a site needs is done here. Links to files outside of docs/
-lead to copies, Mermaid pictures become SVG, and the lists of docs/index.md become the navigation.
+lead to copies, Mermaid pictures become SVG, other pictures are put into the page, whose colours they then have, and the
+lists of docs/index.md become the navigation.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path, PurePosixPath
 
 from runtime.errors import InputError
@@ -44,6 +46,7 @@ _NAMED = re.compile(r"(?P<language>\w+) (?P<path>\S+)")
 _LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)?(?P<anchor>#[^)\s]*)?\)")
 _SECTION = re.compile(r"^## (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
+_PICTURE = re.compile(r"^!\[(?P<told>[^\]]+)\]\((?P<file>[^)\s]+\.svg)\)$", re.MULTILINE)
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
@@ -69,7 +72,10 @@ def _written_pages() -> Iterator[tuple[str, str]]:
 
 
 def _decisions(pages: dict[str, str]) -> str:
-    lines = ["# Decisions", "", "Why things are as they are: the context, the choice, and what was rejected.", ""]
+    told = (
+        "Why things are as they are: the context, the choice, and what was rejected. Numbers 16 and 17 were never used."
+    )
+    lines = ["# Decisions", "", told, ""]
     names = sorted(name for name in pages if name.startswith("decisions/"))
     lines += [f"- [{_title(pages[name])}]({name.partition('/')[2]})" for name in names]
     return "\n".join(lines) + _tree("", [name.partition("/")[2] for name in names])
@@ -119,7 +125,12 @@ def _fenced(name: str, fence: re.Match[str]) -> str:
     if fence["info"].strip() != "mermaid":
         return fence[0]
     title = f"Picture of the page {name.removesuffix('.md')}"
-    return f'<figure class="picture">\n{svg(flowchart(fence["body"]), title)}\n</figure>\n'
+    return _figure(svg(flowchart(fence["body"]), title))
+
+
+def _figure(picture: str) -> str:
+    """Return a picture as an element of its own, which scrolls, by keys too, where the screen is narrower."""
+    return f'<figure class="picture" tabindex="0">\n{picture}\n</figure>\n'
 
 
 def _relinked(name: str, text: str, folder: Path) -> str:
@@ -128,13 +139,23 @@ def _relinked(name: str, text: str, folder: Path) -> str:
             return link[0]
         return f"]({_target(name, link['target'], folder)}{link['anchor'] or ''})"
 
-    return _LINK.sub(moved, text)
+    def shown(picture: re.Match[str]) -> str:
+        drawn = (_folder(name) / picture["file"]).read_text(encoding="utf-8")
+        lines = [line for line in drawn.splitlines() if line.strip()]
+        lines[0] = lines[0].replace("<svg ", f'<svg aria-label="{escape(picture["told"])}" ', 1)
+        return _figure("\n".join(lines)).rstrip("\n")
+
+    return _LINK.sub(moved, _PICTURE.sub(shown, text))
+
+
+def _folder(name: str) -> Path:
+    """Return the folder of the file that a page of the site comes from."""
+    return ROOT if name == README else (ROOT / "docs" / name).parent
 
 
 def _target(name: str, target: str, folder: Path) -> str:
     """Return where a link of a page leads on the site."""
-    at = PurePosixPath("README.md" if name == README else f"docs/{name}").parent
-    there = os.path.normpath(at / target)
+    there = os.path.normpath((_folder(name) / target).relative_to(ROOT))
     on_site_at = {"README.md": README, "docs/decisions": DECISIONS, "docs/guides": INDEX}.get(there)
     if on_site_at is None and there.startswith("docs/") and there.endswith(".md"):
         on_site_at = there.removeprefix("docs/")

@@ -45,7 +45,8 @@ def svg(chart: Flowchart, title: str) -> str:
     if placed.width > MAX_WIDTH and chart.root.direction == "LR":
         chart.root.direction = "TB"
         placed = _place(chart.root, chart.edges)
-    told = "; ".join(f"{_name(edge.source)} to {_name(edge.target)}" for edge in chart.edges) or "no arrows"
+    names = dict(_names(chart.root))
+    told = "; ".join(f"{names[edge.source]} to {names[edge.target]}" for edge in chart.edges) or "no arrows"
     head = (
         f'<svg class="flowchart" role="img" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {placed.width:.0f} {placed.height:.0f}" width="{placed.width:.0f}" '
@@ -54,8 +55,12 @@ def svg(chart: Flowchart, title: str) -> str:
     return "\n".join([head, *_group(placed), "</svg>"])
 
 
-def _name(identifier: str) -> str:
-    return identifier.replace("__", " ").replace("_", " ")
+def _names(box: Box) -> Iterator[tuple[str, str]]:
+    """Yield each box's id and what a reader sees of it: its first line, of one without words those of what is in it."""
+    for each in box.inside:
+        first = each.label.strip().partition("\n")[0]
+        yield each.id, first or ", ".join(name for _, name in _names(each) if name) or each.id
+        yield from _names(each)
 
 
 def _place(box: Box, edges: list[Edge]) -> _Placed:

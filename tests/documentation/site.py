@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from tests.documentation.assemble import ROOT, assemble
+
+# The browser that opens pages in tests; None where there is none.
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 _LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "embed": "src"}
 _LINKS_LOADED = frozenset({"stylesheet", "icon", "preload", "preconnect", "modulepreload", "manifest"})

@@ -48,7 +48,15 @@ def test_a_picture_shows_each_node_and_label_and_tells_its_edges_to_screen_reade
     assert {"first", "last", "final stage", "end", 'route = "a & b"', "error", "again"} <= set(texts(element))
     told = element.find("{http://www.w3.org/2000/svg}desc")
     assert told is not None
-    assert told.text == "first to last; last to END; first to first; last to first"
+    assert told.text == "first to last; last to end; first to first; last to first"
+
+
+def test_a_group_without_a_title_is_told_by_what_is_in_it() -> None:
+    told = drawn('flowchart TB\n subgraph g[" "]\n a[one]\n b[two]\n end\n g --> c[three]').find(
+        "{http://www.w3.org/2000/svg}desc"
+    )
+    assert told is not None
+    assert told.text == "one, two to three"
 
 
 def test_the_packages_are_drawn_within_the_width_of_a_page_and_none_is_left_out() -> None:

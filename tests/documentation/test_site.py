@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,12 +13,12 @@ import pytest
 
 from runtime.errors import InputError
 from tests.documentation.assemble import GENERATED, README, SECTIONS, assemble, navigation, on_site
-from tests.documentation.site import build, loaded_from_elsewhere
+from tests.documentation.site import BROWSER, build, loaded_from_elsewhere
+from tests.doors.browser import Tab, open_browser
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 MUST_RUN = bool(os.environ.get("CI"))
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OPENED = ("index.html", "tutorial.html", "architecture.html", "reference/pipelines.html", "reference/settings.html")
 
 
@@ -47,11 +47,27 @@ def test_the_index_has_the_four_kinds_of_pages_in_their_order() -> None:
     assert headings == list(SECTIONS)
 
 
+def test_decisions_are_numbered_in_one_style_and_as_their_files() -> None:
+    pages = {int(path.name.partition("-")[0]): path for path in (ROOT / "docs" / "decisions").glob("*.md")}
+    assert [number for number in range(1, max(pages)) if number not in pages] == [16, 17]
+    for number, path in pages.items():
+        assert path.read_text(encoding="utf-8").startswith(f"# {number}. ")
+
+
 def test_links_and_pictures_in_examples_stay_as_they_are(tmp_path: Path) -> None:
     text = "[a](../README.md#x)\n\n```md\n[b](../README.md)\n```\n\n[c](#here) [d](https://x.org/y)\n"
     told = on_site("models.md", text, tmp_path)
     assert told == text.replace("[a](../README.md#x)", "[a](readme.md#x)")
     assert on_site("guides/a.md", "[s](../store.md#x)", tmp_path) == "[s](../store.md#x)"
+
+
+def test_a_drawn_picture_is_put_into_the_page_with_its_text_for_those_who_cannot_see_it(tmp_path: Path) -> None:
+    told = on_site("performance.md", "![Runs & hops](static/performance.svg)\n\nx\n", tmp_path)
+    figure, _, rest = told.partition("</figure>")
+    assert figure.startswith('<figure class="picture" tabindex="0">\n<svg aria-label="Runs &amp; hops" ')
+    # An empty line would end the element.
+    assert "\n\n" not in figure
+    assert rest == "\n\nx\n"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +98,55 @@ def opened(page: Path, log: Path) -> tuple[list[str], list[str]]:
     return sorted(each for each in found if each.startswith("http")), said
 
 
+# The article of a page scrolls by itself: what is too wide for it does not show in the width of the document. Of
+# pictures the smallest letters count, as they are seen.
+WIDER_THAN_THE_ARTICLE = """[...document.querySelectorAll('.content')]
+    .filter(each => each.scrollWidth > each.clientWidth)
+    .map(each => `${each.scrollWidth} px in ${each.clientWidth}`)"""
+SMALL_LETTERS = """[...document.querySelectorAll('svg text')]
+    .map(each => [parseFloat(getComputedStyle(each).fontSize) * each.getScreenCTM().a, each.textContent.trim()])
+    .filter(([size]) => size < 10).slice(0, 1).map(([size, text]) => `${size.toFixed(1)} px: ${text}`)"""
+
+
+async def too_wide_or_small(tab: Tab, page: Path, widths: tuple[int, ...] = (320, 375)) -> list[str]:
+    """What scrolls the text of a page sideways, or is too small to be read, on phones of these widths."""
+    await tab.open(page.as_uri())
+    found: list[str] = []
+    for width in widths:
+        await tab.look((width, 800))
+        told = [*await tab.value(WIDER_THAN_THE_ARTICLE), *await tab.value(SMALL_LETTERS)]
+        if not await tab.value("document.documentElement.scrollWidth <= innerWidth"):
+            told.append("the page scrolls")
+        found += [f"{page.name} at {width}: {each}" for each in told]
+    return found
+
+
+async def measured(pages: list[Path], folder: Path) -> list[str]:
+    async with open_browser(folder / "profile") as tab:
+        return [each for page in pages for each in await too_wide_or_small(tab, page)]
+
+
+@pytest.mark.skipif(not MUST_RUN and BROWSER is None, reason="there is no Chromium to open it: .ci/browser")
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [
+        ('<p style="width: 500px">x</p>', ["a.html at 300: 500 px in 300"]),
+        (
+            '<svg width="90" viewBox="0 0 180 9"><text style="font-size: 12px">x</text></svg>',
+            ["a.html at 300: 6.0 px: x"],
+        ),
+        ("<p>x</p>", []),
+    ],
+)
+async def test_what_is_too_wide_or_too_small_on_a_phone_is_found(tmp_path: Path, inside: str, found: list[str]) -> None:
+    article = (
+        f'<meta name="viewport" content="width=device-width"><div class="content" style="overflow: auto">{inside}</div>'
+    )
+    (tmp_path / "a.html").write_text(f'<body style="margin: 0">{article}')
+    async with open_browser(tmp_path / "profile") as tab:
+        assert await too_wide_or_small(tab, tmp_path / "a.html", (300,)) == found
+
+
 @pytest.mark.long
 @pytest.mark.skipif(
     not MUST_RUN and importlib.util.find_spec("furo") is None, reason="Sphinx and furo are not installed: make docs"
@@ -91,6 +156,7 @@ def test_the_site_builds_without_a_warning_and_a_browser_opens_it_without_a_netw
     assert loaded_from_elsewhere(pages) == []
     if not MUST_RUN and BROWSER is None:
         pytest.skip("the site is built; there is no Chromium to open it: .ci/browser")
+    assert asyncio.run(measured(sorted(pages.rglob("*.html")), tmp_path)) == []
     for number, page in enumerate(OPENED):
         assert opened(pages / page, tmp_path / f"log{number}.json") == ([], [])
     (tmp_path / "loads.html").write_text('<h1>x</h1><img src="http://pictures.test/a.png">')

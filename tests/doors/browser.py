@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.documentation.test_site import BROWSER
+from tests.documentation.site import BROWSER
 
 _LISTENS = re.compile(rb"DevTools listening on (ws://\S+)")
 PHONE, TABLET, DESKTOP = (390, 844), (768, 1024), (1280, 900)

@@ -16,7 +16,8 @@ from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from runtime.testing import PipelineBuilder
 from serve.http.dashboard.addresses import DASHBOARD, LOGIN, SYSTEM, run_address
-from tests.documentation.test_site import BROWSER, MUST_RUN
+from tests.documentation.site import BROWSER
+from tests.documentation.test_site import MUST_RUN
 from tests.doors.browser import DESKTOP, PHONE, TABLET, Tab, open_browser
 from tests.doors.http_site import REPO_NAME, Site, open_site, until
 from tests.doors.test_http_tokens import Door

@@ -14,7 +14,8 @@ from runtime.run.envelope import Bounds, Envelope, HistoryRecord, Request, Usage
 from runtime.supervision.replay import Reason
 from runtime.testing import PipelineBuilder
 from serve.run_page import MAX_DECISIONS, MAX_STAGES, RunRecord, run_page
-from tests.documentation.test_site import BROWSER, MUST_RUN, opened
+from tests.documentation.site import BROWSER
+from tests.documentation.test_site import MUST_RUN, opened
 from tests.doors.program import Program
 from tests.doors.sample_repo import QUESTION
 
