@@ -35,7 +35,8 @@ class Chart(msgspec.Struct, frozen=True):
 
 def bar_chart(charts: list[Chart], title: str) -> str:
     """Return the charts below each other as one picture without empty lines."""
-    lines, at = [], 0
+    lines: list[str] = []
+    at = 0
     for chart in charts:
         lines += _chart(chart, at)
         at += HEAD + ROW * len(chart.rows) + GAP
