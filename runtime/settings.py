@@ -247,7 +247,10 @@ Cost = Annotated[Amount | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 
 
 class QuotaSettings(_Section):
-    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it; costs in the currency."""
+    """Limits what runs use: how many go on or wait at once, what callers spend in 24 hours, and each of their runs.
+
+    Daily quotas and those of one run are the same for each of the kinds of callers in `limited`, and hold for no other.
+    """
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -263,7 +266,11 @@ class QuotaSettings(_Section):
 
 
 class RateSettings(_Section):
-    """Limits users' request rates, as `runtime.hosting.limits.rate_limits.RateLimits` describes it."""
+    """Limits how many requests a caller may send, batch work aside.
+
+    `per_minute`: requests in any minute; `per_hour`: in any hour; `per_day`: in any 24 hours; `burst`: so many may come at
+    once, then as fast as per_minute allows.
+    """
 
     per_minute: Limit = 60
     per_hour: Limit = 1_000
@@ -334,7 +341,12 @@ Threshold = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class AgentSettings(_Section):
-    """Overrides the profile of an agent, as `runtime.agents.profile.AgentProfile` describes it."""
+    """Overrides the profile that a capability ships for one of its agents, and what its pipeline says.
+
+    `role`: its role in the model file; `temperature`: of its model calls; `max_tokens`: of one answer of the model;
+    `thresholds`: numbers that its hooks decide by, those given replacing the shipped ones; `latency_budget_ms`: a stage
+    that takes longer is warned of and counted, but not ended.
+    """
 
     role: str | None = Field(default=None, min_length=1)
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
@@ -344,7 +356,11 @@ class AgentSettings(_Section):
 
 
 class ModeSettings(_Section):
-    """Names a way to ask: a pipeline, bounds to lower, and a reasoner; what is not given stays as it is."""
+    """Names a way to ask: a pipeline, bounds to lower, and a reasoner; what is not given stays as it is.
+
+    `pipeline`: the one that answers; `limits`: bounds of that pipeline, which can only be lowered;
+    `deadline_s`: seconds that a run may take; `reasoner`: whether a model reasons.
+    """
 
     pipeline: Identifier | None = None
     limits: dict[Identifier, Annotated[int, Field(ge=0)]] = {}

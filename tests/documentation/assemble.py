@@ -3,8 +3,8 @@
     python -m tests.documentation.assemble FOLDER
 
 The pages of docs/ stay readable on a code host; what only a site needs is done here. Links to files outside of docs/
-lead to copies, Mermaid pictures become SVG, other pictures are put into the page, whose colours they then have, and the
-lists of docs/index.md become the navigation.
+lead to copies, pages that are named by their path are named by their title, Mermaid pictures become SVG, other pictures
+are put into the page, whose colours they then have, and the lists of docs/index.md become the navigation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from tests.documentation.settings_page import settings_page
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX, README, DECISIONS = "index.md", "readme.md", "decisions/index.md"
+README_TITLE = "All commands by example"
 
-# Page → what generates it; they stand first in the navigation's section of this name.
+# Page → what generates it; they stand first in the section of this name, on the index and in the navigation.
 GENERATED: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands_page,
     "reference/http-routes.md": http_page,
@@ -39,6 +40,14 @@ GENERATED: dict[str, Callable[[], str]] = {
     "reference/errors.md": errors_page,
 }
 GENERATED_SECTION = "Reference"
+CONTENTS = {
+    "reference/commands.md": "every command with its options.",
+    "reference/http-routes.md": "what each takes and answers.",
+    "reference/settings.md": "form, default and meaning of each.",
+    "reference/pipelines.md": "those that ship, drawn, and the keys of their files.",
+    "reference/events.md": "what runs report and record.",
+    "reference/errors.md": "codes, exit statuses and HTTP statuses.",
+}
 SECTIONS = ("Tutorial", "Guides", "Reference", "Explanation")
 
 _FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=mark)[ \t]*$\n?", re.MULTILINE | re.DOTALL)
@@ -46,6 +55,12 @@ _NAMED = re.compile(r"(?P<language>\w+) (?P<path>\S+)")
 _LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)?(?P<anchor>#[^)\s]*)?\)")
 _SECTION = re.compile(r"^## (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
+# A link, a page named in a code span, another code span, or a page named in prose.
+_MENTION = re.compile(
+    r"(?P<link>!?\[(?P<text>[^\]]*)\]\((?P<at>[^)#\s]*)(?P<anchor>#[^)\s]*)?\))"
+    r"|`(?P<spanned>docs/[\w./-]+\.md)`|`[^`]*`|(?<![\w/.])(?P<bare>docs/[\w./-]+\.md)"
+)
+_PATH = re.compile(r"`?[\w./-]+\.md`?")
 _PICTURE = re.compile(r"^!\[(?P<told>[^\]]+)\]\((?P<file>[^)\s]+\.svg)\)$", re.MULTILINE)
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
@@ -56,6 +71,7 @@ def assemble(folder: Path) -> None:
     pages = dict(_written_pages())
     pages |= {name: generate() for name, generate in GENERATED.items()}
     pages[DECISIONS] = _decisions(pages)
+    pages[INDEX] = _with_generated(pages[INDEX], pages)
     pages[INDEX] += navigation(pages[INDEX], pages)
     for name, text in pages.items():
         place = folder / name
@@ -68,7 +84,7 @@ def _written_pages() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "docs").rglob("*.md")):
         yield path.relative_to(ROOT / "docs").as_posix(), path.read_text(encoding="utf-8")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    yield README, _TITLE.sub("# Every door, by commands", text, count=1)
+    yield README, _TITLE.sub(f"# {README_TITLE}", text, count=1)
 
 
 def _decisions(pages: dict[str, str]) -> str:
@@ -88,13 +104,20 @@ def _title(text: str) -> str:
     return prose(found[1])
 
 
+def _with_generated(index: str, pages: dict[str, str]) -> str:
+    """Return the index with the generated pages in their section; a code host does not have them."""
+    heading = f"## {GENERATED_SECTION}\n\n"
+    entries = "".join(f"- [{_title(pages[name])}]({name}): {CONTENTS[name]}\n" for name in GENERATED)
+    return index.replace(heading, heading + entries, 1)
+
+
 def navigation(index: str, pages: dict[str, str]) -> str:
     """Return the hidden trees of contents for the lists of the index. Raises InputError for a page in none of them."""
     trees, listed = "", {INDEX, DECISIONS, *(name for name in pages if name.startswith("decisions/"))}
     for section in _SECTION.finditer(index):
         names = [entry["page"] for entry in _ENTRY.finditer(section["body"])]
         names = [README if name == "../README.md" else name for name in names]
-        names += GENERATED if section["title"] == GENERATED_SECTION else ()
+        names += (name for name in GENERATED if section["title"] == GENERATED_SECTION and name not in names)
         names += (DECISIONS,) if section["title"] == SECTIONS[-1] else ()
         listed.update(names)
         trees += _tree(section["title"], names)
@@ -145,7 +168,25 @@ def _relinked(name: str, text: str, folder: Path) -> str:
         lines[0] = lines[0].replace("<svg ", f'<svg aria-label="{escape(picture["told"])}" ', 1)
         return _figure("\n".join(lines)).rstrip("\n")
 
-    return _LINK.sub(moved, _PICTURE.sub(shown, text))
+    def named(mention: re.Match[str]) -> str:
+        path = mention["spanned"] or mention["bare"]
+        if path:
+            there = ROOT / path
+            return f"[{_title_of(there)}]({os.path.relpath(there, _folder(name))})" if there.is_file() else mention[0]
+        if mention["link"] and _PATH.fullmatch(mention["text"]) and mention["at"].endswith(".md"):
+            return f"[{_title_of(_folder(name) / mention['at'])}]({mention['at']}{mention['anchor'] or ''})"
+        return mention[0]
+
+    return _LINK.sub(moved, _PICTURE.sub(shown, _MENTION.sub(named, text)))
+
+
+def _title_of(path: Path) -> str:
+    """Return the title of a page, by which the site names it instead of by its path."""
+    text = path.read_text(encoding="utf-8")
+    if path.resolve() == ROOT / "README.md":
+        return README_TITLE
+    found = _TITLE.search(text)
+    return found[1] if found else path.name
 
 
 def _folder(name: str) -> Path:

@@ -94,9 +94,20 @@ def _shared(whole: dict[str, Any]) -> Iterator[str]:
     sections = {each.get("$ref", "").rpartition("/")[2] for each in _references(whole["properties"])}
     for name, schema in whole["$defs"].items():
         if name in _values_of_maps(whole) and name not in sections and schema.get("type") == "object":
-            yield from (f"## {code(name)}", "", prose(schema.get("description", "").split("\n\n")[0]), "")
-            rows = [(code(key), form(each), _default(each)) for key, each in schema["properties"].items()]
-            yield from table(("key", "form", "default"), rows)
+            description = schema.get("description", "")
+            told = told_of_keys(description)
+            yield from (f"## {code(name)}", "", prose(description.split("\n\n")[0]), "")
+            rows = [
+                (code(key), form(each), _default(each), prose(told.get(key, "")))
+                for key, each in schema["properties"].items()
+            ]
+            yield from table(("key", "form", "default", "what it sets"), rows)
+
+
+def told_of_keys(description: str) -> dict[str, str]:
+    """Return key → its meaning, of a docstring that lists them as `key`: meaning, with semicolons between."""
+    pieces = re.split(r"`(\w+)`: ", " ".join(description.split()))
+    return {key: meaning.rstrip(" ;.") for key, meaning in zip(pieces[1::2], pieces[2::2], strict=True)}
 
 
 def _references(node: Any) -> Iterator[dict[str, Any]]:

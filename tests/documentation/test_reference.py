@@ -17,7 +17,7 @@ from tests.documentation.commands_page import commands_page
 from tests.documentation.http_page import http_page, openapi
 from tests.documentation.kernel_pages import errors_page, events_page, pipelines_page
 from tests.documentation.markdown import code, form, prose, table
-from tests.documentation.settings_page import meanings_of, settings_page
+from tests.documentation.settings_page import meanings_of, settings_page, told_of_keys
 
 
 def test_each_command_has_a_heading_and_each_option_a_row() -> None:
@@ -46,6 +46,14 @@ def test_each_key_of_the_default_settings_has_a_row_with_its_comment() -> None:
     assert meanings["store.durability"].startswith("full: accepted runs survive")
     for key, told in meanings.items():
         assert key not in rows or prose(told).replace("|", "\\|") in rows[key]
+
+
+def test_each_row_of_the_settings_says_what_it_sets_and_no_text_leads_to_a_docstring_elsewhere() -> None:
+    page = settings_page()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [row for row in rows if not row.rstrip("|").rpartition(" | ")[2].strip()] == []
+    assert "describes it" not in page
+    assert told_of_keys("Limits. `a_b`: one; `c`: two, or three.") == {"a_b": "one", "c": "two, or three"}
 
 
 def test_each_key_of_a_pipeline_and_each_shipped_pipeline_is_there() -> None:

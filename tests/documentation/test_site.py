@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -27,7 +28,10 @@ def test_the_source_of_the_site_has_every_page_and_no_link_out_of_it(tmp_path: P
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert written | set(GENERATED) | {README, "decisions/index.md"} == names
-    assert "](../README.md" not in (tmp_path / "index.md").read_text(encoding="utf-8")
+    index = (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert "](../README.md" not in index
+    assert [name for name in GENERATED if not re.search(rf"^- \[[\w ]+\]\({name}\): .+\.$", index, re.MULTILINE)] == []
+    assert all(word in index for word in ("Claude Code", "Codex", "MCP"))
     assert "(files/configs/jeeves.yaml)" in (tmp_path / README).read_text(encoding="utf-8")
     assert (tmp_path / "files/configs/jeeves.yaml").is_file()
     assert "```mermaid" not in (tmp_path / "architecture.md").read_text(encoding="utf-8")
@@ -59,6 +63,27 @@ def test_links_and_pictures_in_examples_stay_as_they_are(tmp_path: Path) -> None
     told = on_site("models.md", text, tmp_path)
     assert told == text.replace("[a](../README.md#x)", "[a](readme.md#x)")
     assert on_site("guides/a.md", "[s](../store.md#x)", tmp_path) == "[s](../store.md#x)"
+
+
+def test_a_page_that_is_named_by_its_path_is_linked_by_its_title(tmp_path: Path) -> None:
+    told = on_site(
+        "guides/a.md", "See docs/metrics.md, `docs/store.md` and [http.md](../http.md#limits); `x docs/a.md`.", tmp_path
+    )
+    assert told == (
+        "See [Metrics](../metrics.md), [The store](../store.md) and [Over HTTP](../http.md#limits); `x docs/a.md`."
+    )
+    gone = "docs/gone.md, [the page](../http.md), build/docs/metrics.md\n\n```sh\ncat docs/metrics.md\n```\n"
+    assert on_site("guides/a.md", gone, tmp_path) == gone
+
+
+def test_no_page_of_the_site_names_another_one_by_its_path_alone(tmp_path: Path) -> None:
+    assemble(tmp_path)
+    for path in tmp_path.rglob("*.md"):
+        if path.is_relative_to(tmp_path / "files"):
+            continue
+        prose = re.sub(r"^(`{3,}).*?^\1|`[^`\n]*`|\]\([^)]*\)", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        named = re.findall(r"(?<![\w/])docs/[\w./-]+\.md", prose)
+        assert [each for each in named if (ROOT / each).is_file()] == [], path
 
 
 def test_a_drawn_picture_is_put_into_the_page_with_its_text_for_those_who_cannot_see_it(tmp_path: Path) -> None:
