@@ -268,8 +268,8 @@ class QuotaSettings(_Section):
 class RateSettings(_Section):
     """Limits how many requests a caller may send, batch work aside.
 
-    `per_minute`: requests in any minute; `per_hour`: in any hour; `per_day`: in any 24 hours; `burst`: so many may come at
-    once, then as fast as per_minute allows.
+    `per_minute`: requests in any minute; `per_hour`: in any hour; `per_day`: in any 24 hours; `burst`: so many may come
+    at once, then as fast as per_minute allows.
     """
 
     per_minute: Limit = 60
