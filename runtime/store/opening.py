@@ -105,9 +105,11 @@ def part_state(options: StoreOptions, part: AnyPart) -> str:
     """Describe the state of a part without creating it. Raises StateStorageError if it cannot be read."""
     names = databases_of(options, part)
     versions = {_version_in(options, part, name) for name in names}
+    told = f"schema {', '.join(map(str, sorted(versions)))} of {len(part.schema.migrations)}"
     if part.is_family:
-        return f"{len(names)} databases"
-    return f"schema {versions.pop()} of {len(part.schema.migrations)}" if versions else "not made yet"
+        number = "1 database" if len(names) == 1 else f"{len(names)} databases"
+        return f"{number}, {told}" if versions else number
+    return told if versions else "not made yet"
 
 
 def _version_in(options: StoreOptions, part: AnyPart, name: str) -> int:

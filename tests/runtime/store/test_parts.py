@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import typing
 from pathlib import Path
 
@@ -17,13 +18,14 @@ from runtime.memory.sessions import SESSIONS
 from runtime.primitives.clock import FakeClock
 from runtime.settings import StoreSettings
 from runtime.store.backends.backend_registry import BACKENDS
-from runtime.store.opening import databases_of, open_run_log, open_store, store_queries
+from runtime.store.opening import databases_of, open_run_log, open_store, part_state, store_queries
 from runtime.store.options import StoreOptions
 from runtime.store.parts import PARTS, all_parts
 from runtime.store.run_log_part import RUN_LOGS
 from serve.contributions import store_parts
 
 EVERY = all_parts(store_parts())
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 
 
 @pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)
@@ -86,6 +88,18 @@ def test_the_databases_of_a_part_are_those_that_are_there(tmp_path: Path) -> Non
     stores.close()
     assert databases_of(options, RUN_LOGS) == ["runs/local", "runs/service-0"]
     assert databases_of(options, CACHE) == ["cache"]
+
+
+def test_the_state_of_a_part_tells_which_schemas_would_be_migrated_and_migrates_none(tmp_path: Path) -> None:
+    options = StoreOptions(str(tmp_path), durability="normal")
+    assert (part_state(options, RUN_LOGS), part_state(options, CACHE)) == ("0 databases", "not made yet")
+    open_run_log(options, "local").close()
+    newest = len(RUN_LOGS.schema.migrations)
+    assert part_state(options, RUN_LOGS) == f"1 database, schema {newest} of {newest}"
+    shutil.copy(CORPUS / "2026_11_schema_2" / "schema_3.sqlite", tmp_path / "runs" / "old.sqlite")
+    before = (tmp_path / "runs" / "old.sqlite").read_bytes()
+    assert part_state(options, RUN_LOGS) == f"2 databases, schema 5, {newest} of {newest}"
+    assert (tmp_path / "runs" / "old.sqlite").read_bytes() == before
 
 
 def test_the_settings_and_the_registry_know_the_same_backends() -> None:
