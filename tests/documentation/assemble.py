@@ -27,8 +27,12 @@ from tests.documentation.markdown import prose
 from tests.documentation.settings_page import settings_page
 
 ROOT = Path(__file__).resolve().parents[2]
-INDEX, README, DECISIONS = "index.md", "readme.md", "decisions/index.md"
+INDEX, README, CHANGELOG, DECISIONS = "index.md", "readme.md", "changelog.md", "decisions/index.md"
 README_TITLE = "All commands by example"
+# File outside of docs/ → its place on the site.
+OUTSIDE = {"README.md": README, "CHANGELOG.md": CHANGELOG}
+# So long a page would be found for every word.
+_NOT_SEARCHED = "---\nnosearch: true\n---\n\n"
 
 # Page → what generates it; they stand first in the section of this name, on the index and in the navigation.
 GENERATED: dict[str, Callable[[], str]] = {
@@ -85,6 +89,7 @@ def _written_pages() -> Iterator[tuple[str, str]]:
         yield path.relative_to(ROOT / "docs").as_posix(), path.read_text(encoding="utf-8")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     yield README, _TITLE.sub(f"# {README_TITLE}", text, count=1)
+    yield CHANGELOG, _NOT_SEARCHED + (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def _decisions(pages: dict[str, str]) -> str:
@@ -116,7 +121,7 @@ def navigation(index: str, pages: dict[str, str]) -> str:
     trees, listed = "", {INDEX, DECISIONS, *(name for name in pages if name.startswith("decisions/"))}
     for section in _SECTION.finditer(index):
         names = [entry["page"] for entry in _ENTRY.finditer(section["body"])]
-        names = [README if name == "../README.md" else name for name in names]
+        names = [OUTSIDE.get(name.removeprefix("../"), name) for name in names]
         names += (name for name in GENERATED if section["title"] == GENERATED_SECTION and name not in names)
         names += (DECISIONS,) if section["title"] == SECTIONS[-1] else ()
         listed.update(names)
@@ -191,13 +196,13 @@ def _title_of(path: Path) -> str:
 
 def _folder(name: str) -> Path:
     """Return the folder of the file that a page of the site comes from."""
-    return ROOT if name == README else (ROOT / "docs" / name).parent
+    return ROOT if name in OUTSIDE.values() else (ROOT / "docs" / name).parent
 
 
 def _target(name: str, target: str, folder: Path) -> str:
     """Return where a link of a page leads on the site."""
     there = os.path.normpath((_folder(name) / target).relative_to(ROOT))
-    on_site_at = {"README.md": README, "docs/decisions": DECISIONS, "docs/guides": INDEX}.get(there)
+    on_site_at = {**OUTSIDE, "docs/decisions": DECISIONS, "docs/guides": INDEX}.get(there)
     if on_site_at is None and there.startswith("docs/") and there.endswith(".md"):
         on_site_at = there.removeprefix("docs/")
     if on_site_at is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import InputError
-from tests.documentation.assemble import GENERATED, README, SECTIONS, assemble, navigation, on_site
+from tests.documentation.assemble import CHANGELOG, GENERATED, README, SECTIONS, assemble, navigation, on_site
 from tests.documentation.site import BROWSER, build, loaded_from_elsewhere
 from tests.doors.browser import Tab, open_browser
 
@@ -27,7 +27,7 @@ def test_the_source_of_the_site_has_every_page_and_no_link_out_of_it(tmp_path: P
     assemble(tmp_path)
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    assert written | set(GENERATED) | {README, "decisions/index.md"} == names
+    assert written | set(GENERATED) | {README, CHANGELOG, "decisions/index.md"} == names
     index = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "](../README.md" not in index
     assert [name for name in GENERATED if not re.search(rf"^- \[[\w ]+\]\({name}\): .+\.$", index, re.MULTILINE)] == []
