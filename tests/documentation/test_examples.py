@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_settings_that_a_page_shows_are_valid(page: str, block: str, tmp_path: P
 def test_what_a_caller_may_spend_is_set_as_the_page_shows(tmp_path: Path) -> None:
     (block,) = blocks("http.md", "limits")
     quotas = settings_of(block, tmp_path).limits.quotas
-    assert (quotas.tokens_per_day, quotas.cost_per_day, quotas.run_s) == (2_000_000, 5, 120)
+    assert (quotas.tokens_per_day, quotas.cost_per_day, quotas.run_s) == (2_000_000, Decimal(5), 120.0)
     page = (DOCS / "http.md").read_text(encoding="utf-8")
     default = Settings(state_dir=tmp_path)
     assert f"({default.limits.quotas.run_tool_calls} tool calls, {default.limits.quotas.run_s:g} s)" in page
