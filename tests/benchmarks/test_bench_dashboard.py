@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from serve.http.dashboard.addresses import DASHBOARD, run_address
-from tests.documentation.test_site import BROWSER, MUST_RUN
+from tests.documentation.site import BROWSER
+from tests.documentation.test_site import MUST_RUN
 from tests.doors.browser import Tab, open_browser
 from tests.doors.http_site import Site, open_site, until
 from tests.doors.test_dashboard_browser import CIRCLE, EVENTS, LISTED, address, asked, ended
