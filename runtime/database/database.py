@@ -97,6 +97,12 @@ class Database(Protocol):
         A server has no such place: True.
         """
 
+    def clock_ahead_ms(self) -> int:
+        """Return how far the clock that all users of the database go by is ahead of this machine's, negative: behind.
+
+        That clock is the server's; a file's is this machine's: 0. Raises StateStorageError.
+        """
+
     def close(self) -> None:
         """Close the database; every later call raises StateStorageError."""
 

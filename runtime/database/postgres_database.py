@@ -12,7 +12,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
@@ -47,6 +47,9 @@ _PROBLEMS: dict[str, tuple[Problem, str, str]] = {
 }
 _OTHER: tuple[Problem, str, str] = ("invalid", "the server refused", "look at the server's log")
 _SILENT = (SilentServerError, psycopg.errors.ConnectionTimeout)
+# Clocks that differ by less count as one.
+LEAST_SKEW_S = 1.0
+
 _AWAY: tuple[Problem, str, str] = ("away", "the server cannot be reached", "start it, or check store.dsn")
 
 
@@ -62,8 +65,12 @@ class PostgresDatabase:
         durability: Durability = "full",
         readonly: bool = False,
         label: str = "store",
+        wall_s: Callable[[], float] = time.time,
     ) -> None:
-        """Connect, and create the schema if missing; `label` names its kind in errors. Raises StateStorageError."""
+        """Connect, and create the schema if missing. Raises StateStorageError.
+
+        `label` names its kind in errors; `wall_s` is this machine's clock, in seconds since the epoch.
+        """
         if not _SCHEMA_NAME.fullmatch(schema):
             raise StateStorageError(
                 f"'{schema}' cannot be the name of a schema; use lower-case letters, digits and _, 63 at most",
@@ -76,6 +83,8 @@ class PostgresDatabase:
         self._dsn = dsn
         self.location = f"{label} {_without_password(dsn)}, schema {schema}"
         self._lock = threading.RLock()
+        self._wall_s = wall_s
+        self._clock_ahead_ms, self._clock_offset_s = 0, 0.0
         self._is_closed = False
         self._patience_s: float | None = None
         self._left_alone_until_s = 0.0
@@ -113,6 +122,27 @@ class PostgresDatabase:
         }
         for name, value in settings.items():
             db.execute("SELECT set_config(%s, %s, false)", (name, value))
+        self._compare_clocks(db)
+
+    def _compare_clocks(self, db: BoundedConnection) -> None:
+        """Note how far the server's clock is ahead; a second is told from none, as answers take time."""
+        began_s, offset_s = self._wall_s(), self._wall_s() - time.monotonic()
+        row = db.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+        assert row is not None
+        ahead_s = row[0] - (began_s + self._wall_s()) / 2
+        self._clock_ahead_ms = round(ahead_s * 1000) if abs(ahead_s) >= LEAST_SKEW_S else 0
+        self._clock_offset_s = offset_s
+
+    def clock_ahead_ms(self) -> int:
+        """Return how far the server's clock is ahead: see `Database.clock_ahead_ms`."""
+        with self._lock:
+            if abs(self._wall_s() - time.monotonic() - self._clock_offset_s) >= LEAST_SKEW_S and not self._is_closed:
+                # This machine's clock was set since.
+                try:
+                    self._compare_clocks(self._db)
+                except psycopg.Error as error:
+                    raise self._failed("tell its time", error) from error
+            return self._clock_ahead_ms
 
     def wait_at_most(self, patience_s: float) -> None:
         """Bound all later waits: see `Database.wait_at_most`. Locks time out earlier, so that the server reports it."""

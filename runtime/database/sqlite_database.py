@@ -185,6 +185,10 @@ class SqliteDatabase:
         wal = self.path.with_name(self.path.name + "-wal")
         return self.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
 
+    def clock_ahead_ms(self) -> int:
+        """Return 0: see `Database.clock_ahead_ms`."""
+        return 0
+
     def is_current(self) -> bool:
         """Compare the open file with the one at its path: see `Database.is_current`."""
         if self._is_private or self._file is None:

@@ -86,7 +86,10 @@ def _text(value: str) -> str:
 
 
 class SqlRunLog:
-    """Keeps a run log in a database of its own; safe to call from several threads of one process."""
+    """Keeps a run log in a database of its own; safe to call from several threads of one process.
+
+    Leases are kept in the time of the database's clock, and taken and told in that of the caller's.
+    """
 
     def __init__(self, database: Database) -> None:
         """Migrate the tables. Raises StateStorageError and closes the database then."""
@@ -99,21 +102,24 @@ class SqlRunLog:
             raise
 
     def take_over(self, owner: str, now_ms: int | None = None, lease_ms: int | None = None, force: bool = False) -> int:
-        until_ms = 0 if now_ms is None or lease_ms is None else now_ms + lease_ms
+        ahead_ms = self._database.clock_ahead_ms()
+        until_ms = 0 if now_ms is None or lease_ms is None else now_ms + ahead_ms + lease_ms
         with self._database.transaction(f"be taken over by '{owner}'") as changes:
             for _, holder, held_until_ms in changes.rows(_OWNER) if now_ms is not None and not force else ():
-                check_lease(self._database.location, holder, held_until_ms, now_ms or 0)
+                check_lease(self._database.location, holder, held_until_ms - ahead_ms, now_ms or 0)
             return int(changes.rows(_TAKE_OVER, (_text(owner), until_ms))[0][0])
 
     def renew(self, epoch: int, now_ms: int, lease_ms: int) -> None:
+        until_ms = now_ms + self._database.clock_ahead_ms() + lease_ms
         with self._database.transaction("have its lease renewed") as changes:
             _check_epoch(changes, epoch)
-            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (now_ms + lease_ms, epoch))
+            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (until_ms, epoch))
 
     def release(self, epoch: int, now_ms: int = 0) -> None:
+        at_ms = now_ms + self._database.clock_ahead_ms() if now_ms else 0
         with self._database.transaction("be released") as changes:
             # Negative: no clock takes it for a lease, and older programs do not either.
-            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (-now_ms, epoch))
+            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (-at_ms, epoch))
 
     def check_owner(self, epoch: int) -> None:
         with self._database.read() as queries:
@@ -124,9 +130,12 @@ class SqlRunLog:
         return last if last is not None and last.holds_at(now_ms) else None
 
     def last_lease(self) -> Lease | None:
+        ahead_ms = self._database.clock_ahead_ms()
         with self._database.read() as queries:
             leases = (
-                Lease(name, abs(until_ms), until_ms < 0) for _, name, until_ms in queries.rows(_OWNER) if until_ms
+                Lease(name, abs(until_ms) - ahead_ms, until_ms < 0)
+                for _, name, until_ms in queries.rows(_OWNER)
+                if until_ms
             )
             return next(leases, None)
 

@@ -62,7 +62,10 @@ class OldTasks(NamedTuple):
 
 
 class SqlWorkTable:
-    """Implements `runtime.queues.work_table.WorkTable` on a database: the same calls, the same errors."""
+    """Implements `runtime.queues.work_table.WorkTable` on a database: the same calls, the same errors.
+
+    Times are kept in that of the database's clock, and taken and told in that of the caller's.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -78,6 +81,7 @@ class SqlWorkTable:
         now_ms: int = 0,
     ) -> TaskId:
         """Enqueue a task and return its id, or that of the pending task with this key. Raises QueueFullError."""
+        now_ms = self._there_ms(now_ms)
         same = "SELECT seq FROM tasks WHERE queue = ? AND dedup_key = ? AND state <> 'dead'"
         with self._database.transaction(f"take a task into queue '{queue}'", queue=queue) as changes:
             for (seq,) in changes.rows(same, (queue, dedup_key)) if dedup_key is not None else ():
@@ -92,6 +96,7 @@ class SqlWorkTable:
 
     def register(self, worker: WorkerId, queues: Iterable[str], lease_ms: int, now_ms: int) -> None:
         """Register a worker; if it is registered already, its leases end and its tasks are ready again."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction(f"know worker {worker}") as changes:
             _advance(changes, now_ms)
             _forget_worker(changes, worker)
@@ -102,12 +107,14 @@ class SqlWorkTable:
 
     def deregister(self, worker: WorkerId, now_ms: int) -> None:
         """Remove a worker that shuts down in order; its tasks are ready again at once."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction(f"let worker {worker} go") as changes:
             _advance(changes, now_ms)
             _forget_worker(changes, worker)
 
     def heartbeat(self, worker: WorkerId, now_ms: int) -> None:
         """Renew the lease of a worker. Raises LeaseLostError if it has expired."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction(f"hear of worker {worker}") as changes:
             _advance(changes, now_ms)
             is_known = _renew_lease(changes, worker, now_ms)
@@ -116,6 +123,7 @@ class SqlWorkTable:
 
     def dequeue(self, worker: WorkerId, now_ms: int) -> Lease | None:
         """Lease the next task of the worker's queues to it; the call counts as a heartbeat. Raises LeaseLostError."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction(f"give worker {worker} a task") as changes:
             _advance(changes, now_ms)
             is_known = _renew_lease(changes, worker, now_ms)
@@ -126,6 +134,7 @@ class SqlWorkTable:
 
     def complete(self, lease_id: LeaseId, now_ms: int) -> None:
         """Complete a task. Raises LeaseLostError if the lease is over: another worker has the task, or it has ended."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction(f"take note of the end of {lease_id}") as changes:
             _advance(changes, now_ms)
             task = _leased(changes, lease_id)
@@ -138,6 +147,7 @@ class SqlWorkTable:
 
     def fail(self, lease_id: LeaseId, retry: bool, error: str, now_ms: int) -> None:
         """Record a failure: the task waits for its retry, or is dead after the last. Raises LeaseLostError."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction(f"take note of the failure of {lease_id}") as changes:
             _advance(changes, now_ms)
             task = _leased(changes, lease_id)
@@ -156,11 +166,13 @@ class SqlWorkTable:
 
     def may_have_changed(self, worker: WorkerId, now_ms: int) -> bool:
         """Return whether `dequeue` may return a task or raise. It writes nothing, so that it can be polled."""
+        now_ms = self._there_ms(now_ms)
         with self._database.read() as queries:
             return bool(queries.rows(_MAY_HAVE_CHANGED, (worker, now_ms, now_ms, worker)))
 
     def advance(self, now_ms: int) -> None:
         """Make due retries ready, and the tasks of workers whose lease has expired."""
+        now_ms = self._there_ms(now_ms)
         with self._database.transaction("bring its queues up to date") as changes:
             _advance(changes, now_ms)
 
@@ -172,7 +184,7 @@ class SqlWorkTable:
         )
         with self._database.read() as queries:
             at_ms: int | None = queries.rows(instants)[0][0]
-        return at_ms
+        return None if at_ms is None else at_ms - self._database.clock_ahead_ms()
 
     def half_lease_ms(self, worker: WorkerId) -> int:
         """Return the interval at which a worker should send heartbeats. Raises LeaseLostError."""
@@ -196,6 +208,7 @@ class SqlWorkTable:
 
     def old(self, before_ms: int, prefix: str, now_ms: int) -> OldTasks:
         """Count the tasks that `drop_old` would drop."""
+        before_ms, now_ms = self._there_ms(before_ms), self._there_ms(now_ms)
         with self._database.read() as queries:
             return OldTasks(*(_count(queries, which) for which in _old(before_ms, prefix, now_ms)))
 
@@ -204,6 +217,7 @@ class SqlWorkTable:
 
         Abandoned queues have names that begin with `prefix`, no live worker, and no task newer than that.
         """
+        before_ms, now_ms = self._there_ms(before_ms), self._there_ms(now_ms)
         with self._database.transaction("drop old tasks") as changes:
             found = [changes.rows(f"SELECT seq, queue, state FROM tasks WHERE {sql}", values)
                      for sql, values in _old(before_ms, prefix, now_ms)]  # fmt: skip
@@ -229,6 +243,10 @@ class SqlWorkTable:
         """The dead letters, oldest first."""
         with self._database.read() as queries:
             return [_task(row) for row in queries.rows(f"SELECT {_TASK} FROM tasks WHERE state = 'dead' ORDER BY died")]
+
+    def _there_ms(self, at_ms: int) -> int:
+        """Return an instant of this machine's clock in the time of the database."""
+        return at_ms + self._database.clock_ahead_ms()
 
 
 def _old(before_ms: int, prefix: str, now_ms: int) -> tuple[tuple[str, tuple[object, ...]], ...]:

@@ -1,4 +1,4 @@
-"""Tells sentences that stand by themselves from those that depend on the one before or are taken back by the next.
+"""Tells sentences that stand by themselves from those that need the one before or the one behind.
 
 A sentence such as «However, if it is set …» misleads when it is quoted alone, and so does «Many pools cache statements»
 before «This one does not». The openers are those of English; a
