@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,12 @@ def file_of(part: AnyPart) -> str:
     return f"{part.name}/<name>.sqlite" if part.is_family else f"{part.name}.sqlite"
 
 
+def backup() -> str:
+    script = re.search(r"```python backup.py\n(.*?)```", RECOVER, re.S)
+    assert script is not None
+    return script[1]
+
+
 def section(text: str, title: str) -> str:
     return text.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
@@ -39,9 +48,21 @@ def test_the_page_of_the_store_has_file_schema_and_fate_of_each_part(part: AnyPa
 
 @pytest.mark.parametrize("part", [part for part in PARTS if not part.is_disposable], ids=lambda part: part.name)
 def test_the_backup_of_the_guide_copies_what_cannot_be_made_again(part: AnyPart) -> None:
-    script = re.search(r"```python backup.py\n(.*?)```", RECOVER, re.S)
-    assert script is not None
-    assert (f'"{part.name}/*.sqlite"' if part.is_family else f'"{part.name}"') in script[1]
+    assert (f'"{part.name}/*.sqlite"' if part.is_family else f'"{part.name}"') in backup()
+
+
+def test_the_backup_copies_databases_that_are_open_and_what_was_allowed(tmp_path: Path) -> None:
+    state, copies = tmp_path / "state", tmp_path / "copies"
+    state.mkdir()
+    copies.mkdir()
+    (state / "allowed.json").write_text("{}")
+    with sqlite3.connect(state / "code_changes.sqlite") as live:
+        live.executescript("CREATE TABLE kept (n); INSERT INTO kept VALUES (7)")
+        live.execute("SELECT n FROM kept")
+        subprocess.run([sys.executable, "-c", backup(), str(state), str(copies)], check=True, timeout=60)
+    with sqlite3.connect(copies / "code_changes.sqlite") as copied:
+        assert copied.execute("SELECT n FROM kept").fetchall() == [(7,)]
+    assert (copies / "allowed.json").read_text() == "{}"
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)

@@ -252,10 +252,12 @@ async def test_a_question_that_was_sent_too_late_stands_in_its_field_after_the_l
     async with open_site(tmp_path / "site", told={"tokens_required": True}) as site:
         stores = open_store(site.store, site.hosted.clock)
         door = Door(site, stores.part(TOKENS))
+        token = door.token("ann")
         await tab.open(address(site))
-        await _log_in(tab, door.token("ann"))
+        await _log_in(tab, token)
         await _seen(tab, is_seen=False)
         door.tokens.revoke("ann")
+        await door.until_status(token, 401)
         await tab.value("document.getElementById('question').value = 'Where is it?'; 0")
         await tab.after_load("document.querySelector('form[action$=\"/ask\"] button').click()")
         await tab.until("document.getElementById('fault').innerText.includes('not carried out')")
