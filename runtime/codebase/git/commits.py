@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.codebase.git.base_merges import is_within, only_merged_base, way_back, with_merged_base
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
@@ -47,6 +48,7 @@ def commit_change(
     *,
     trailer: str = TRAILER,
     expected_tree: str = "",
+    permitted: Collection[str] | None = None,
 ) -> str:
     """Commit the base commit with `files` as they are in the work tree to its branch; return the commit.
 
@@ -64,15 +66,15 @@ def commit_change(
         head = git.commit_of("HEAD")
         if head is None:
             raise GitWriteError(f"branch {tree.branch} is gone; `git branch {tree.branch} {known}` brings it back")
+        tree = with_merged_base(git, tree)
         written = _write_tree(git, tree.base_commit, files)
         if expected_tree and written != expected_tree:
             raise GitWriteError("the files changed after the checks had passed on them; review and submit again")
         told = f"{trailer}: {session_id}"
-        if head != known and not _is_same_commit(git, head, known, written, told):
-            raise GitWriteError(
-                f"{tree.branch} has commits that this server did not make; it commits the files itself: "
-                f"`git reset --soft {known}` in {tree.folder} takes them back and leaves the files as they are"
-            )
+        if not only_merged_base(git, tree, known, head):
+            _check_own(git, tree, head, known, written, told)
+        if head != known and permitted is not None:
+            _check_permitted(git, tree, tree.base_commit, head, known, permitted)
         if written == git.run("rev-parse", "HEAD^{tree}").strip():
             publish(locks["index"], (git.private / "index").read_bytes())
             if head != tree.base_commit:
@@ -113,10 +115,17 @@ def tree_of_files(folder: Path, commit: str, is_ours: IsOurs) -> TreeOfFiles:
         return TreeOfFiles(_write_tree(git, commit, files), tuple(map(printable, changed)))
 
 
-def _is_same_commit(git: GitWriter, commit: str, parent: str, tree: str, trailer: str) -> bool:
-    """Return whether a commit is the one that would be made now, as after a kill in between: of the session as well."""
-    held, _, message = git.run("show", "--no-patch", "--format=%T %P%n%B", commit).partition("\n")
-    return held.strip() == f"{tree} {parent}" and message.strip().endswith(trailer)
+def _check_own(git: GitWriter, tree: WorkTree, head: str, known: str, written: str, trailer: str) -> None:
+    """Raise GitWriteError unless a branch's head is the commit that would be made now, as after a kill in between."""
+    held, _, message = git.run("show", "--no-patch", "--format=%T %P%n%B", head).partition("\n")
+    content, *parents = held.split()
+    is_same = content == written and message.strip().endswith(trailer) and len(parents) == 1
+    if is_same and only_merged_base(git, tree, known, parents[0]):
+        return
+    raise GitWriteError(
+        f"{tree.branch} has commits that this server did not make; it commits the files itself: "
+        f"`{way_back(git, tree, known)}` in {tree.folder} takes them back and leaves the files as they are"
+    )
 
 
 def refuse_filtered(git: GitWriter, files: Sequence[str]) -> None:
@@ -165,14 +174,14 @@ def merge_change(
         if base is None:
             raise GitWriteError(f"branch {tree.base_branch}, which the change came from, does not exist any more")
         if head is None:
-            if known_head and git.commit_of(known_head) and _is_within(git, known_head, base):
+            if known_head and git.commit_of(known_head) and is_within(git, known_head, base):
                 return base
             raise GitWriteError(f"branch {tree.branch} does not exist any more, and was not merged; make it anew")
         if known_head and head != known_head:
             _check_moved(git, tree, base, head, known_head, permitted)
         if checked_head:
             _check_tested(git, tree, base, head, checked_head)
-        merged = base if _is_within(git, head, base) else _merge_commit(git, tree, base, head, message)
+        merged = base if is_within(git, head, base) else _merge_commit(git, tree, base, head, message)
         if out in {tree.branch, tree.base_branch}:
             _follow(git, head if out == tree.branch else base, merged)
             publish(locks["index"], (git.private / "index").read_bytes())
@@ -204,28 +213,33 @@ def _check_branch(git: GitWriter, tree: WorkTree) -> None:
         raise GitWriteError(f"{tree.folder} is not on branch {tree.branch} any more ({out}); switch back to it")
 
 
-def _is_within(git: GitWriter, commit: str, head: str) -> bool:
-    return git.status_of("merge-base", "--is-ancestor", commit, head)[1] == 0
-
-
 def _check_moved(
     git: GitWriter, tree: WorkTree, base: str, head: str, known_head: str, permitted: Collection[str] | None
 ) -> None:
     """Raise GitWriteError if a branch lost the session's commit, or gained files that were not permitted."""
-    if not _is_within(git, known_head, head):
+    if not is_within(git, known_head, head):
         raise GitWriteError(
             f"{tree.branch} does not hold the commit that was reviewed any more; "
             f"`git branch -f {tree.branch} {known_head}` (on another branch) brings it back"
         )
     if permitted is None:
         return
-    common = git.run("merge-base", base, head).strip()
+    _check_permitted(git, tree, git.run("merge-base", base, head).strip(), head, known_head, permitted)
+
+
+def _check_permitted(
+    git: GitWriter, tree: WorkTree, common: str, head: str, known_head: str, permitted: Collection[str]
+) -> None:
+    """Raise GitWriteError if a branch changed files that were not permitted since it parted from its base branch."""
     told = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-only", common, head)
     foreign = [printable(file) for file in told.split("\0") if file and file not in permitted]
     if foreign:
+        back = f"take them back to {known_head}"
+        if not is_within(git, common, known_head):
+            back = f"commit these files as they are in {common[:12]}, which {tree.base_branch} has"
         raise GitWriteError(
             f"{tree.branch} has commits that were not reviewed, with files that check_write_target never permitted: "
-            f"{', '.join(foreign[:MAX_NAMED])}; take them back to {known_head}"
+            f"{', '.join(foreign[:MAX_NAMED])}; {back}"
         )
 
 
@@ -233,7 +247,7 @@ def _check_tested(git: GitWriter, tree: WorkTree, base: str, head: str, checked_
     """Raise GitWriteError if a merge would bring about other files than those that checks have passed on."""
     if head != checked_head:
         raise GitWriteError(f"{tree.branch} moved after the checks had passed on {checked_head[:12]}; submit again")
-    if not _is_within(git, base, head):
+    if not is_within(git, base, head):
         raise GitWriteError(
             f"{tree.base_branch} has moved on, and the checks of the contract have not run on both together: "
             f"`git merge {tree.base_branch}` in {tree.folder}, then submit; they run on the result"
@@ -242,7 +256,7 @@ def _check_tested(git: GitWriter, tree: WorkTree, base: str, head: str, checked_
 
 def _merge_commit(git: GitWriter, tree: WorkTree, base: str, head: str, message: str) -> str:
     merged = git.run("rev-parse", f"{head}^{{tree}}").strip()
-    if not _is_within(git, base, head):
+    if not is_within(git, base, head):
         told, status = git.status_of("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
         merged, *conflicts = told.strip().split("\n")
         if status != 0:

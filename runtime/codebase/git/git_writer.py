@@ -30,7 +30,17 @@ _COMMANDS = frozenset(
     {
         *("add", "cat-file", "check-attr", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
         *("for-each-ref", "ls-files"),
-        *("merge-base", "merge-tree", "read-tree", "rev-parse", "show", "status", "update-index", "update-ref"),
+        *(
+            "merge-base",
+            "merge-tree",
+            "read-tree",
+            "rev-list",
+            "rev-parse",
+            "show",
+            "status",
+            "update-index",
+            "update-ref",
+        ),
         "write-tree",
     }
 )

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
+from actors.capabilities.code_change.session.change_base import session_base
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
 from runtime.contracts.contract import CheckCommand, Contract
 from runtime.contracts.due_checks import due_checks
@@ -59,4 +60,4 @@ def _files(contract: Contract, state: SessionState, head: str) -> TreeOfFiles:
     is_merged = contract.phases[state.phase].duty in {"quality", "merge"}
     if place is None or not place.branch or (is_merged and not head):
         return TreeOfFiles("", ())
-    return tree_of_files(Path(place.folder), head if is_merged else place.base_commit, is_ours)
+    return tree_of_files(Path(place.folder), head if is_merged else session_base(place), is_ours)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
+from actors.capabilities.code_change.session.change_base import session_base
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import (
@@ -243,14 +244,15 @@ class LiveSession:
         place = self._state.place
         if place is None or not place.base_commit:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
-        changed = await in_own_thread(session_changes, self._state, self.folder, place.base_commit)
+        changed = await in_own_thread(session_changes, self._state, self.folder)
+        base = await in_own_thread(session_base, place)
         await self.record("review_changes", changed.files)
         forbidden = list(unpermitted(self._state, changed.files, self.folder))
         told: Answer = {
-            "base_commit": place.base_commit,
+            "base_commit": base,
             "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],
             "count": len(changed.changes),
-            "difference": f"git -C {shlex.quote(str(self.folder))} diff {place.base_commit[:12]}, and the new files",
+            "difference": f"git -C {shlex.quote(str(self.folder))} diff {base[:12]}, and the new files",
         }
         if (moved := await in_own_thread(submodules_note, self._state)) is not None:
             told["note"] = moved

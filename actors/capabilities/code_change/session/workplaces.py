@@ -20,6 +20,7 @@ from actors.capabilities.code_change.evidence.lapsed_evidence import lapsed_evid
 from actors.capabilities.code_change.evidence.lost_tests import lost_tests
 from actors.capabilities.code_change.evidence.proofs import proofs_of
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
+from actors.capabilities.code_change.session.change_base import session_base, work_tree
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, filtered_files, head_of_change, lay_aside, merge_change
@@ -70,7 +71,7 @@ async def observed(
     changed: ChangedLines | None = None
     if demands & {"evidence", "diff"} and state.place is not None and state.place.base_commit:
         folder = Path(state.place.folder)
-        changed = await in_own_thread(session_changes, state, folder, state.place.base_commit)
+        changed = await in_own_thread(session_changes, state, folder)
     if "evidence" in demands and changed is not None and state.place is not None:
         folder = Path(state.place.folder)
         refuted = await in_own_thread(refuted_items, payload["checklist"], folder, changed)
@@ -117,18 +118,19 @@ def _lapsed(
     folder = Path(place.folder)
     if "head" in demands and (not head or uncommitted or not folder.is_dir()):
         return ()
-    seen = changed if changed is not None else session_changes(state, folder, place.base_commit)
+    seen = changed if changed is not None else session_changes(state, folder)
     return lapsed_evidence(state.tasks, folder, seen)
 
 
-def session_changes(state: SessionState, folder: Path, base_commit: str) -> ChangedLines:
+def session_changes(state: SessionState, folder: Path) -> ChangedLines:
     """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
+    assert state.place is not None
     if not folder.is_dir():
         raise GitWriteError(
             f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"
         )
     refuse_under_way(folder)
-    return without_own(changed_lines(folder, base_commit, is_ours), folder, state.own_edits)
+    return without_own(changed_lines(folder, session_base(state.place), is_ours), folder, state.own_edits)
 
 
 def submodules_note(state: SessionState) -> str | None:
@@ -136,7 +138,7 @@ def submodules_note(state: SessionState) -> str | None:
     place = state.place
     if place is None or not place.base_commit:
         return None
-    moved = moved_submodules(Path(place.folder), place.base_commit)
+    moved = moved_submodules(Path(place.folder), session_base(place))
     if not moved:
         return None
     told = "; ".join(each.sentence for each in moved[:MAX_TOLD_SUBMODULES])
@@ -163,7 +165,7 @@ def lost_tests_note(state: SessionState) -> str:
     if place is None or not place.base_commit or not Path(place.folder).is_dir():
         return ""
     folder = Path(place.folder)
-    return lost_tests(folder, place.base_commit, session_changes(state, folder, place.base_commit)).sentence
+    return lost_tests(folder, session_base(place), session_changes(state, folder)).sentence
 
 
 def own_edits(root: Path, base_commit: str) -> dict[str, str]:
@@ -212,7 +214,7 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
         return _without_stale(effect, state, who, ports)
     tree = work_tree(state.place)
     if effect.kind == "commit":
-        changed = session_changes(state, Path(tree.folder), state.place.base_commit)
+        changed = session_changes(state, Path(tree.folder))
         if foreign := unpermitted(state, changed.files, Path(tree.folder)):
             raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
         commit = commit_change(
@@ -221,8 +223,9 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
             effect.message,
             state.session_id,
             who.identity,
-            state.place.head,
+            state.place.head or state.place.base_commit,
             expected_tree=effect.tree,
+            permitted=state.permitted,
         )
         return state.with_(place=_moved(state.place, head=commit))
     said = state.summaries.get("step_19_MERGE", "")
@@ -234,11 +237,6 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
 def _moved(place: Workplace, **changes: Any) -> Workplace:
     kept = {name: getattr(place, name) for name in place.__struct_fields__}
     return Workplace(**{**kept, **changes})
-
-
-def work_tree(place: Workplace) -> WorkTree:
-    """Return a workplace as git's module knows it."""
-    return WorkTree(place.folder, place.branch, place.base_branch, place.base_commit, place.is_worktree)
 
 
 def _with_branch(state: SessionState, place: Workplace, who: Writable, ports: Ports) -> SessionState:

@@ -1,0 +1,23 @@
+"""Says from which commit a session's change is told. Effects block: it is run in a thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runtime.codebase.git.base_merges import with_merged_base
+from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.work_trees import WorkTree
+from runtime.contracts.session_state import Workplace
+
+
+def work_tree(place: Workplace) -> WorkTree:
+    """Return a workplace as git's module knows it."""
+    return WorkTree(place.folder, place.branch, place.base_branch, place.base_commit, place.is_worktree)
+
+
+def session_base(place: Workplace) -> str:
+    """Return the commit that a change is told from: where it began, or the newest that it merged of its base branch."""
+    if not place.branch or not Path(place.folder).is_dir():
+        return place.base_commit
+    with GitWriter(Path(place.folder)) as git:
+        return with_merged_base(git, work_tree(place)).base_commit
