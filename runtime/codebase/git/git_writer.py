@@ -29,7 +29,7 @@ _AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 _COMMANDS = frozenset(
     {
         *("add", "cat-file", "check-attr", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
-        *("for-each-ref", "ls-files"),
+        *("for-each-ref", "ls-files", "ls-tree"),
         *(
             "merge-base",
             "merge-tree",

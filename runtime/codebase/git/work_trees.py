@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -107,6 +107,17 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
         if file not in found and _is_new(git, commit, file):
             found[file] = Change(file, "added")
     return sorted(change for change in found.values() if not is_ours(change.file))
+
+
+def files_in(git: GitWriter, commit: str, names: Collection[str]) -> frozenset[str]:
+    """Return which of some names are files of a commit; those that git reads as patterns are not looked for."""
+    asked = sorted(name for name in names if name and not name.startswith(":"))
+    found: set[str] = set()
+    for start in range(0, len(asked), MAX_ARGUMENTS):
+        told = git.run("ls-tree", "-z", commit, "--", *asked[start : start + MAX_ARGUMENTS])
+        rows = (row.partition("\t") for row in told.split("\0") if row)
+        found.update(name for about, _, name in rows if about.split(" ")[1] == "blob")
+    return frozenset(found & set(asked))
 
 
 _HOW = {"A": "added", "D": "deleted", "T": "type changed", "M": "modified"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from actors.capabilities.code_change.evidence.write_guard import write_refusal
 from runtime.contracts.session_state import SessionState
+from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.runtime.contracts.session_player import Player
 
 
@@ -21,6 +23,10 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/keys.py").write_text("KEYS = 1\n")
     return tmp_path
+
+
+def stood(files: Collection[str]) -> set[str]:
+    return set(files) & {"pkg/keys.py", ".gitattributes"}
 
 
 @pytest.mark.parametrize(
@@ -38,11 +44,84 @@ def folder(tmp_path: Path) -> Path:
 def test_nothing_is_written_below_a_file_and_no_new_attributes_are(
     state: SessionState, folder: Path, file: str, why: str
 ) -> None:
-    told = write_refusal(state, file, folder, reads_count=False)
+    told = write_refusal(state, file, folder, stood, reads_count=False)
     assert (why in str(told)) if why else told is None
 
 
 def test_attributes_that_are_there_and_were_explored_may_be_written(state: SessionState, folder: Path) -> None:
     (folder / ".gitattributes").write_text("*.png binary\n")
     known = state.with_(explored=(*state.explored, ".gitattributes"))
-    assert write_refusal(known, ".gitattributes", folder, reads_count=False) is None
+    assert write_refusal(known, ".gitattributes", folder, stood, reads_count=False) is None
+
+
+LAUNDERED = [".claude/settings.json", "new/one.py", "pkg/.gitattributes", "new/.gitattributes"]
+
+
+@pytest.mark.parametrize("file", LAUNDERED)
+def test_a_file_that_the_session_made_itself_is_new_also_when_it_was_read(
+    state: SessionState, folder: Path, file: str
+) -> None:
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text("made\n")
+    known = state.with_(explored=(*state.explored, file), shown={**state.shown, file: ((1, 1),)})
+    for reads_count in (False, True):
+        told = write_refusal(known, file, folder, stood, reads_count=reads_count)
+        assert told is not None
+        assert "would be a new file" in told or "would decide how git shows files" in told
+
+
+def test_a_folder_that_the_session_made_without_permission_makes_no_room_for_others(
+    state: SessionState, folder: Path
+) -> None:
+    (folder / "new").mkdir()
+    (folder / "new/one.py").write_text("made\n")
+    known = state.with_(explored=(*state.explored, "new/one.py"))
+    assert "would be a new file" in str(write_refusal(known, "new/two.py", folder, stood, reads_count=False))
+    permitted = known.with_(permitted=("new/one.py",))
+    assert write_refusal(permitted, "new/two.py", folder, stood, reads_count=False) is None
+    assert write_refusal(permitted, "new/one.py", folder, stood, reads_count=False) is None
+
+
+@pytest.mark.parametrize("flags", [[], ["fast"], ["quick"]])
+async def test_a_file_that_was_made_and_read_afterwards_is_not_permitted(tmp_path: Path, flags: list[str]) -> None:
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state")
+    await agent.start(flags=flags)
+    await agent.see("read_code", "load.py")
+    await agent.go_to(13)
+    made = [".claude/settings.json", ".gitattributes", "deep/er/x.py"]
+    for file in made:
+        agent.edit(file, "{}\n")
+        await agent.see("read_code", file)
+        await agent.session.add_explored_files([file])
+        told = await agent.session.check_write_target(file)
+        assert told["permitted"] is False, told
+    (agent.workspace / "more.py").write_text("MORE = 1\n")
+    await agent.see("read_code", "more.py")
+    await agent.session.add_explored_files(["more.py"])
+    assert (await agent.session.check_write_target("more.py"))["permitted"]
+
+
+async def test_what_the_user_had_not_committed_is_no_new_file_of_the_session(tmp_path: Path) -> None:
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state")
+    (agent.root / "own").mkdir()
+    (agent.root / "own/draft.py").write_text("DRAFT = 1\n")
+    await agent.start(flags=["quick"])
+    await agent.see("read_code", "load.py", "own/draft.py")
+    await agent.go_to(13)
+    assert (await agent.session.check_write_target("own/draft.py"))["permitted"]
+    assert (await agent.session.check_write_target("own/other.py"))["permitted"]
+
+
+async def test_a_file_that_came_with_the_base_branch_is_no_new_file(tmp_path: Path) -> None:
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state")
+    await agent.start()
+    await agent.go_to(13)
+    git(agent.root, "worktree", "add", "-q", str(tmp_path / "beside"), "main")
+    (tmp_path / "beside/sub").mkdir()
+    (tmp_path / "beside/sub/more.py").write_text("MORE = 1\n")
+    git(tmp_path / "beside", "add", "-A")
+    git(tmp_path / "beside", "commit", "-qm", "moved on")
+    git(agent.workspace, "merge", "-q", "main")
+    await agent.see("read_code", "sub/more.py")
+    await agent.session.add_explored_files(["sub/more.py"])
+    assert (await agent.session.check_write_target("sub/more.py"))["permitted"]

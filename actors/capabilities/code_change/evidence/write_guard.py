@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path, PurePosixPath
 
 from actors.capabilities.code_change.evidence.checklist_evidence import path_problem
@@ -33,10 +33,18 @@ def is_ours(file: str) -> bool:
     return (file.startswith(f"{OUR_FOLDER}/") and not file.startswith(AGREEMENTS)) or file in OUR_FILES
 
 
-def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: bool) -> str | None:
+def write_refusal(
+    state: SessionState,
+    file: str,
+    folder: Path,
+    stood: Callable[[Collection[str]], Collection[str]],
+    *,
+    reads_count: bool,
+) -> str | None:
     """Return why a file may not be written; None where it may.
 
     `reads_count`: files that the server's tools showed count as explored, as in sessions without an exploration.
+    `stood` returns which of some files are older than the change: others are new, also where a tool has shown them.
     """
     if (why := path_problem(file, folder) or unfit_name(file, folder)) is not None:
         return why
@@ -54,12 +62,21 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     if (above := _file_above(file, folder)) is not None:
         return f"'{file}' would lie below '{above}', which is a file; name a path whose folders are folders"
     known = set(state.explored) | (set(state.shown) if reads_count else set())
+    # A new file that was permitted has passed the rules for new ones, and its folder is the session's own.
+    old = {*stood({file, *known}), *state.permitted}
+    if file not in old and (why := _new_file_refusal(file, folder, known & old)) is not None:
+        return why
     if file in known:
         return None
     if file in state.shown:
         return f"'{file}' was shown and is not among your explored files; call add_explored_files with it first"
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
+    return _new_file_refusal(file, folder, known & old)
+
+
+def _new_file_refusal(file: str, folder: Path, known: Collection[str]) -> str | None:
+    """Return why a new file may not be written; None where it may: beside a file that was explored."""
     if _plain(PurePosixPath(file).name) == ".gitattributes":
         return f"'{file}' would decide how git shows files, and may hide them from a review; the person adds it"
     parents = {str(PurePosixPath(each).parent) for each in known}
@@ -67,9 +84,10 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
         return None
     first = _first_folder(file, folder)
     beside = "the top folder" if first == "." else f"'{first}'"
+    early = " It was written before it was permitted: take it away, with the folder if that is new, and ask again"
     return (
-        f"'{file}' would be a new file in a folder of which nothing was explored; read a file that lies in {beside} "
-        "with this server's tools and call add_explored_files first"
+        f"'{file}' would be a new file in a folder of which nothing was explored; read an older file that lies in "
+        f"{beside} with this server's tools and call add_explored_files first.{early * (folder / file).exists()}"
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from runtime.codebase.git.base_merges import with_merged_base
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.work_trees import WorkTree
-from runtime.contracts.session_state import Workplace
+from runtime.codebase.git.work_trees import WorkTree, files_in
+from runtime.contracts.session_state import SessionState, Workplace
 
 
 def work_tree(place: Workplace) -> WorkTree:
@@ -21,3 +22,13 @@ def session_base(place: Workplace) -> str:
         return place.base_commit
     with GitWriter(Path(place.folder)) as git:
         return with_merged_base(git, work_tree(place)).base_commit
+
+
+def stood_before(state: SessionState, files: Collection[str]) -> frozenset[str]:
+    """Return which files are older than a session's change: in its base, or the user's own. Raises GitWriteError."""
+    place = state.place
+    if place is None or not place.base_commit:
+        return frozenset(files)
+    base = session_base(place)
+    with GitWriter(Path(place.folder)) as git:
+        return files_in(git, base, files) | state.own_edits.keys() & set(files)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
-from actors.capabilities.code_change.session.change_base import session_base
+from actors.capabilities.code_change.session.change_base import session_base, stood_before
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import (
@@ -226,7 +227,11 @@ class LiveSession:
 
     def _write_refusal(self, file: str) -> str | None:
         is_unexplored = "EXPLORATION" in skipped(self._contract, self._state)
-        why = write_refusal(self._state, file, self.folder, reads_count=is_unexplored)
+        stood = functools.partial(stood_before, self._state)
+        try:
+            why = write_refusal(self._state, file, self.folder, stood, reads_count=is_unexplored)
+        except RepositoryError as error:
+            return error.message
         return filter_refusal(self.folder, file) if why is None else why
 
     async def add_explored_files(self, files: Sequence[str]) -> Answer:
