@@ -119,14 +119,18 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     return _says_nothing(_between(data, shown, start, end, body))
 
 
-def code_lines(text: str, path: str) -> list[str]:
-    """Return the lines of a text without its comments, where the language of the path has a grammar."""
+def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
+    """Return the lines of a text without its comments, where the language of the path has a grammar.
+
+    Without `bare_strings` those that stand as statements, as documentation does, are left out too.
+    """
     parser = _parser_of(path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
         return text.split("\n")
     data = text.encode("utf-8", "replace")
-    comments = (node for node in _walk(parser.parse(data).root_node) if _COMMENT.search(node.type))
-    shown = _blanked(data, [(node.start_byte, node.end_byte) for node in comments])
+    nodes = _walk(parser.parse(data).root_node)
+    left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and _is_bare_string(each)))
+    shown = _blanked(data, [(node.start_byte, node.end_byte) for node in left_out])
     return shown.decode("utf-8", "replace").split("\n")
 
 

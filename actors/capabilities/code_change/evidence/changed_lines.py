@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,11 +12,13 @@ import msgspec
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
+from runtime.codebase.parsing.empty_bodies import code_lines
 
 Lines = tuple[tuple[int, int], ...]
 Replaced = tuple[tuple[int, int, tuple[str, ...]], ...]
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+_REMOVAL = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+),0 @@", re.MULTILINE)
 _MODE = re.compile(r"^old mode \d+\nnew mode \d+$", re.MULTILINE)
 # As many bytes as git itself looks at to tell a binary file; what .gitattributes say of it does not count.
 _HEAD_BYTES = 8_000
@@ -31,7 +33,8 @@ class ChangedLines(msgspec.Struct, frozen=True):
     `removals`: the lines before and behind what was only removed, which are among them. `deleted`: files that are gone.
     `replaced`: for each range of new lines the old ones in whose place they stand. `whole`: files whose mode differs,
     and binary ones, which differ as a whole: their first line stands for them. `removed`: all lines that were taken out
-    of files that are still there, without blanks at their ends.
+    of files that are still there, without blanks at their ends. `blank_removals`: those of `removals` where nothing but
+    blank lines, comments and documentation strings was taken out.
     """
 
     changes: tuple[Change, ...]
@@ -41,6 +44,7 @@ class ChangedLines(msgspec.Struct, frozen=True):
     replaced: Mapping[str, Replaced] = {}
     whole: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+    blank_removals: Mapping[str, Lines] = {}
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -77,6 +81,7 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         replaced: dict[str, Replaced] = {}
         removals: dict[str, Lines] = {}
         removed: set[str] = set()
+        blank: dict[str, Lines] = {}
         whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder / change.file)}
         for change in (each for each in found if printable(each.file) == each.file):
             if change.how == "added":
@@ -86,12 +91,16 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
                 told = git.run("diff-index", *options, base_commit, "--", change.file)
                 added, removals[change.file] = hunks(told)
                 lines[change.file] = (*added, *removals[change.file])
+                if removals[change.file]:
+                    old = git.run("cat-file", "blob", f"{base_commit}:{change.file}", accepted=(0, 128))
+                    blank[change.file] = blank_removals(told, code_lines(old, change.file, bare_strings=False))
                 replaced[change.file] = replacements(told)
                 removed.update(line[1:].strip() for line in told.partition("\n@@ ")[2].split("\n") if line[:1] == "-")
                 if _MODE.search(told.partition("\n@@ ")[0]):
                     whole.add(change.file)
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
-    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, frozenset(whole), frozenset(removed))
+    gone = frozenset(removed)
+    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, frozenset(whole), gone, blank)
 
 
 def _is_binary(path: Path) -> bool:
@@ -140,6 +149,7 @@ def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str
         changed.replaced,
         changed.whole - same,
         changed.removed,
+        changed.blank_removals,
     )
 
 
@@ -155,8 +165,23 @@ def hunks(difference: str) -> tuple[Lines, Lines]:
         if many:
             added.append((first, first + many - 1))
         else:
-            removed.append((max(1, first), first + 1))
+            removed.append(_beside(first))
     return tuple(added), tuple(removed)
+
+
+def _beside(line: int) -> tuple[int, int]:
+    """Return the lines before and behind what was removed after a line."""
+    return max(1, line), line + 1
+
+
+def blank_removals(difference: str, old: Sequence[str]) -> Lines:
+    """Return the neighbours of what was only removed where nothing of it was code; `old`: the code of the old lines."""
+    found = []
+    for first, many, at in _REMOVAL.findall(difference):
+        start = int(first) - 1
+        if not any(line.strip() for line in old[start : start + (int(many) if many else 1)]):
+            found.append(_beside(int(at)))
+    return tuple(found)
 
 
 def replacements(difference: str) -> Replaced:

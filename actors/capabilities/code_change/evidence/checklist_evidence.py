@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
+from actors.capabilities.code_change.evidence.definitions import hollow_functions
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
 from runtime.contracts.payloads import is_text
@@ -20,11 +21,28 @@ _SEVERAL = re.compile(r":\d+(?:-\d+)?(?:\s|,|;)")
 _DELETED = re.compile(r"deleted:\s*(.+)", re.DOTALL)
 _COMMENT_MARKS = ("#", "//", "/*", "--", ";", "%")
 _QUOTES = re.compile(r"""["'`]""")
+_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)""")
 # Blanks that part no two words: `return 1` and `return1` differ.
 _BLANKS = re.compile(r" (?!\w)|(?<!\w) ")
 _PROSE = re.compile(r"\b(?:doc(?:s|strings?|ument\w*)?|comments?|typos?|spelling|wording)\b", re.IGNORECASE)
+_REMOVAL = re.compile(
+    r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]{2}")
+MAX_NAMED = 5
+HOLLOW = (
+    "the changed ones of lines {start} to {end} of '{file}' implement nothing: {names} among them does nothing, and "
+    "what stands beside it does not make up for it; write its body, or name the lines that decide without it"
+)
 _FORM = "write path:line, path:first-last or deleted: path"
+
+
+class Asks(NamedTuple):
+    """Says what an item speaks of: documentation and comments, or that something is removed."""
+
+    prose: bool
+    removal: bool
 
 
 def refuted_items(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: ChangedLines) -> dict[str, str]:
@@ -53,7 +71,8 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines, item: str = "
         return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
-    return _refuted_lines(file, start, end, folder, changed, asks_for_prose(item))
+    asks = Asks(asks_for_prose(item), _REMOVAL.search(item) is not None)
+    return _refuted_lines(file, start, end, folder, changed, asks)
 
 
 def place_of(evidence: str) -> tuple[str, int, int] | None:
@@ -99,9 +118,7 @@ def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
     )
 
 
-def _refuted_lines(
-    file: str, start: int, end: int, folder: Path, changed: ChangedLines, may_be_prose: bool
-) -> str | None:
+def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: ChangedLines, asks: Asks) -> str | None:
     try:
         data = read_start(folder / file, MAX_FILE_BYTES)
     except (OSError, ValueError):
@@ -115,14 +132,26 @@ def _refuted_lines(
     if not changed.proves(file, start, end):
         whole = f"; of its mode or its bytes as a whole '{file}:1' is the evidence" if file in changed.whole else ""
         return f"lines {start} to {end} of '{file}' were not changed by this task's branch{whole}"
-    if changed.proves_whole(file, start) or _is_beside_removal(file, start, end, changed):
+    if changed.proves_whole(file, start):
         return None
     parts = changed.within(file, start, min(end, count))
-    if may_be_prose and is_prose(text, file, parts, changed) and not _is_blank_change(text, file, parts, changed):
+    written = written_parts(parts, file, changed)
+    hollow = hollow_functions(text, file, written)
+    if hollow.names and not hollow.beside:
+        return HOLLOW.format(start=start, end=end, file=file, names=", ".join(hollow.names[:MAX_NAMED]))
+    if _is_beside_removal(file, start, end, changed, asks):
+        return None
+    if not written:
+        return f"beside lines {start} to {end} of '{file}' only blank lines or comments were removed"
+    parts = tuple(written)
+    if asks.prose and is_prose(text, file, parts, changed) and not _is_blank_change(text, file, parts, changed):
         return None
     if all(is_empty(text, file, first, last) for first, last in parts):
         return f"the changed ones of lines {start} to {end} of '{file}' implement nothing"
-    if all(_is_as_before(text, file, first, last, changed) for first, last in parts):
+    if all(
+        _is_as_before(text, file, first, last, changed) or _is_rewrapped(text, first, last, file, changed)
+        for first, last in parts
+    ):
         return f"the changed ones of lines {start} to {end} of '{file}' differ in blanks or comments alone"
     return None
 
@@ -136,8 +165,17 @@ def _is_as_before(text: str, file: str, first: int, last: int, changed: ChangedL
     return all(not line or any(_says(before, line) for before in old) for line in code)
 
 
+def _is_rewrapped(text: str, first: int, last: int, file: str, changed: ChangedLines) -> bool:
+    """Return whether lines are those before them broken elsewhere; text between quotes may differ by that."""
+    old, new = changed.before(file, first, last), text.split("\n")[first - 1 : last]
+    counts = [sum(1 for line in lines if line.strip()) for lines in (old, new)]
+    before, now = "".join(old), "".join(new)
+    is_same = "".join(before.split()) == "".join(now.split())
+    return is_same and counts[0] != counts[1] and not _QUOTES.search(before + now)
+
+
 def _says(before: str, line: str) -> bool:
-    if not _QUOTES.search(before + line) and _squeezed(before) == _squeezed(line):
+    if _squeezed(before) == _squeezed(line):
         return True
     rest = before[len(line) :].strip() if before.startswith(line) else None
     return rest is not None and (not rest or rest.startswith(_COMMENT_MARKS))
@@ -155,10 +193,41 @@ def _is_blank_change(text: str, file: str, parts: Lines, changed: ChangedLines) 
 def _squeezed(line: str) -> tuple[str, str]:
     """Return a line's indentation, which may mean something, and the rest of it without blanks between its words."""
     code = line.lstrip()
-    return line[: len(line) - len(code)], _BLANKS.sub("", " ".join(code.split()))
+    # Blanks between quotes are part of a text; where those do not pair up, all of the line may be.
+    pieces = _QUOTED.split(code)
+    if any(_QUOTES.search(piece) for piece in pieces[::2]):
+        return line[: len(line) - len(code)], code.rstrip()
+    pieces[::2] = [_BLANKS.sub("", " ".join(f"_{piece}_".split()))[1:-1] for piece in pieces[::2]]
+    return line[: len(line) - len(code)], "".join(pieces)
 
 
-def _is_beside_removal(file: str, start: int, end: int, changed: ChangedLines) -> bool:
-    """Return whether a change of a file near a range only removed lines: nothing new stands there to do something."""
-    near = [pair for pair in changed.removals.get(file, ()) if pair[0] <= end and start <= pair[1]]
-    return bool(near)
+def _is_beside_removal(file: str, start: int, end: int, changed: ChangedLines, asks: Asks) -> bool:
+    """Return whether a change of a file near a range only removed lines: nothing new stands there to do something.
+
+    Blank lines and comments that are gone prove an item that speaks of removing, or of comments, and no other.
+    """
+    if asks.removal or asks.prose:
+        return bool(_near(changed.removals, file, start, end))
+    blank = _near(changed.blank_removals, file, start, end)
+    return any(pair not in blank for pair in _near(changed.removals, file, start, end))
+
+
+def is_beside_blank_removal(file: str, start: int, end: int, changed: ChangedLines) -> bool:
+    """Return whether all that changed near a range is that blank lines or comments are gone."""
+    near = changed.within(file, start, end)
+    blank = _near(changed.blank_removals, file, start, end)
+    return (
+        bool(blank)
+        and not written_parts(near, file, changed)
+        and not _is_beside_removal(file, start, end, changed, Asks(prose=False, removal=False))
+    )
+
+
+def _near(removals: Mapping[str, Lines], file: str, start: int, end: int) -> list[tuple[int, int]]:
+    return [pair for pair in removals.get(file, ()) if pair[0] <= end and start <= pair[1]]
+
+
+def written_parts(parts: Lines, file: str, changed: ChangedLines) -> list[tuple[int, int]]:
+    """Return the parts of a file that hold new lines; the others only stand beside what was removed."""
+    beside = changed.removals.get(file, ())
+    return [pair for pair in parts if not any(low <= pair[0] and pair[1] <= high for low, high in beside)]

@@ -10,8 +10,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
-from actors.capabilities.code_change.evidence.checklist_evidence import MAX_FILE_BYTES, place_of, refutation
-from actors.capabilities.code_change.evidence.proofs import digest_of_lines, symbols_of, written_parts
+from actors.capabilities.code_change.evidence.checklist_evidence import (
+    MAX_FILE_BYTES,
+    place_of,
+    refutation,
+    written_parts,
+)
+from actors.capabilities.code_change.evidence.definitions import symbols_of
+from actors.capabilities.code_change.evidence.proofs import digest_of_lines
 from runtime.codebase.files.regular_file import read_start
 from runtime.contracts.session_state import ChecklistItem, Proof, Task
 from runtime.contracts.shared_evidence import Lapse

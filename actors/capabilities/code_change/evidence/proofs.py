@@ -10,23 +10,22 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
+from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
     asks_for_prose,
+    is_beside_blank_removal,
     is_prose,
     place_of,
+    written_parts,
 )
+from actors.capabilities.code_change.evidence.definitions import hollow_functions, innermost, symbols_of
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.files.source_text import SourceText
-from runtime.codebase.language_registry import language_of
-from runtime.codebase.parsing.parse import parse
-from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 from runtime.contracts.session_state import Proof
 
 # Where lines were only removed, nothing tells how many: so many items may rest on one such place, and one more.
 REMOVAL_LINES = 4
-_SCOPES = CALLABLE_KINDS | CONTAINER_KINDS
+MAX_HOLLOW = 3
 _FILE = re.compile(r"[\w@+./-]*[\w@+-]\.\w{1,8}")
 _MOVE = re.compile(r"\b(?:mov|reorder|sort|relocat)", re.IGNORECASE)
 
@@ -65,32 +64,17 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     doubt = "its lines were moved, and are as they were" if is_moved else ""
     if not doubt and asks_for_prose(item) and is_prose(whole, file, tuple(written or parts), changed):
         doubt = "its lines do nothing, as comments and documentation do"
+    if not doubt and is_beside_blank_removal(file, start, end, changed):
+        doubt = "what was removed there are blank lines or comments"
+    if not doubt and (hollow := hollow_functions(whole, file, written).names):
+        doubt = f"{', '.join(hollow[:MAX_HOLLOW])} among its lines does nothing"
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
-    return Proof(digest_of_lines(file, lines), count, doubt, _scope_at(symbols_of(file, whole), at)), file
-
-
-def written_parts(parts: Lines, file: str, changed: ChangedLines) -> list[tuple[int, int]]:
-    """Return the parts of a file that hold new lines; the others only stand beside what was removed."""
-    beside = changed.removals.get(file, ())
-    return [pair for pair in parts if not any(low <= pair[0] and pair[1] <= high for low, high in beside)]
-
-
-def symbols_of(file: str, text: str) -> Sequence[Symbol]:
-    """Return the functions and types of a file's text; of a language without a grammar those that its lines show."""
-    data = text.encode("utf-8", "replace")
-    found = parse(SourceText(text, hashlib.sha256(data).hexdigest()), file, language_of(file)).symbols
-    # A module that begins at the first line is the file itself.
-    return [each for each in found if each.kind in _SCOPES and (each.kind != "module" or each.start_line > 1)]
+    scope = innermost(symbols_of(file, whole), at)
+    return Proof(digest_of_lines(file, lines), count, doubt, scope.qualified_name if scope else ""), file
 
 
 def _filled(text: Sequence[str], first: int, last: int) -> list[int]:
     return [number for number in range(first, last + 1) if text[number - 1].strip()]
-
-
-def _scope_at(symbols: Sequence[Symbol], line: int) -> str:
-    """Return the qualified name of the innermost function or type around a line; empty outside of all."""
-    around = [each for each in symbols if each.start_line <= line <= each.end_line]
-    return min(around, key=lambda each: each.end_line - each.start_line).qualified_name if around else ""
 
 
 def digest_of_lines(file: str, lines: Sequence[str]) -> str:

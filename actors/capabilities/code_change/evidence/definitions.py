@@ -1,0 +1,67 @@
+"""Knows the definitions of a file, and which of those that were changed do nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.language_registry import language_of
+from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.parse import parse
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
+
+# Each is judged by its syntax; a piece of evidence with more of them is not looked at so closely.
+MAX_JUDGED = 40
+_SCOPES = CALLABLE_KINDS | CONTAINER_KINDS
+_DECLARED = re.compile(r"@(?:\w+\.)*(?:abstract\w*|overload)\b|\babstract\b")
+_PROTOCOL = re.compile(r"\((?:.*[\s.,])?Protocol\b")
+
+
+class Hollow(NamedTuple):
+    """Names the changed functions that do nothing; `beside`: whether another changed one does something."""
+
+    names: tuple[str, ...]
+    beside: bool
+
+
+def symbols_of(file: str, text: str) -> Sequence[Symbol]:
+    """Return the functions and types of a file's text; of a language without a grammar those that its lines show."""
+    data = text.encode("utf-8", "replace")
+    found = parse(SourceText(text, hashlib.sha256(data).hexdigest()), file, language_of(file)).symbols
+    # A module that begins at the first line is the file itself.
+    return [each for each in found if each.kind in _SCOPES and (each.kind != "module" or each.start_line > 1)]
+
+
+def innermost(symbols: Sequence[Symbol], line: int) -> Symbol | None:
+    """Return the smallest of some definitions around a line; None outside of all."""
+    around = [each for each in symbols if each.start_line <= line <= each.end_line]
+    return min(around, key=lambda each: each.end_line - each.start_line) if around else None
+
+
+def is_declared(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
+    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol."""
+    head = "\n".join(lines[symbol.start_line - 1 : symbol.name_line])
+    around = [each for each in symbols if each.kind in CONTAINER_KINDS and each.start_line < symbol.start_line]
+    within = innermost(around, symbol.start_line)
+    is_protocol = within is not None and _PROTOCOL.search(lines[within.name_line - 1]) is not None
+    return is_protocol or _DECLARED.search(head) is not None
+
+
+def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]]) -> Hollow:
+    """Return which functions that changed parts of a file lie in do nothing; declarations are none of them."""
+    lines = text.split("\n")
+    symbols = symbols_of(file, text)
+    callables = [each for each in symbols if each.kind in CALLABLE_KINDS]
+    numbers = (n for first, last in parts for n in range(first, min(last, len(lines)) + 1) if lines[n - 1].strip())
+    touched = dict.fromkeys(each for n in numbers if (each := innermost(callables, n)) is not None)
+    if file.endswith(".pyi") or len(touched) > MAX_JUDGED:
+        return Hollow((), beside=True)
+    empty = {
+        each: is_empty(text, file, each.start_line, each.end_line)
+        for each in touched
+        if not is_declared(symbols, each, lines)
+    }
+    return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))
