@@ -125,7 +125,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     `reviewed`: the commit that the quality review looked at. `own_edits`: file → digest of what the user had not
     committed at the start, for sessions that work without a branch. `verify_failures`: failed verifications since the
     last intervention, whichever tasks they named. `checked`: phase → git's hash of the files that the contract's
-    commands for it have passed on last.
+    commands for it have passed on last. `steering`: file that decides what the tools see → digest at the start.
     """
 
     session_id: str
@@ -166,6 +166,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     own_edits: dict[str, str] = {}
     verify_failures: int = 0
     checked: dict[str, str] = {}
+    steering: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:
@@ -192,9 +193,8 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def ended(self, outcome: str) -> SessionState:
         """Return the closing record of a session that ends so: what an outcome can still be given to."""
-        return self.with_(
-            phase=END, outcome=outcome, escalation=None, shown={}, uses=(), permitted=(), must_verify=(), own_edits={}
-        )
+        closed = self.with_(phase=END, outcome=outcome, escalation=None, shown={}, uses=(), permitted=())
+        return closed.with_(must_verify=(), own_edits={}, steering={})
 
     def with_use(self, use: ToolUse, shown: dict[str, tuple[tuple[int, int], ...]] | None = None) -> SessionState:
         """Return the state with a tool's use recorded and the lines that it showed."""

@@ -13,6 +13,7 @@ from actors.capabilities.code_change.evidence.write_guard import unpermitted, wr
 from actors.capabilities.code_change.session.change_base import session_base, stood_before
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     filter_refusal,
     lost_tests_note,
@@ -135,6 +136,7 @@ class LiveSession:
             notes = (*notes, moved) if moved is not None else notes
         if (note := await in_own_thread(main_tree_note, self._state)) is not None:
             notes = (*notes, note)
+        notes = (*notes, *await self._steering_notes(before))
         self._refused = self._refused + 1 if decision.code == "payload_mismatch" else 0
         if self._refused and self._refused % STUCK_AFTER == 0:
             notes = (*notes, STUCK.format(count=self._refused, session=before.session_id))
@@ -142,6 +144,15 @@ class LiveSession:
             await self._keep(self._state, "stuck", stuck)
         kept = Decision(self._state, decision.code, decision.problems, notes, (), decision.is_recalled)
         return answer_of(self._contract, kept)
+
+    async def _steering_notes(self, before: SessionState) -> list[str]:
+        """Return that files were changed that steer the tools; the session tells it from then on."""
+        files = () if self._state.is_over else await in_own_thread(steered, before)
+        told = with_warning(self._state, files)
+        if told == self._state:
+            return []
+        await self._keep(told)
+        return [f"{STEERED.format(files=', '.join(files))}; tell the person"]
 
     async def _unconfirmed(self, decision: Decision) -> Answer | None:
         """Ask a person before branches are deleted or merged; return the refusal where none agreed."""
@@ -191,6 +202,18 @@ class LiveSession:
         problem = f"{tool} may not be called in {told['phase']}; permitted now: {allowed}"
         return {**told, "error": {"code": "out_of_phase", "problems": [problem]}}
 
+    async def steering_refusal(self, tool: str) -> Answer | None:
+        """Return what answers a tool that looks at the index after a file that steers it was changed; else None."""
+        if self._state.is_over or not looks(self._contract, tool):
+            return None
+        async with self._lock:
+            files = await in_own_thread(steered, self._state)
+            if not files:
+                return None
+            await self._keep(with_warning(self._state, files))
+        problem = STEERED.format(files=", ".join(files)) + PUT_BACK.format(session=self._state.session_id)
+        return {**standing(self._contract, self._state), "error": {"code": "steered", "problems": [problem]}}
+
     async def record(
         self,
         tool: str,
@@ -207,6 +230,9 @@ class LiveSession:
         about what is not permitted.
         """
         async with self._lock:
+            # What was changed since the call was permitted steered its answer: that proves no look at anything.
+            if looks(self._contract, tool) and await in_own_thread(steered, self._state):
+                refused, must_verify = True, ()
             if must_verify:
                 fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify)))
             rule = self._contract.tools.get(tool)

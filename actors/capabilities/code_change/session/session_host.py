@@ -218,7 +218,7 @@ class SessionHost:
 
     async def _permit(self, call: calls.PermitTool) -> calls.Answer:
         async with self._session(call) as session:
-            return session.refusal_of(call.tool) or {}
+            return session.refusal_of(call.tool) or await session.steering_refusal(call.tool) or {}
 
     async def _record(self, call: calls.RecordUse) -> calls.Answer:
         async with self._session(call) as session:

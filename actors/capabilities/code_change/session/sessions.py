@@ -11,6 +11,7 @@ from actors.capabilities.code_change.session.live_session import Answer, LiveSes
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.steering import steering_of
 from actors.capabilities.code_change.session.workplaces import (
     first_place,
     laid_aside,
@@ -180,6 +181,7 @@ class ChangeSessions:
         )
         try:
             state, notes = await in_own_thread(self._placed, state)
+            state = state.with_(steering=await in_own_thread(steering_of, self._root))
         except RepositoryError as error:
             return _refused(error.message)
         state = started(self._contract, state).state
