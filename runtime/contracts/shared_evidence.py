@@ -12,6 +12,8 @@ from runtime.contracts.session_state import Proof, Task
 MAX_DOUBTS = 10
 MAX_ITEM_CHARS = 60
 MAX_NAMED = 6
+# What differs as a whole, by its mode or as bytes, or is gone, has no lines to count: it stands for so many.
+WHOLE_LINES = 4
 MAX_FILE_CHARS = 200
 UNCLAIMED = "changed, but no accepted item names them as evidence: "
 
@@ -37,7 +39,7 @@ def overused(task: Task, evidence: Mapping[str, str], proofs: Mapping[str, Proof
         if proof is None:
             continue
         others = known[proof.digest]
-        if proof.lines and len(others) > proof.lines:
+        if len(others) > (proof.lines or WHOLE_LINES):
             problems.append(
                 f"checklist[{place}].evidence: {evidence.get(item, '')[:200]} is {_lines(proof.lines)} and proves "
                 f"{len(others)} items already ({_named(others)}); name the lines that decide "
@@ -130,4 +132,6 @@ def _named(items: Sequence[tuple[str, str]]) -> str:
 
 
 def _lines(count: int) -> str:
+    if not count:
+        return "a whole file"
     return "1 changed line" if count == 1 else f"{count} changed lines"

@@ -12,6 +12,7 @@ import msgspec
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.empty_bodies import code_lines
 
 Lines = tuple[tuple[int, int], ...]
@@ -34,7 +35,7 @@ class ChangedLines(msgspec.Struct, frozen=True):
     `replaced`: for each range of new lines the old ones in whose place they stand. `whole`: files whose mode differs,
     and binary ones, which differ as a whole: their first line stands for them. `removed`: all lines that were taken out
     of files that are still there, without blanks at their ends. `blank_removals`: those of `removals` where nothing but
-    blank lines, comments and documentation strings was taken out.
+    blank lines, comments and documentation strings was taken out. `modes`: those of `whole` that are so by their mode.
     """
 
     changes: tuple[Change, ...]
@@ -45,6 +46,7 @@ class ChangedLines(msgspec.Struct, frozen=True):
     whole: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
     blank_removals: Mapping[str, Lines] = {}
+    modes: frozenset[str] = frozenset()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -82,7 +84,8 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         removals: dict[str, Lines] = {}
         removed: set[str] = set()
         blank: dict[str, Lines] = {}
-        whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder / change.file)}
+        whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder, change.file)}
+        modes: set[str] = set()
         for change in (each for each in found if printable(each.file) == each.file):
             if change.how == "added":
                 lines[change.file] = ALL_LINES
@@ -97,15 +100,18 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
                 replaced[change.file] = replacements(told)
                 removed.update(line[1:].strip() for line in told.partition("\n@@ ")[2].split("\n") if line[:1] == "-")
                 if _MODE.search(told.partition("\n@@ ")[0]):
-                    whole.add(change.file)
+                    modes.add(change.file)
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
     gone = frozenset(removed)
-    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, frozenset(whole), gone, blank)
+    as_whole, by_mode = frozenset(whole | modes), frozenset(modes)
+    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, as_whole, gone, blank, by_mode)
 
 
-def _is_binary(path: Path) -> bool:
+def _is_binary(folder: Path, file: str) -> bool:
+    """Return whether a file is one of bytes; a zero byte makes none of one in a language that is parsed."""
+    path = folder / file
     try:
-        return not path.is_symlink() and b"\0" in read_start(path, _HEAD_BYTES)
+        return language_at(file).grammar is None and not path.is_symlink() and b"\0" in read_start(path, _HEAD_BYTES)
     except (OSError, ValueError):
         return False
 
@@ -150,6 +156,7 @@ def without_own(changed: ChangedLines, folder: Path, own_edits: Mapping[str, str
         changed.whole - same,
         changed.removed,
         changed.blank_removals,
+        changed.modes,
     )
 
 

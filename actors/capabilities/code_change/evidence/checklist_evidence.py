@@ -71,7 +71,7 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines, item: str = "
         return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
-    asks = Asks(asks_for_prose(item), _REMOVAL.search(item) is not None)
+    asks = Asks(asks_for_prose(item), asks_for_removal(item))
     return _refuted_lines(file, start, end, folder, changed, asks)
 
 
@@ -106,6 +106,11 @@ def path_problem(file: str, folder: Path) -> str | None:
 def asks_for_prose(item: str) -> bool:
     """Return whether an item of a task speaks of documentation, comments or wording."""
     return _PROSE.search(item) is not None
+
+
+def asks_for_removal(item: str) -> bool:
+    """Return whether an item of a task speaks of taking something away."""
+    return _REMOVAL.search(item) is not None
 
 
 def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:

@@ -17,7 +17,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     written_parts,
 )
 from actors.capabilities.code_change.evidence.definitions import symbols_of
-from actors.capabilities.code_change.evidence.proofs import digest_of_lines
+from actors.capabilities.code_change.evidence.proofs import digest_of_lines, whole_digest
 from runtime.codebase.files.regular_file import read_start
 from runtime.contracts.session_state import ChecklistItem, Proof, Task
 from runtime.contracts.shared_evidence import Lapse
@@ -47,7 +47,7 @@ def _why_lapsed(item: ChecklistItem, folder: Path, changed: ChangedLines) -> str
         return None if file in changed.files else f"'{file}' does not differ any more"
     if file not in changed.files:
         return f"'{file}' does not differ any more"
-    if changed.proves_whole(file, start):
+    if changed.proves_whole(file, start) and item.proof.digest == whole_digest(file):
         return None
     try:
         text = read_start(folder / file, MAX_FILE_BYTES).decode("utf-8", "replace")

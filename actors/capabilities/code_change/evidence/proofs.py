@@ -14,6 +14,7 @@ from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
     asks_for_prose,
+    asks_for_removal,
     is_beside_blank_removal,
     is_prose,
     place_of,
@@ -27,6 +28,8 @@ from runtime.contracts.session_state import Proof
 REMOVAL_LINES = 4
 MAX_HOLLOW = 3
 _FILE = re.compile(r"[\w@+./-]*[\w@+-]\.\w{1,8}")
+_MODE = re.compile(r"\bmode|chmod|executabl|permission|runnable|\+x\b", re.IGNORECASE)
+_LEAVES = re.compile(r"\b(?:mov|renam|replac|merg|split|inlin|relocat)", re.IGNORECASE)
 _MOVE = re.compile(r"\b(?:mov|reorder|sort|relocat)", re.IGNORECASE)
 
 
@@ -47,10 +50,12 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     place = place_of(evidence)
     if place is None:
         gone = evidence.partition("deleted:")[2].strip()
-        return (Proof(digest_of_lines(gone, ["deleted"]), 0), gone) if gone in changed.deleted else None
+        doubt = "" if _LEAVES.search(item) or asks_for_removal(item) else "a deleted file is all that proves it"
+        return (Proof(digest_of_lines(gone, ["deleted"]), 0, doubt), gone) if gone in changed.deleted else None
     file, start, end = place
     if changed.proves_whole(file, start):
-        return Proof(digest_of_lines(file, ["whole"]), 0), file
+        is_mode = file in changed.modes and not _MODE.search(item)
+        return Proof(whole_digest(file), 0, "a change of its mode is all that proves it" * is_mode), file
     try:
         whole = read_start(folder / file, MAX_FILE_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
@@ -75,6 +80,11 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
 
 def _filled(text: Sequence[str], first: int, last: int) -> list[int]:
     return [number for number in range(first, last + 1) if text[number - 1].strip()]
+
+
+def whole_digest(file: str) -> str:
+    """Return what identifies a file that differs as a whole."""
+    return digest_of_lines(file, ["whole"])
 
 
 def digest_of_lines(file: str, lines: Sequence[str]) -> str:
