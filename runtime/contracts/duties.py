@@ -18,7 +18,7 @@ from runtime.contracts.observations import MAX_NAMED, Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import has_trait
 from runtime.contracts.session_state import SessionState
-from runtime.contracts.shared_evidence import UNCLAIMED, doubts_of, is_all_skipped, unclaimed
+from runtime.contracts.shared_evidence import SKIPPED, UNCLAIMED, doubts_of, is_all_skipped, skips_of, unclaimed
 from runtime.contracts.task_lists import is_repeat, registered, reported, with_failures, without_failures
 
 Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs"]
@@ -76,10 +76,10 @@ def _implement(contract: Contract, state: SessionState, payload: Mapping[str, An
 
 
 def _with_unclaimed(state: SessionState, observed: Observed) -> SessionState:
-    """Return the state with a warning of the changed files that no accepted item is about, as they are now."""
-    left = unclaimed(state.tasks, observed.changed) if state.tasks else ""
-    warnings = [warning for warning in state.warnings if not warning.startswith(UNCLAIMED)]
-    return state.with_(warnings=(*warnings, left) if left else tuple(warnings))
+    """Return the state with warnings, as of now: of changed files that no accepted item is about, of skipped items."""
+    told = [unclaimed(state.tasks, observed.changed), skips_of(state.tasks)] if state.tasks else []
+    warnings = [warning for warning in state.warnings if not warning.startswith((UNCLAIMED, SKIPPED))]
+    return state.with_(warnings=(*warnings, *filter(None, told)))
 
 
 def is_demanded(rule: PhaseRule, payload: Mapping[str, Any]) -> bool:

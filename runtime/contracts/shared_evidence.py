@@ -16,6 +16,8 @@ MAX_NAMED = 6
 WHOLE_LINES = 4
 MAX_FILE_CHARS = 200
 UNCLAIMED = "changed, but no accepted item names them as evidence: "
+SKIPPED = "these items were skipped, which the person should hear: "
+MAX_REASON_CHARS = 160
 
 
 class Lapse(msgspec.Struct, frozen=True):
@@ -79,6 +81,18 @@ def unclaimed(tasks: Sequence[Task], changed: Sequence[str]) -> str:
         return f"{UNCLAIMED}{listed}"
     which = ", ".join(idle[:MAX_NAMED]) + (f" and {len(idle) - MAX_NAMED} more" if len(idle) > MAX_NAMED else "")
     return f"{UNCLAIMED}{listed}; every item was skipped of: {which}"
+
+
+def skips_of(tasks: Sequence[Task]) -> str:
+    """Return which items were skipped and why, as a sentence; empty where none was."""
+    found = [
+        f"{_named([(task.id, item.item)])}: {item.reason[:MAX_REASON_CHARS]}"
+        for task in tasks
+        for item in task.checklist
+        if task.status == "completed" and item.status == "skipped"
+    ]
+    more = f"; and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    return f"{SKIPPED}{'; '.join(found[:MAX_NAMED])}{more}" if found else ""
 
 
 def is_all_skipped(task: Task) -> bool:

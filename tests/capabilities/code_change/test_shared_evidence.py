@@ -123,8 +123,8 @@ async def test_a_task_that_skips_every_item_beside_an_edit_is_told_up_to_the_mer
     await agent.go_to(17)
     assert said in (await agent.session.review_changes())["doubtful_evidence"]
     await agent.go_to(19)
-    assert agent.last["warnings"] == [said]
-    assert (await agent.finish())["warnings"] == [said]
+    assert said in agent.last["warnings"]
+    assert said in (await agent.finish())["warnings"]
 
 
 def test_files_behind_accepted_items_are_claimed() -> None:

@@ -30,7 +30,7 @@ from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import Decision, answered, demands_of, submitted
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
-from runtime.contracts.shared_evidence import doubts_of, unclaimed
+from runtime.contracts.shared_evidence import doubts_of, skips_of, unclaimed
 from runtime.errors import RepositoryError
 from runtime.primitives.own_threads import in_own_thread
 
@@ -289,8 +289,9 @@ class LiveSession:
             told["note"] = moved
         if lost := await in_own_thread(lost_tests_note, self._state):
             told["tests"] = lost
-        left = unclaimed(self._state.tasks, changed.files) if self._state.tasks else ""
-        if doubts := [*([left] if left else []), *doubts_of(self._state.tasks)]:
+        tasks = self._state.tasks
+        left = [unclaimed(tasks, changed.files), skips_of(tasks)] if tasks else []
+        if doubts := [*filter(None, left), *doubts_of(tasks)]:
             told["doubtful_evidence"] = doubts
         return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told
 
