@@ -98,6 +98,9 @@ def after_checks(contract: Contract, outcome: Outcome, payload: Mapping[str, Any
         return outcome
     rule = contract.phases[outcome.state.phase]
     is_gate = rule.duty in {"commit", "merge"}
+    if observed.unjudged:
+        problems = [f"{CHECK_FAILS}{check.name}' fails on it: {check.output}" for check in failed]
+        return outcome._replace(problems=(*outcome.problems, observed.unjudged, *problems))
     if is_gate and failed and any(exit_.when == "verification_failed" for exit_ in rule.exits):
         return outcome if outcome.problems else _sent_back(outcome, failed[0])
     problems = [f"{CHECK_FAILS}{check.name}' fails, so this cannot have passed: {check.output}" for check in failed]

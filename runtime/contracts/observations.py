@@ -48,7 +48,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     `tree`: git's hash of the files that are to be committed or merged, where the contract names commands; `is_stable`:
     they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged;
     `tests`: what the change takes away from the tests, as a sentence; empty where it takes nothing. `lapsed`: accepted
-    items whose evidence does not hold any more.
+    items whose evidence does not hold any more. `unjudged`: what somebody else made of the base branch, where the
+    contract's commands have not passed on it.
     """
 
     refuted: Mapping[str, str] = {}
@@ -63,6 +64,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     uncommitted: tuple[str, ...] = ()
     tests: str = ""
     lapsed: tuple[Lapse, ...] = ()
+    unjudged: str = ""
 
 
 class Outcome(NamedTuple):

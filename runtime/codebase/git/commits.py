@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.codebase.git.base_merges import is_within, only_merged_base, way_back, with_merged_base
+from runtime.codebase.git.foreign_commits import merge_subject, merged_files
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
@@ -255,18 +256,15 @@ def _check_tested(git: GitWriter, tree: WorkTree, base: str, head: str, checked_
 
 
 def _merge_commit(git: GitWriter, tree: WorkTree, base: str, head: str, message: str) -> str:
-    merged = git.run("rev-parse", f"{head}^{{tree}}").strip()
-    if not is_within(git, base, head):
-        told, status = git.status_of("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
-        merged, *conflicts = told.strip().split("\n")
-        if status != 0:
-            raise GitWriteError(
-                f"{tree.branch} cannot be merged into {tree.base_branch}, which has moved on: conflicts in "
-                f"{', '.join(conflicts[:MAX_NAMED])}; merge {tree.base_branch} into {tree.branch} by hand, then submit",
-                conflicts=conflicts,
-            )
+    merged, conflicts = merged_files(git, base, head)
+    if conflicts:
+        raise GitWriteError(
+            f"{tree.branch} cannot be merged into {tree.base_branch}, which has moved on: conflicts in "
+            f"{', '.join(conflicts[:MAX_NAMED])}; merge {tree.base_branch} into {tree.branch} by hand, then submit",
+            conflicts=conflicts,
+        )
     text = git.private / "message"
-    text.write_text(f"Merge {tree.branch} into {tree.base_branch}\n\n{message.strip()}\n", encoding="utf-8")
+    text.write_text(f"{merge_subject(tree)}\n\n{message.strip()}\n", encoding="utf-8")
     return git.run("commit-tree", merged, "-p", base, "-p", head, "-F", str(text)).strip()
 
 

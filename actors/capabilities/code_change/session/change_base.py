@@ -6,9 +6,16 @@ from collections.abc import Collection
 from pathlib import Path
 
 from runtime.codebase.git.base_merges import with_merged_base
+from runtime.codebase.git.foreign_commits import foreign_commits
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import WorkTree, files_in
 from runtime.contracts.session_state import SessionState, Workplace
+
+MAX_NAMED = 5
+FOREIGN = (
+    "{base} got commits since this session began that it did not make, {count} in all ({listed}): nothing of them was "
+    "judged here; tell the person"
+)
 
 
 def work_tree(place: Workplace) -> WorkTree:
@@ -22,6 +29,20 @@ def session_base(place: Workplace) -> str:
         return place.base_commit
     with GitWriter(Path(place.folder)) as git:
         return with_merged_base(git, work_tree(place)).base_commit
+
+
+def foreign_note(state: SessionState) -> str:
+    """Return which commits the base branch got meanwhile that the session did not make, as a sentence; else nothing."""
+    place = state.place
+    if place is None or not place.branch:
+        return ""
+    with GitWriter(Path(state.repository)) as git:
+        found = foreign_commits(git, work_tree(place), place.head)
+    if not found:
+        return ""
+    listed = ", ".join(commit[:12] for commit in found[:MAX_NAMED])
+    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    return FOREIGN.format(base=place.base_branch, count=len(found), listed=f"{listed}{more}")
 
 
 def stood_before(state: SessionState, files: Collection[str]) -> frozenset[str]:

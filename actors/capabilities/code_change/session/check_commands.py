@@ -14,11 +14,23 @@ import msgspec
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.change_base import session_base
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
+from runtime.codebase.git.git_writer import GitWriter
 from runtime.contracts.contract import CheckCommand, Contract
 from runtime.contracts.due_checks import due_checks
 from runtime.contracts.observations import CheckResult, Observed
 from runtime.contracts.session_state import SessionState
 from runtime.processes.named_commands import run_named
+
+_GONE = "{branch} is gone, and {base} is at {commit}, which this session did not make"
+_ENDS = "tell the person, who may end the session with `jeeves runs cancel {session}`"
+UNCHECKED = (
+    f"{_GONE}; the checks of the contract ({{names}}) have not passed on it: they run in {{root}} once {{base}} is out "
+    f"there and nothing is uncommitted. Submit again then, or {_ENDS}"
+)
+FAILING = (
+    f"{_GONE} and on which the checks of the contract fail; `git branch {{branch}} {{head}}` brings the branch back; "
+    f"{_ENDS}"
+)
 
 
 def run_checks(commands: Iterable[CheckCommand], folder: Path) -> tuple[CheckResult, ...]:
@@ -38,9 +50,10 @@ def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, A
     They run on the files as they lie there. Where these are not those of the commit that is to be merged, none runs.
     """
     duty = contract.phases[state.phase].duty
-    was_merged = duty == "merge" and not seen.head
-    if state.place is None or was_merged or not due_checks(contract, state, payload, ""):
+    if state.place is None or not due_checks(contract, state, payload, ""):
         return seen
+    if duty == "merge" and not seen.head:
+        return _with_checks_of_base(contract, state, payload, seen)
     before = _files(contract, state, seen.head)
     due = due_checks(contract, state, payload, before.tree)
     is_merged = duty in {"quality", "merge"}
@@ -52,6 +65,45 @@ def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, A
     results = run_checks(commands, Path(state.place.folder))
     is_stable = _files(contract, state, seen.head) == before
     return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable)
+
+
+def _with_checks_of_base(
+    contract: Contract, state: SessionState, payload: Mapping[str, Any], seen: Observed
+) -> Observed:
+    """Return what was observed with how the commands ended on the base branch, after the change's own branch has gone.
+
+    Where the session merged it, and a kill came between, they have passed on the very files. Raises GitWriteError.
+    """
+    assert state.place is not None
+    root, base = Path(state.repository), state.place.base_branch
+    with GitWriter(root) as git:
+        commit = git.commit_of(f"refs/heads/{base}")
+        tree = git.run("rev-parse", f"{commit}^{{tree}}").strip() if commit else ""
+        is_out = (git.private / "HEAD").read_text().strip() == f"ref: refs/heads/{base}"
+    due = due_checks(contract, state, payload, tree)
+    if commit is None or not due:
+        return seen
+    commands = dict.fromkeys(check for checks in due.values() for check in checks)
+    if not is_out or tree_of_files(root, commit, is_ours).changed:
+        names = ", ".join(check.name for check in commands)
+        return msgspec.structs.replace(seen, unjudged=UNCHECKED.format(**_about(state, commit), names=names))
+    results = run_checks(commands, root)
+    if all(check.passed for check in results) and not tree_of_files(root, commit, is_ours).changed:
+        return msgspec.structs.replace(seen, checks=results, tree=tree)
+    return msgspec.structs.replace(seen, checks=results, unjudged=FAILING.format(**_about(state, commit)))
+
+
+def _about(state: SessionState, commit: str) -> dict[str, str]:
+    assert state.place is not None
+    place = state.place
+    return {
+        "branch": place.branch,
+        "base": place.base_branch,
+        "commit": commit[:12],
+        "head": place.head,
+        "root": state.repository,
+        "session": state.session_id,
+    }
 
 
 def _files(contract: Contract, state: SessionState, head: str) -> TreeOfFiles:

@@ -20,7 +20,7 @@ from actors.capabilities.code_change.evidence.lapsed_evidence import lapsed_evid
 from actors.capabilities.code_change.evidence.lost_tests import lost_tests
 from actors.capabilities.code_change.evidence.proofs import proofs_of
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
-from actors.capabilities.code_change.session.change_base import session_base, work_tree
+from actors.capabilities.code_change.session.change_base import foreign_note, session_base, work_tree
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, filtered_files, head_of_change, lay_aside, merge_change
@@ -230,8 +230,10 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
         return state.with_(place=_moved(state.place, head=commit))
     said = state.summaries.get("step_19_MERGE", "")
     known, permitted = state.place.head, state.permitted
+    moved = foreign_note(state)
     merged = merge_change(root, tree, said, who.identity, ports.work_trees, known, permitted, effect.head)
-    return state.with_(place=Workplace(str(root), merged, state.place.base_branch, head=merged))
+    place = Workplace(str(root), merged, state.place.base_branch, head=merged)
+    return state.with_(place=place, warnings=(*state.warnings, moved) if moved else state.warnings)
 
 
 def _moved(place: Workplace, **changes: Any) -> Workplace:
