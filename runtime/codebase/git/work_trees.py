@@ -103,32 +103,30 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     found = {
         file: Change(file, _HOW.get(how[:1], "modified")) for how, file in zip(words[::2], words[1::2], strict=True)
     }
-    for file in uncommitted(git):
-        if file not in found and _is_new(git, commit, file):
-            found[file] = Change(file, "added")
+    there = [file for file in uncommitted(git) if file not in found and _is_there(git, file)]
+    committed = files_in(git, commit, there)
+    found.update({file: Change(file, "added") for file in there if file not in committed})
     return sorted(change for change in found.values() if not is_ours(change.file))
 
 
 def files_in(git: GitWriter, commit: str, names: Collection[str]) -> frozenset[str]:
-    """Return which of some names are files of a commit; those that git reads as patterns are not looked for."""
-    asked = sorted(name for name in names if name and not name.startswith(":"))
+    """Return which of some names are files of a commit."""
+    asked = sorted(name for name in names if name and not name.endswith("/"))
     found: set[str] = set()
     for start in range(0, len(asked), MAX_ARGUMENTS):
         told = git.run("ls-tree", "-z", commit, "--", *asked[start : start + MAX_ARGUMENTS])
         rows = (row.partition("\t") for row in told.split("\0") if row)
         found.update(name for about, _, name in rows if about.split(" ")[1] == "blob")
-    return frozenset(found & set(asked))
+    return frozenset(found.intersection(asked))
 
 
 _HOW = {"A": "added", "D": "deleted", "T": "type changed", "M": "modified"}
 
 
-def _is_new(git: GitWriter, commit: str, file: str) -> bool:
+def _is_there(git: GitWriter, file: str) -> bool:
     place = git.folder.top / file
-    if not place.is_file() and not place.is_symlink():
-        # A folder is named only where it is a repository of its own.
-        return file.endswith("/")
-    return git.status_of("cat-file", "-e", f"{commit}:{file}", accepted=(0, 1, 128))[1] != 0
+    # A folder is named only where it is a repository of its own.
+    return place.is_file() or place.is_symlink() or file.endswith("/")
 
 
 def _show_hidden(git: GitWriter) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.git.differences import WHOLE_FILE, differences, old_text
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
 from runtime.codebase.language_registry import language_at
@@ -86,21 +87,20 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         blank: dict[str, Lines] = {}
         whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder, change.file)}
         modes: set[str] = set()
-        for change in (each for each in found if printable(each.file) == each.file):
-            if change.how == "added":
-                lines[change.file] = ALL_LINES
-            elif change.how != "deleted" and change.file not in whole:
-                options = ("-p", "-U0", "--text", "--no-ext-diff", "--no-textconv", "--no-renames")
-                told = git.run("diff-index", *options, base_commit, "--", change.file)
-                added, removals[change.file] = hunks(told)
-                lines[change.file] = (*added, *removals[change.file])
-                if removals[change.file]:
-                    old = git.run("cat-file", "blob", f"{base_commit}:{change.file}", accepted=(0, 128))
-                    blank[change.file] = blank_removals(told, code_lines(old, change.file, bare_strings=False))
-                replaced[change.file] = replacements(told)
-                removed.update(line[1:].strip() for line in told.partition("\n@@ ")[2].split("\n") if line[:1] == "-")
-                if _MODE.search(told.partition("\n@@ ")[0]):
-                    modes.add(change.file)
+        named = [change for change in found if printable(change.file) == change.file]
+        lines.update({change.file: ALL_LINES for change in named if change.how == "added"})
+        compared = [each.file for each in named if each.how not in {"added", "deleted"} and each.file not in whole]
+        told_of = differences(git, base_commit, compared)
+        for file, told in told_of.items():
+            added, removals[file] = hunks(told)
+            lines[file] = (*added, *removals[file])
+            replaced[file] = replacements(told)
+            removed.update(line[1:].strip() for line in told.partition("\n@@ ")[2].split("\n") if line[:1] == "-")
+            if _MODE.search(told.partition("\n@@ ")[0]):
+                modes.add(file)
+        with_removals = [file for file in told_of if removals[file]]
+        for file, told in differences(git, base_commit, with_removals, WHOLE_FILE).items():
+            blank[file] = blank_removals(told_of[file], code_lines(old_text(told), file, bare_strings=False))
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
     gone = frozenset(removed)
     as_whole, by_mode = frozenset(whole | modes), frozenset(modes)

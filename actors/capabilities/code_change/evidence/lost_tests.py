@@ -21,6 +21,7 @@ from actors.capabilities.code_change.evidence.collection_files import changes_co
 from actors.capabilities.code_change.evidence.inert_tests import inert_tests
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.git.differences import WHOLE_FILE, differences, marked_lines
 from runtime.codebase.git.git_writer import GitWriter
 
 MAX_FILE_BYTES = 2_000_000
@@ -66,7 +67,6 @@ Holder = tuple[str, str, str]
 Asserted = Mapping[Holder, Counter[str]]
 _NONE: Asserted = MappingProxyType({})
 # Whole files: an assertion belongs to the test whose head stands above it.
-_OPTIONS = ("-p", f"-U{MAX_FILE_BYTES}", "--text", "--no-ext-diff", "--no-textconv", "--no-renames")
 
 
 class LostTests(msgspec.Struct, frozen=True):
@@ -115,16 +115,15 @@ def lost_tests(folder: Path, base_commit: str, changed: ChangedLines) -> LostTes
     after: dict[Holder, Counter[str]] = {}
     inert: list[str] = []
     collecting = []
+    about = [each for each in changed.changes if _has_tests(each.file) or collects_tests(each.file)]
     with GitWriter(folder) as git:
-        for change in changed.changes:
-            file = change.file
-            if not (has_tests := _has_tests(file)) and not collects_tests(file):
-                continue
+        told = differences(git, base_commit, [each.file for each in about if each.how != "added"], WHOLE_FILE)
+        for change in about:
+            file, has_tests = change.file, _has_tests(change.file)
             if change.how == "added":
                 marked = [f"+{line}" for line in _lines_of(folder / file)]
             else:
-                told = git.run("diff-index", *_OPTIONS, base_commit, "--", file)
-                marked = told.partition("\n@@ ")[2].split("\n")[1:]
+                marked = marked_lines(told.get(file, ""))
             if collects_tests(file) and changes_collection(file, _side(marked, "-"), _side(marked, "+")):
                 collecting.append(file)
             if has_tests:

@@ -231,7 +231,8 @@ class LiveSession:
         """
         async with self._lock:
             # What was changed since the call was permitted steered its answer: that proves no look at anything.
-            if looks(self._contract, tool) and await in_own_thread(steered, self._state):
+            has_looked = looks(self._contract, tool)
+            if has_looked and len(await in_own_thread(steered, self._state)) > 0:
                 refused, must_verify = True, ()
             if must_verify:
                 fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify)))
@@ -287,7 +288,7 @@ class LiveSession:
         }
         if (moved := await in_own_thread(submodules_note, self._state)) is not None:
             told["note"] = moved
-        if lost := await in_own_thread(lost_tests_note, self._state):
+        if lost := await in_own_thread(lost_tests_note, self._state, changed):
             told["tests"] = lost
         tasks = self._state.tasks
         left = [unclaimed(tasks, changed.files), skips_of(tasks)] if tasks else []

@@ -159,13 +159,16 @@ def filter_refusal(folder: Path, file: str) -> str | None:
     return f"git passes {filtered[0]} through a filter program, which is not run here: the person commits it"
 
 
-def lost_tests_note(state: SessionState) -> str:
-    """Return what a session's change takes away from the tests, as a sentence; empty where it takes nothing."""
+def lost_tests_note(state: SessionState, changed: ChangedLines | None = None) -> str:
+    """Return what a session's change takes away from the tests, as a sentence; empty where it takes nothing.
+
+    `changed`: what differs, where that is known.
+    """
     place = state.place
     if place is None or not place.base_commit or not Path(place.folder).is_dir():
         return ""
     folder = Path(place.folder)
-    return lost_tests(folder, session_base(place), session_changes(state, folder)).sentence
+    return lost_tests(folder, session_base(place), changed or session_changes(state, folder)).sentence
 
 
 def own_edits(root: Path, base_commit: str) -> dict[str, str]:
