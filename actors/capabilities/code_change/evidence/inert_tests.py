@@ -8,17 +8,26 @@ its failure; nor is one that speaks of a name which the test has put something e
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from actors.capabilities.code_change.evidence.collected_tests import (
+    Function,
+    collected,
+    dotted,
+    is_false,
+    is_switched_off,
+    runs_never,
+    skip_under_another_name,
+)
+
 _SWALLOWED = frozenset({"AssertionError", "Exception", "BaseException"})
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_TEST, _TEST_CLASS, _CASE = "test", "Test", "TestCase"
+REPLACED = "in an earlier one of its name, which the last one replaces"
 UNCOLLECTED = "nothing collects it any more"
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Force(msgspec.Struct, frozen=True):
@@ -44,7 +53,8 @@ def inert_tests(before: str, after: str) -> list[str]:
         now = new.get(name)
         if now is None:
             moved = any(each.rpartition(".")[2] == short for each in new.keys() - old.keys())
-            if short in names and not moved:
+            # One that is gone from the text is told by the lines that differ.
+            if (short in names or re.search(rf"\bdef {short}\b", after)) and not moved:
                 found.append(f"{short}: {UNCOLLECTED}")
         elif now.assertions < was.assertions:
             added = {reason: n for reason, n in now.reasons.items() if n > was.reasons.get(reason, 0)}
@@ -58,29 +68,25 @@ def _said(number: int) -> str:
 
 def _tests_of(tree: ast.Module) -> dict[str, Force]:
     """Return the tests that pytest collects, as `Class.name`; the last one of a name counts, as it does there."""
-    imported = {alias.asname or alias.name.partition(".")[0] for alias in _imports(tree.body)}
-    if _is_switched_off(tree.body):
+    imported = {alias.asname or alias.name.partition(".")[0]: origin for alias, origin in _imports(tree.body)}
+    if is_switched_off(tree.body):
         return {}
-    return {name: _force(function, imported) for name, function in _collected(tree.body, "")}
+    replaced = {name for name in _bound_by(tree.body) if name in imported}
+    found: dict[str, Force] = {}
+    for name, function in collected(tree.body):
+        force = _force(function, imported, replaced)
+        if (earlier := found.get(name)) is not None:
+            lost = earlier.assertions + earlier.reasons.get(REPLACED, 0)
+            force = Force(force.assertions, {**force.reasons, **({REPLACED: lost} if lost else {})})
+        found[name] = force
+    return found
 
 
-def _collected(body: Iterable[ast.stmt], group: str) -> Iterator[tuple[str, Function]]:
-    for node in body:
-        if isinstance(node, Function) and node.name.startswith(_TEST):
-            yield f"{group}{node.name}", node
-        elif isinstance(node, ast.ClassDef) and not _is_switched_off(node.body):
-            bases = [_dotted(base).rpartition(".")[2] for base in node.bases]
-            if node.name.startswith(_TEST_CLASS) or any(base.endswith(_CASE) for base in bases):
-                yield from _collected(node.body, f"{group}{node.name}.")
-        elif isinstance(node, ast.If):
-            yield from _collected([*([] if _is_false(node.test) else node.body), *node.orelse], group)
-        elif isinstance(node, ast.Try):
-            yield from _collected([*node.body, *node.orelse, *node.finalbody], group)
-
-
-def _force(function: Function, imported: set[str]) -> Force:
+def _force(function: Function, imported: Mapping[str, str], replaced: set[str]) -> Force:
     reasons: Counter[str] = Counter()
-    hidden = {name for name in _bound(function) if name in imported}
+    hidden = {name for name in _bound(function) if name in imported} | replaced
+    if why := _why_not_run(function, imported):
+        return Force(0, {why: _count(function.body)})
     in_force = 0
     for assertion in _reached(function.body, _loaded(function), reasons):
         names = {node.id for node in ast.walk(assertion) if isinstance(node, ast.Name)}
@@ -89,6 +95,25 @@ def _force(function: Function, imported: set[str]) -> Force:
         else:
             in_force += 1
     return Force(in_force, dict(reasons))
+
+
+def _why_not_run(function: Function, imported: Mapping[str, str]) -> str:
+    """Return why nothing in a test is ever checked; empty where it may be."""
+    if spelled := skip_under_another_name(function, imported):
+        return f"in a test that `{spelled}` skips"
+    if runs_never(function):
+        return "in a test that is given no parameters"
+    return "in a generator, which is not run" if any(isinstance(node, ast.Yield) for node in _own(function)) else ""
+
+
+def _own(function: Function) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, without those of functions and classes within it."""
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
 
 
 def _reached(body: Iterable[ast.stmt], used: set[str], reasons: Counter[str]) -> Iterator[ast.AST]:
@@ -113,7 +138,7 @@ def _reached(body: Iterable[ast.stmt], used: set[str], reasons: Counter[str]) ->
 def _inside(node: ast.stmt, used: set[str], reasons: Counter[str]) -> Iterator[ast.AST]:
     """Yield the assertions in force below a compound statement."""
     if isinstance(node, ast.If | ast.While):
-        if _is_false(node.test):
+        if is_false(node.test):
             reasons["below a condition that is never true"] += _count(node.body)
         else:
             yield from _reached(node.body, used, reasons)
@@ -126,11 +151,7 @@ def _inside(node: ast.stmt, used: set[str], reasons: Counter[str]) -> Iterator[a
         for part in (*(handler.body for handler in node.handlers), node.orelse, node.finalbody):
             yield from _reached(part, used, reasons)
     elif isinstance(node, ast.With | ast.AsyncWith):
-        if any(_suppresses(item.context_expr) for item in node.items):
-            reasons["in a `suppress` that keeps their failure"] += _count(node.body)
-        else:
-            yield from (item.context_expr for item in node.items if _is_assertion(item.context_expr))
-            yield from _reached(node.body, used, reasons)
+        yield from _within(node, used, reasons)
     elif isinstance(node, ast.For | ast.AsyncFor):
         if isinstance(node.iter, ast.List | ast.Tuple | ast.Set) and not node.iter.elts:
             reasons["in a loop over nothing"] += _count(node.body)
@@ -140,6 +161,16 @@ def _inside(node: ast.stmt, used: set[str], reasons: Counter[str]) -> Iterator[a
     elif isinstance(node, ast.Match):
         for case in node.cases:
             yield from _reached(case.body, used, reasons)
+
+
+def _within(node: ast.With | ast.AsyncWith, used: set[str], reasons: Counter[str]) -> Iterator[ast.AST]:
+    if any(_suppresses(item.context_expr) for item in node.items):
+        reasons["in a `suppress` that keeps their failure"] += _count(node.body)
+    elif any(_suppresses(item.context_expr, "raises") for item in node.items):
+        reasons["in a `raises` that expects their failure"] += _count(node.body)
+    else:
+        yield from (item.context_expr for item in node.items if _is_assertion(item.context_expr))
+        yield from _reached(node.body, used, reasons)
 
 
 def _asserts(node: ast.stmt) -> bool:
@@ -153,7 +184,7 @@ def _is_assertion(node: ast.expr | None) -> bool:
     """`assert…(…)`, `fail(…)`, and the context managers that expect an error or a warning."""
     if not isinstance(node, ast.Call):
         return False
-    name = _dotted(node.func).rpartition(".")[2]
+    name = dotted(node.func).rpartition(".")[2]
     return name.lower().startswith("assert") or name in {"fail", "raises", "warns", "deprecated_call"}
 
 
@@ -165,7 +196,7 @@ def _count(body: Iterable[ast.stmt]) -> int:
 
 def _swallows(handler: ast.ExceptHandler) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if not any(each is None or _dotted(each).rpartition(".")[2] in _SWALLOWED for each in caught):
+    if not any(each is None or dotted(each).rpartition(".")[2] in _SWALLOWED for each in caught):
         return False
     return not any(
         isinstance(node, ast.Raise) or (isinstance(node, ast.stmt) and _asserts(node))
@@ -174,27 +205,28 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
     )
 
 
-def _suppresses(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call) or _dotted(node.func).rpartition(".")[2] != "suppress":
+def _suppresses(node: ast.expr, called: str = "suppress") -> bool:
+    if not isinstance(node, ast.Call) or dotted(node.func).rpartition(".")[2] != called:
         return False
-    return any(_dotted(each).rpartition(".")[2] in _SWALLOWED for each in node.args)
+    return any(dotted(each).rpartition(".")[2] in _SWALLOWED for each in node.args)
 
 
-def _is_false(node: ast.expr) -> bool:
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return any(map(_is_false, node.values))
-    return isinstance(node, ast.Constant) and not node.value
-
-
-def _is_switched_off(body: Iterable[ast.stmt]) -> bool:
-    switches = [node for node in body if isinstance(node, ast.Assign) and _is_false(node.value)]
-    return any(_dotted(target) == "__test__" for node in switches for target in node.targets)
-
-
-def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.alias]:
+def _imports(body: Iterable[ast.stmt]) -> Iterator[tuple[ast.alias, str]]:
+    """Yield what a module imports, each with what it stands for."""
     for each in body:
-        if isinstance(each, ast.Import | ast.ImportFrom):
-            yield from each.names
+        if isinstance(each, ast.Import):
+            yield from ((alias, alias.name if alias.asname else alias.name.partition(".")[0]) for alias in each.names)
+        elif isinstance(each, ast.ImportFrom):
+            yield from ((alias, f"{each.module or ''}.{alias.name}") for alias in each.names)
+
+
+def _bound_by(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names that functions, classes and assignments of a module bind."""
+    for node in body:
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _bound(function: Function) -> Iterator[str]:
@@ -212,13 +244,3 @@ def _loaded(function: Function) -> set[str]:
 
 def _function_names(tree: ast.Module) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, Function)}
-
-
-def _dotted(node: ast.expr | None) -> str:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if isinstance(node, ast.Name):
-        parts.append(node.id)
-    return ".".join(reversed(parts))

@@ -41,6 +41,7 @@ _MARK = re.compile(r"^\s*(?:#\[(?:\w+::)*test\b|@(?:Parameterized)?Test\b|\[(?:F
 _MARKED = re.compile(r"\b(?:fn\s+|fun\s+|[\w<>\[\]]+\s+)(?P<name>\w+|`[^`]*`)\s*(?:<[^>]*>\s*)?\(")
 _SKIP = re.compile(
     r"""pytest\.mark\.(?:skip|xfail) | (?:unittest\.|@)(?:skip\w*|expectedFailure)\b | pytest\.(?:skip|xfail)\(
+        | \bimportorskip\(
         | \.skipTest\( | \bSkipTest\b | \b(?:it|test|describe|context)\.(?:skip|todo|only|failing)\b
         | ^\s*(?:xit|xtest|xdescribe|fit|fdescribe)\b | \bt\.Skip(?:f|Now)?\( | \#\[ignore | @(?:Disabled|Ignore)\b
         | \[Ignore | \bSkip\s*=\s*" | \bmarkTest(?:Skipped|Incomplete)\( | \bcollect_ignore | --deselect | --ignore=
