@@ -23,6 +23,7 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
 from runtime.codebase.parsing.unreached import unreached
 
@@ -102,6 +103,8 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
 
     Lines that hold no more than the head of a definition, or decorators of one, are judged by its body.
     """
+    if is_cython(path):
+        text, path = as_python(text), AS_PYTHON
     lines = text.split("\n")
     parser = _parser_of(path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
@@ -124,7 +127,7 @@ def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
 
     Without `bare_strings` those that stand as statements, as documentation does, are left out too.
     """
-    parser = _parser_of(path)
+    parser = _parser_of(AS_PYTHON if is_cython(path) else path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
         return text.split("\n")
     data = text.encode("utf-8", "replace")

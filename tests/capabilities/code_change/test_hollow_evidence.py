@@ -103,6 +103,7 @@ PADDED = [
     (EMPTY + "\n\nprint(decode)\n", "new.py"),
     ("class Decoder:\n    limit = 1\n\n    def decode(self, value):\n        return None\n", "new.py"),
     ("#include <stdio.h>\nint limit = 1;\nint decode(int value)\n{\n    return 0;\n}\n", "new.c"),
+    ("cdef int LIMIT = 1\n\ncdef int decode(int value) nogil:\n    return 0\n", "new.pyx"),
     ("package a\n\nvar limit = 1\n\nfunc Decode(value int) error {\n\treturn nil\n}\n", "new.go"),
     ("export const LIMIT = 1;\nexport function decode(value: string): void {\n}\n", "new.ts"),
 ]

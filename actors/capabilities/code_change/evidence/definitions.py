@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_of
+from runtime.codebase.parsing.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.parsing.empty_bodies import is_empty
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
@@ -29,6 +30,8 @@ class Hollow(NamedTuple):
 
 def symbols_of(file: str, text: str) -> Sequence[Symbol]:
     """Return the functions and types of a file's text; of a language without a grammar those that its lines show."""
+    if is_cython(file):
+        text, file = as_python(text), AS_PYTHON
     data = text.encode("utf-8", "replace")
     found = parse(SourceText(text, hashlib.sha256(data).hexdigest()), file, language_of(file)).symbols
     # A module that begins at the first line is the file itself.
