@@ -115,7 +115,7 @@ def test_padding_beside_an_empty_body_does_not_make_it_count(root: Path, text: s
     told = judged(root, text, f"{file}:1-{count}", file=file)
     assert told is not None
     assert "ecode among them does nothing" in told
-    assert "write its body, or name the lines that decide without it" in told
+    assert "write its body" in told
 
 
 def test_an_empty_body_beside_a_removed_line_is_no_evidence(root: Path) -> None:

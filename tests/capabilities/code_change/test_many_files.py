@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ def test_as_many_processes_compare_hundreds_of_files_as_a_few(tmp_path: Path, pr
         base = git(root, "rev-parse", "HEAD")
         found = changed_lines(root, base, is_ours)
         assert len(found.files) == many
-        counts.append(processes.of(lambda root=root, base=base: changed_lines(root, base, is_ours)))
-        counts[-1] += processes.of(lambda root=root, base=base, found=found: lost_tests(root, base, found))
+        counts.append(processes.of(partial(changed_lines, root, base, is_ours)))
+        counts[-1] += processes.of(partial(lost_tests, root, base, found))
     assert counts[0] == counts[1]
     assert counts[0] > 0
 

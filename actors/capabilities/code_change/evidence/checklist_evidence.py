@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
-from actors.capabilities.code_change.evidence.definitions import hollow_functions
+from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
+from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
 from runtime.contracts.payloads import is_text
@@ -29,20 +29,26 @@ _REMOVAL = re.compile(
     r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
     re.IGNORECASE,
 )
+_PACKAGE = re.compile(r"\bpackages?\b|__init__", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
 MAX_NAMED = 5
+WAY_ON = (
+    "; where that is all there is to do, as a constant answer or a message to a log may be, name other lines that the "
+    "item changed (a caller, a test), or skip it with that as the reason, which the person is told"
+)
 HOLLOW = (
-    "the changed ones of lines {start} to {end} of '{file}' implement nothing: {names} among them does nothing, and "
-    "what stands beside it does not make up for it; write its body, or name the lines that decide without it"
+    "the changed ones of lines {start} to {end} of '{file}' implement nothing: {names} among them does nothing, "
+    f"whatever stands beside it; write its body{WAY_ON}"
 )
 _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: documentation and comments, or that something is removed."""
+    """Says what an item speaks of: documentation and comments, that something is removed, a package."""
 
     prose: bool
     removal: bool
+    package: bool = False
 
 
 def refuted_items(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: ChangedLines) -> dict[str, str]:
@@ -71,7 +77,7 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines, item: str = "
         return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
-    asks = Asks(asks_for_prose(item), asks_for_removal(item))
+    asks = Asks(asks_for_prose(item), asks_for_removal(item), asks_for_package(item))
     return _refuted_lines(file, start, end, folder, changed, asks)
 
 
@@ -113,6 +119,16 @@ def asks_for_removal(item: str) -> bool:
     return _REMOVAL.search(item) is not None
 
 
+def asks_for_package(item: str) -> bool:
+    """Return whether an item of a task speaks of a package of Python."""
+    return _PACKAGE.search(item) is not None
+
+
+def is_package_marker(file: str, changed: ChangedLines) -> bool:
+    """Return whether a file is a new `__init__.py`: it makes a package whatever it says."""
+    return PurePosixPath(file).name in {"__init__.py", "__init__.pyi"} and changed.lines.get(file) == ALL_LINES
+
+
 def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
     """Return whether the changed parts of a file say something, and do nothing."""
     lines = [line for first, last in parts for line in text.split("\n")[first - 1 : last]]
@@ -148,16 +164,25 @@ def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: Chang
         return None
     if not written:
         return f"beside lines {start} to {end} of '{file}' only blank lines or comments were removed"
-    parts = tuple(written)
+    return _refuted_parts(text, file, (start, end), tuple(written), changed, asks)
+
+
+def _refuted_parts(
+    text: str, file: str, named: tuple[int, int], parts: Lines, changed: ChangedLines, asks: Asks
+) -> str | None:
+    """Return why new lines do nothing, or nothing else than the old ones; None where they do something."""
+    where = f"the changed ones of lines {named[0]} to {named[1]} of '{file}'"
     if asks.prose and is_prose(text, file, parts, changed) and not _is_blank_change(text, file, parts, changed):
         return None
-    if all(is_empty(text, file, first, last) for first, last in parts):
-        return f"the changed ones of lines {start} to {end} of '{file}' implement nothing"
+    if asks.package and is_package_marker(file, changed):
+        return None
+    if all(is_empty(text, file, first, last) for first, last in parts) and not has_signatures(text, file, parts):
+        return f"{where} implement nothing{WAY_ON}"
     if all(
         _is_as_before(text, file, first, last, changed) or _is_rewrapped(text, first, last, file, changed)
         for first, last in parts
     ):
-        return f"the changed ones of lines {start} to {end} of '{file}' differ in blanks or comments alone"
+        return f"{where} differ in blanks or comments alone"
     return None
 
 

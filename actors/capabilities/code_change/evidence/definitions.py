@@ -10,14 +10,16 @@ from typing import NamedTuple
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_of
 from runtime.codebase.parsing.cython_lines import AS_PYTHON, as_python, is_cython
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 
 # Each is judged by its syntax; a piece of evidence with more of them is not looked at so closely.
 MAX_JUDGED = 40
 _SCOPES = CALLABLE_KINDS | CONTAINER_KINDS
-_DECLARED = re.compile(r"@(?:\w+\.)*(?:abstract\w*|overload)\b|\babstract\b")
+_ABSTRACT = re.compile(r"@(?:\w+\.)*abstract\w*|\babstract\b")
+_OVERLOAD = re.compile(r"@(?:\w+\.)*overload\b")
+_STUBBED = re.compile(r"\s*(?:\.\.\.|pass)?\s*")
 _PROTOCOL = re.compile(r"\((?:.*[\s.,])?Protocol\b")
 
 
@@ -46,11 +48,34 @@ def innermost(symbols: Sequence[Symbol], line: int) -> Symbol | None:
 
 def is_declared(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
     """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol."""
-    head = "\n".join(lines[symbol.start_line - 1 : symbol.name_line])
+    return _ABSTRACT.search(_head(symbol, lines)) is not None or is_signature(symbols, symbol, lines)
+
+
+def is_signature(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
+    """Return whether a function is all there is to write when it has a head: an overload, or of a protocol."""
     around = [each for each in symbols if each.kind in CONTAINER_KINDS and each.start_line < symbol.start_line]
     within = innermost(around, symbol.start_line)
     is_protocol = within is not None and _PROTOCOL.search(lines[within.name_line - 1]) is not None
-    return is_protocol or _DECLARED.search(head) is not None
+    return is_protocol or _OVERLOAD.search(_head(symbol, lines)) is not None
+
+
+def _head(symbol: Symbol, lines: Sequence[str]) -> str:
+    return "\n".join(lines[symbol.start_line - 1 : symbol.name_line])
+
+
+def has_signatures(text: str, file: str, parts: Sequence[tuple[int, int]]) -> bool:
+    """Return whether changed parts of a Python file hold heads of functions that need no body, or lines of a stub."""
+    if not file.endswith((".py", ".pyi")):
+        return False
+    lines, code = text.split("\n"), code_lines(text, file, bare_strings=False)
+    said = [n for first, last in parts for n in range(first, min(last, len(lines)) + 1)]
+    said = [n for n in said if not _STUBBED.fullmatch(code[n - 1])]
+    if file.endswith(".pyi"):
+        return bool(said)
+    symbols = symbols_of(file, text)
+    callables = [each for each in symbols if each.kind in CALLABLE_KINDS]
+    touched = dict.fromkeys(each for n in said if (each := innermost(callables, n)) is not None)
+    return any(is_signature(symbols, each, lines) for each in touched)
 
 
 def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]]) -> Hollow:

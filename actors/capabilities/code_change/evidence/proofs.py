@@ -13,15 +13,18 @@ import msgspec
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
+    asks_for_package,
     asks_for_prose,
     asks_for_removal,
     is_beside_blank_removal,
+    is_package_marker,
     is_prose,
     place_of,
     written_parts,
 )
 from actors.capabilities.code_change.evidence.definitions import hollow_functions, innermost, symbols_of
 from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.parsing.empty_bodies import is_empty
 from runtime.contracts.session_state import Proof
 
 # Where lines were only removed, nothing tells how many: so many items may rest on one such place, and one more.
@@ -69,6 +72,8 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     doubt = "its lines were moved, and are as they were" if is_moved else ""
     if not doubt and asks_for_prose(item) and is_prose(whole, file, tuple(written or parts), changed):
         doubt = "its lines do nothing, as comments and documentation do"
+    if not doubt and asks_for_package(item) and is_package_marker(file, changed) and is_empty(whole, file, start, end):
+        doubt = "a file without code is all that proves it, as a package may be"
     if not doubt and is_beside_blank_removal(file, start, end, changed):
         doubt = "what was removed there are blank lines or comments"
     if not doubt and (hollow := hollow_functions(whole, file, written).names):

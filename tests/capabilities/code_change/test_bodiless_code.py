@@ -1,0 +1,74 @@
+"""Code that needs no body is evidence: stubs, protocols, overloads, new packages; of others the way on is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from actors.capabilities.code_change.evidence.changed_lines import changed_lines
+from actors.capabilities.code_change.evidence.proofs import proofs_of
+from actors.capabilities.code_change.evidence.write_guard import is_ours
+from tests.capabilities.code_change.played_agent import git, repository
+from tests.capabilities.code_change.test_hollow_evidence import judged
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "project")
+
+
+PROTOCOL = "from typing import Protocol\n\n\nclass Store(Protocol):\n    def get(self, key: str) -> str: ...\n"
+OVERLOAD = "@overload\ndef load(url: str) -> str: ...\n@typing.overload\ndef load(url: bytes) -> bytes:\n    ...\n"
+TAKEN = [
+    ("def load(url: str) -> str: ...\n", "new.pyi", "1"),
+    ("class A:\n    def load(self, url: str) -> str:\n        pass\n", "new.pyi", "1-3"),
+    ("LIMIT: int\n", "new.pyi", "1"),
+    (PROTOCOL, "new.py", "4-5"),
+    (PROTOCOL, "new.py", "5"),
+    (PROTOCOL.replace("(Protocol)", "(typing.Protocol)"), "new.py", "5"),
+    (PROTOCOL.replace("(Protocol)", "(Sized, Protocol[T])"), "new.py", "5"),
+    (OVERLOAD, "new.py", "1-2"),
+    (OVERLOAD, "new.py", "3-5"),
+]
+
+
+@pytest.mark.parametrize(("text", "file", "lines"), TAKEN)
+def test_a_head_that_needs_no_body_is_evidence(root: Path, text: str, file: str, lines: str) -> None:
+    assert judged(root, text, f"{file}:{lines}", file=file) is None
+
+
+REFUSED = [
+    ("def load(url: str) -> str:\n    ...\n", "new.pyi", "2"),
+    ('"""Loads."""\n# later\n\n', "new.pyi", "1-3"),
+    ("def load(url: str) -> str: ...\n", "new.py", "1"),
+    ("class Store:\n    def get(self, key: str) -> str: ...\n", "new.py", "1-2"),
+    ("class Protocols(Base):\n    def get(self, key: str) -> str: ...\n", "new.py", "1-2"),
+    (PROTOCOL + '    """Kept."""\n', "new.py", "6"),
+    ("@abc.abstractmethod\ndef get(self, key): ...\n", "new.py", "1-2"),
+    ("def is_kept(key):\n    return False\n", "new.py", "1-2"),
+    ("def warn(key):\n    log.warning('limit %s', key)\n", "new.py", "1-2"),
+]
+
+
+@pytest.mark.parametrize(("text", "file", "lines"), REFUSED)
+def test_other_bodies_that_do_nothing_are_refused_with_the_way_on(root: Path, text: str, file: str, lines: str) -> None:
+    told = judged(root, text, f"{file}:{lines}", file=file)
+    assert told is not None
+    assert "or skip it with that as the reason, which the person is told" in told
+
+
+@pytest.mark.parametrize("item", ["make it a package", "add new/__init__.py"])
+@pytest.mark.parametrize("text", ['"""Loads pages."""\n', "# a package\n", "\n"])
+def test_a_new_package_is_evidence_of_an_item_that_asks_for_one_and_is_told(root: Path, item: str, text: str) -> None:
+    (root / "new").mkdir()
+    assert judged(root, text, "new/__init__.py:1", item, file="new/__init__.py") is None
+    changed = changed_lines(root, git(root, "rev-parse", "HEAD"), is_ours)
+    entry = {"item": item, "status": "done", "evidence": "new/__init__.py:1"}
+    assert "all that proves it" in proofs_of([entry], root, changed)[item].doubt
+
+
+@pytest.mark.parametrize(("item", "file"), [("retry loop", "new/__init__.py"), ("make it a package", "new/init.py")])
+def test_a_file_without_code_is_no_evidence_of_anything_else(root: Path, item: str, file: str) -> None:
+    (root / "new").mkdir()
+    assert "implement nothing" in str(judged(root, '"""Loads pages."""\n', f"{file}:1", item, file=file))
