@@ -131,6 +131,25 @@ def test_an_empty_body_beside_one_that_does_something_is_told(root: Path) -> Non
     assert proofs_of([entry], root, changed)["retry loop"].doubt == "decode among its lines does nothing"
 
 
+DECLARED = {
+    "new.swift": "protocol Store {\n    var limit: Int { get }\n    func load() -> Int\n    func keep(x: Int)\n}\n",
+    "new.scala": "trait Store {\n  val limit = 1\n  def load(): Int\n}\n",
+    "new.h": "class A {\npublic:\n  A() = default;\n  int x = 1;\n  virtual int load() = 0;\n  virtual ~A() {}\n};\n",
+    "new.kt": "interface Store {\n    val limit: Int\n    fun load(): Int\n}\n",
+    "new.rs": "trait Store {\n    const LIMIT: u8 = 1;\n    fn load(&self) -> u8;\n}\n",
+    "New.java": "interface Store {\n    int LIMIT = 1;\n    int load();\n}\n",
+    "new.ts": "abstract class A {\n  limit = 1;\n  abstract load(): number;\n}\n",
+    "New.cs": "abstract class A {\n  int x = 1;\n  public abstract int Load();\n}\n",
+    "new.php": "<?php\ninterface S {\n  const X = 1;\n  public function load($x);\n}\n",
+}
+
+
+@pytest.mark.parametrize("file", DECLARED)
+def test_declarations_of_other_languages_are_no_empty_bodies(root: Path, file: str) -> None:
+    text = DECLARED[file]
+    assert judged(root, text, f"{file}:1-{text.count(chr(10))}", file=file) is None
+
+
 FINE = [
     "import abc\n\n\nclass Store(abc.ABC):\n    limit = 1\n\n    @abc.abstractmethod\n    def get(self, key): ...\n",
     "from typing import Protocol\n\n\nclass Store(Protocol):\n    limit: int\n\n    def get(self, key: str): ...\n",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.codebase.files.source_text import SourceText
-from runtime.codebase.language_registry import language_of
+from runtime.codebase.language_registry import language_at, language_of
 from runtime.codebase.parsing.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
 from runtime.codebase.parsing.parse import parse
@@ -19,6 +19,10 @@ MAX_JUDGED = 40
 _SCOPES = CALLABLE_KINDS | CONTAINER_KINDS
 _ABSTRACT = re.compile(r"@(?:\w+\.)*abstract\w*|\babstract\b")
 _OVERLOAD = re.compile(r"@(?:\w+\.)*overload\b")
+# What C++ writes in the place of a body, and destructors, which are often empty for a reason.
+_GIVEN = re.compile(r"=\s*(?:default|delete|0)\s*;|~\s*\w+\s*\(")
+# Without a grammar a head without any of these is taken for a declaration.
+_BODY = re.compile(r"[{=]|\bend\b")
 _STUBBED = re.compile(r"\s*(?:\.\.\.|pass)?\s*")
 _PROTOCOL = re.compile(r"\((?:.*[\s.,])?Protocol\b")
 
@@ -46,8 +50,11 @@ def innermost(symbols: Sequence[Symbol], line: int) -> Symbol | None:
     return min(around, key=lambda each: each.end_line - each.start_line) if around else None
 
 
-def is_declared(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
-    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol."""
+def is_declared(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str], *, is_parsed: bool) -> bool:
+    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol, defaulted."""
+    whole = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
+    if _GIVEN.search(whole) or not (is_parsed or _BODY.search(whole)):
+        return True
     return _ABSTRACT.search(_head(symbol, lines)) is not None or is_signature(symbols, symbol, lines)
 
 
@@ -87,9 +94,10 @@ def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]]) -> 
     touched = dict.fromkeys(each for n in numbers if (each := innermost(callables, n)) is not None)
     if file.endswith(".pyi") or len(touched) > MAX_JUDGED:
         return Hollow((), beside=True)
+    is_parsed = language_at(file).grammar is not None or is_cython(file)
     empty = {
         each: is_empty(text, file, each.start_line, each.end_line)
         for each in touched
-        if not is_declared(symbols, each, lines)
+        if not is_declared(symbols, each, lines, is_parsed=is_parsed)
     }
     return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))
