@@ -267,3 +267,14 @@ def test_a_graph_has_joins_of_all_soft_order_and_answers(jeeves: Program, tmp_pa
     }
     for line in ("c__join{all of}", "c -.->|after| d", "CLARIFICATION([clarification]) -->|answered| c"):
         assert line in lines, line
+
+
+@pytest.mark.parametrize("secret", [None, "postgresql://jeeves@db/jeeves"])
+def test_settings_of_a_store_on_a_server_are_valid_without_its_secret(tmp_path: Path, secret: str | None) -> None:
+    used = {} if secret is None else {"JEEVES_STORE__DSN": secret, "JEEVES_STORE__BACKEND": "postgres"}
+    jeeves = Program(tmp_path / "state", **used)
+    for name, store in (("server", "{backend: postgres}"), ("file", "{backend: sqlite}"), ("odd", "postgres")):
+        (tmp_path / f"{name}.yaml").write_text(f"store: {store}\n")
+    assert "settings, valid" in jeeves.run("validate", "server.yaml", cwd=tmp_path).out
+    assert "settings, valid" in jeeves.run("validate", "file.yaml", cwd=tmp_path).out
+    assert "odd.yaml:1: store" in jeeves.run("validate", "odd.yaml", cwd=tmp_path).err

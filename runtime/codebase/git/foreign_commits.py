@@ -1,4 +1,4 @@
-"""Finds commits of a base branch that a change did not make, also where somebody else has merged the change."""
+"""Finds commits of a base branch that a change did not make, also where others merged the change."""
 
 from __future__ import annotations
 

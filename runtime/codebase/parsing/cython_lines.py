@@ -1,4 +1,4 @@
-"""Writes Cython as the Python that says the same, line by line, so that Python's grammar can judge what it does."""
+"""Writes Cython as the Python that says the same, line by line, for Python's grammar to judge."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ valid if all that it names is there as well: capability, agents, tools, prompts,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from runtime.llm.model_file import load_models
 from runtime.llm.prompts import read_prompt
 from runtime.llm.provider import all_providers
 from runtime.pipeline.loading import examine, load_pipeline
-from runtime.primitives.yaml_documents import Fault, KeyPath, load_yaml, raise_faults
+from runtime.primitives.yaml_documents import Document, Fault, KeyPath, load_yaml, raise_faults
 from runtime.settings import Settings, load_settings
 from serve.capability_sections import section_faults
 from serve.cli.inputs import with_models
@@ -33,6 +34,9 @@ from serve.pipeline_names import problems_of_names
 # Without these nothing can be told of the other names.
 _NAMING = frozenset({("name",), ("capability",)})
 _SUFFIXES = (".yaml", ".yml", ".md")
+DSN = "JEEVES_STORE__DSN"
+# Where a file is only checked, the secret need not be there.
+ANY_DSN = "postgresql://localhost/jeeves"
 
 
 class Valid(msgspec.Struct, frozen=True):
@@ -158,10 +162,17 @@ def _pipeline(settings: Settings, file: Path, graph: bool) -> Valid:
 
 def _settings(_settings_in_use: Settings, file: Path, _graph: bool) -> Valid:
     document = load_yaml(file)
-    settings = load_settings(file, env={"HOME": str(Path.home())})
+    settings = load_settings(file, env={"HOME": str(Path.home()), **_secret_of_store(document)})
     problems = [document.fault(path, problem) for path, problem in _problems_of_settings(settings)]
     raise_faults([*problems, *section_faults(settings)])
     return Valid("settings", "settings")
+
+
+def _secret_of_store(document: Document) -> dict[str, str]:
+    """Return the variable with the secret of a store that is on a server, which stands in no file."""
+    store = document.data.get("store") if isinstance(document.data, dict) else None
+    is_on_server = isinstance(store, dict) and store.get("backend") == "postgres" and not store.get("dsn")
+    return {DSN: os.environ.get(DSN) or ANY_DSN} if is_on_server else {}
 
 
 def _problems_of_settings(settings: Settings) -> Iterator[tuple[KeyPath, str]]:

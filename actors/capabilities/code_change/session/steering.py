@@ -1,4 +1,4 @@
-"""Knows the files of a repository that decide what a session's tools see, and which were changed meanwhile.
+"""Knows the files of a repository that decide what a session's tools see, and which have changed.
 
 They are no part of a change, so no review shows them; an agent could leave out of the index what it has to account for.
 """
