@@ -19,6 +19,8 @@ from serve.cited_code import Code, mark_of
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})")
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+# Stands for code while emphasis is looked for; no visible text has it.
+_HELD = "\x00"
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 
 
@@ -66,7 +68,7 @@ def _citation(number: int, citation: Mapping[str, Any], lines: Sequence[tuple[in
 
 def _numbered(lines: Sequence[tuple[int, str]]) -> str:
     """Return lines of code with their numbers, which no copy takes along."""
-    items = "".join(f'<span data-line="{number}">{escape(visible_line(line))}\n</span>' for number, line in lines)
+    items = "".join(f'<span data-line="{number}">{escape(visible(line))}\n</span>' for number, line in lines)
     return f'<pre class="code" tabindex="0" dir="ltr">{items}</pre>'
 
 
@@ -105,9 +107,21 @@ def _inline(line: str, places: Mapping[str, int]) -> str:
         if at % 2:
             styled_pieces.append(f'<a href="#c{places[piece]}">{escape(piece)}</a>')
         else:
-            styled = _STRONG.sub(r"<strong>\1</strong>", _CODE.sub(r"<code>\1</code>", escape(piece)))
+            styled = _styled(piece)
             styled_pieces.append(f"• {styled[2:]}" if at == 0 and styled.startswith("- ") else styled)
     return "".join(styled_pieces)
+
+
+def _styled(text: str) -> str:
+    """Return text with code and emphasis as such; what stands in code is no emphasis."""
+    codes: list[str] = []
+
+    def kept(found: re.Match[str]) -> str:
+        codes.append(f"<code>{found[1]}</code>")
+        return _HELD
+
+    styled = _STRONG.sub(r"<strong>\1</strong>", _CODE.sub(kept, escape(text).replace(_HELD, "")))
+    return re.sub(_HELD, lambda _: codes.pop(0), styled)
 
 
 def bounds_section(envelope: Envelope, now_ms: int | None = None) -> Iterator[str]:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,13 @@ from serve.http.dashboard.addresses import ASK, ASSETS, DASHBOARD, OPEN, SYSTEM,
 from serve.http.dashboard.live_routes import ShownRows
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.run_list_page import list_digest, run_table
-from serve.http.dashboard.run_question import MAX_TEXT_CHARS, question_section
+from serve.http.dashboard.run_question import (
+    MAX_SENT_BYTES,
+    MAX_TEXT_CHARS,
+    changed_texts,
+    question_section,
+    reviewed_texts,
+)
 from serve.http.dashboard.run_rows import Row, Wanted, shortened
 from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
 from serve.http.event_stream import stream
@@ -241,6 +248,25 @@ def test_a_list_is_replaced_row_by_row_where_it_only_grew() -> None:
     assert changes(shown) == ["put"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("abc", "dab"), ("abc", "deab"), ("abc", "de"), ("abc", "d"), ("ab", "cb"), ("abcde", "fabcd"), ("ab", "cab")],
+)
+def test_no_run_stays_in_a_list_that_it_has_left(before: str, after: str) -> None:
+    limit = 5
+    shown = ShownRows(Wanted(limit=limit))
+    shown.changed([row(name) for name in before])
+    page = list(before)
+    for told in shown.changed([row(name) for name in after]):
+        name, data = told.split("\n")[0].removeprefix("event: "), json.loads(told.split("data: ")[1])
+        ids = re.findall(r'<tr id="row-(\w)"', data["html"])
+        if name == "first":
+            page = [*ids, *page][:limit]
+        elif name == "put" and data["id"] == "list":
+            page = ids
+    assert page == list(after)
+
+
 def test_a_page_is_not_sent_the_list_that_it_was_loaded_with() -> None:
     wanted, rows = Wanted(limit=3), [row("b"), row("a")]
     known = list_digest(run_table(rows, wanted))
@@ -316,17 +342,42 @@ async def test_a_review_shows_the_text_that_is_to_go_out_and_takes_it_as_changed
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-async def test_what_is_approved_or_rejected_takes_no_changed_text_along(visitor: Visitor, decision: str) -> None:
-    run = await visitor.ask("review this")
-    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "waiting")
-    interrupt = visitor.site.hosted.runner.envelope(RunId(run)).interrupt
+async def test_a_changed_text_is_never_dropped_without_a_word(visitor: Visitor, decision: str) -> None:
+    run = RunId(await visitor.ask("review this"))
+    runner = visitor.site.hosted.runner
+    await until(lambda: runner.envelope(run).lifecycle == "waiting")
+    interrupt = runner.envelope(run).interrupt
     assert interrupt is not None
-    fields = {"interrupt": interrupt.id, "decision": decision, "data.final_response": "Mine."}
-    assert (await visitor.act(run_address(run, "answer"), fields)).status == 303
-    await until(lambda: visitor.site.hosted.runner.envelope(RunId(run)).lifecycle == "terminated")
-    envelope = visitor.site.hosted.runner.envelope(RunId(run))
-    assert envelope.terminal_reason == ("completed" if decision == "approve" else "denied_by_policy")
-    assert envelope.outputs["look"].get("data", {}) == {}
+    fields = {"interrupt": interrupt.id, "decision": decision}
+    changed = await visitor.act(run_address(run, "answer"), fields | {"data.final_response": "Mine."})
+    assert changed.status == 422
+    assert "final_response was changed" in text_of(changed)
+    assert runner.envelope(run).lifecycle == "waiting"
+    text = interrupt.data["final_response"].replace("\n", "\r\n")
+    assert (await visitor.act(run_address(run, "answer"), fields | {"data.final_response": text})).status == 303
+    await until(lambda: runner.envelope(run).lifecycle == "terminated")
+    assert runner.envelope(run).terminal_reason == ("completed" if decision == "approve" else "denied_by_policy")
+    assert runner.envelope(run).outputs["look"].get("data", {}) == {}
+
+
+def test_the_text_of_a_form_is_the_text_that_is_reviewed() -> None:
+    text = "\n\tif x:\n\t\treturn **kwargs & <b>\n"
+    interrupt = Interrupt("i-1", "agent_review", "May it?", data={"final_response": text})
+    form = question_section(envelope_of(lifecycle="waiting", interrupt=interrupt), {}, FRAME, may_answer=True)
+    area = re.search(r"<textarea id=\"asks-text-0\"[^>]*>\n(.*?)</textarea>", form, re.S)
+    assert area is not None
+    assert unescape(area[1]) == text
+    assert changed_texts(interrupt, {"final_response": text}) == {}
+    given = {"final_response": f"{text}x", "more": "y"}
+    assert changed_texts(interrupt, given) == given
+
+
+@pytest.mark.parametrize(("letters", "is_offered"), [("x", True), ("\N{ROCKET}", False)])
+def test_a_text_that_no_request_could_carry_is_not_offered_for_change(letters: str, is_offered: bool) -> None:
+    interrupt = Interrupt("i-1", "agent_review", "May it?", data={"final_response": letters * MAX_TEXT_CHARS})
+    assert bool(reviewed_texts(interrupt)) == is_offered
+    few = Interrupt("i-1", "agent_review", "May it?", data={"final_response": "\N{ROCKET}" * (MAX_SENT_BYTES // 12)})
+    assert reviewed_texts(few)
 
 
 @pytest.mark.parametrize(

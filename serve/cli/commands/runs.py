@@ -117,7 +117,7 @@ def show(
 
 def _show_page(run_id: str, config: Path | None) -> None:
     from serve.answer_document import asked_in, document_of
-    from serve.cited_code import cited_code
+    from serve.cited_code import cited_code, read_until_ms
     from serve.run_page import RunRecord, run_page
 
     if run_id.startswith(SESSION_PREFIX):
@@ -126,7 +126,7 @@ def _show_page(run_id: str, config: Path | None) -> None:
     run = recorded_run(settings, RunId(run_id))
     envelope: Envelope = fold(run.rules, run.events).envelope
     document = document_of(asked_in(envelope.request), envelope, settings.reasoner)
-    code = cited_code(Path(document["repo"]), document["citations"])
+    code = cited_code(Path(document["repo"]), document["citations"], read_until_ms(envelope))
     say(run_page(RunRecord(envelope, document, explain(run.rules, run.events), run.rules, code)))
 
 

@@ -19,7 +19,7 @@ from serve.http.dashboard.login_routes import SEE_OTHER
 from serve.http.dashboard.page_admission import FORM_TOKEN, SESSION_STATE, check_form_token
 from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.dashboard.page_views import PageViews
-from serve.http.dashboard.run_question import DATA
+from serve.http.dashboard.run_question import DATA, changed_texts
 from serve.http.request_bodies import form_fields
 from serve.http.run_documents import AnswerBody, checked_run_id
 from serve.http.service import ChatMessage, ask_of, fingerprint_of, session_of
@@ -87,6 +87,11 @@ def add_actions(api: FastAPI, views: PageViews, sessions: PageSessions) -> None:
     @api.post(RUNS + "/{run_id}/answer", name="dashboard_answer", include_in_schema=False)
     async def answer(run: Steered, fields: Form, caller: Asking) -> Response:
         body = answer_of(fields)
+        if body.decision in ("approve", "reject"):
+            interrupt = (await service.runs.envelope(run)).interrupt
+            if changed := changed_texts(interrupt, texts_of(fields)):
+                told = f"{', '.join(changed)} was changed, and '{body.decision}' would drop that; go back, and choose"
+                raise InputError(f"{told} «Approve as changed», or undo the change")
         await answer_run(service.runs, run, fields.get("interrupt", ""), caller.control_id, body.response())
         return _on_to(run_address(run))
 
@@ -106,16 +111,20 @@ def message_of(fields: Mapping[str, str]) -> ChatMessage:
 def answer_of(fields: Mapping[str, str]) -> AnswerBody:
     """Return the answer of a form to the question of a run. Raises InputError."""
     decision = fields.get("decision")
-    changed = {name.removeprefix(DATA): _lines_of(text) for name, text in fields.items() if name.startswith(DATA)}
     try:
         return AnswerBody(
             text=_lines_of(fields.get("text", "")),
             approved=_APPROVED.get(fields.get("approved", "")),
             decision=cast(Any, decision),
-            data=changed if decision == "modify" else {},
+            data=texts_of(fields) if decision == "modify" else {},
         )
     except ValidationError as error:
         raise InputError(f"answer: {error.errors()[0]['msg']}") from error
+
+
+def texts_of(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a form that go out with an answer, by name."""
+    return {name.removeprefix(DATA): _lines_of(text) for name, text in fields.items() if name.startswith(DATA)}
 
 
 def _lines_of(text: str) -> str:

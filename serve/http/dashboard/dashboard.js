@@ -128,6 +128,14 @@ function remember(element, isLost) {
 
 document.addEventListener("submit", (event) => remember(event.target, false));
 
+// A changed text goes out as changed or not at all.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form");
+  const texts = form ? [...form.querySelectorAll("textarea[name^='data.']")] : [];
+  const isChanged = texts.some((each) => each.value !== each.defaultValue);
+  if (texts.length) form.querySelectorAll("button[value=approve]").forEach((each) => { each.disabled = isChanged; });
+});
+
 function logIn() {
   remember(document, true);
   location.reload();

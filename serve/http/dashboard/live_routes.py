@@ -138,7 +138,7 @@ class ShownRows:
         before, self._ids = self._ids, ids
         former, self._html = self._html, html
         new = next((at for at, name in enumerate(ids) if name in former), len(ids))
-        has_only_grown = bool(before) and ids[new:] == before[: len(ids) - new] and len(ids) >= len(before)
+        has_only_grown = bool(before) and [*ids[:new], *before][: self._wanted.limit] == ids
         if not has_only_grown:
             return [event("put", {"id": "list", "html": run_table(rows, self._wanted)})]
         grown = [event("first", {"html": html[name], "most": self._wanted.limit}) for name in reversed(ids[:new])]

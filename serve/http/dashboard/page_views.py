@@ -22,7 +22,7 @@ from runtime.run.envelope import Envelope
 from runtime.store.queue_counts import queue_counts
 from runtime.store.run_records import RunSummary
 from runtime.supervision.replay import Reason, explain
-from serve.cited_code import Code, cited_code
+from serve.cited_code import Code, cited_code, read_until_ms
 from serve.http.access.callers import Caller
 from serve.http.dashboard.page_admission import SESSION_STATE
 from serve.http.dashboard.page_frame import Frame
@@ -104,7 +104,7 @@ class PageViews:
         folder = str(envelope.request.metadata.get("repo"))
         if folder not in self.service.spec.repositories.values():
             return {}
-        return cited_code(Path(folder), citations)
+        return cited_code(Path(folder), citations, read_until_ms(envelope))
 
     def now_ms(self) -> int:
         """Return the time."""

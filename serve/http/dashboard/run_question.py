@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from runtime.primitives.visible_text import visible
 from runtime.run.envelope import Envelope, Interrupt
@@ -19,8 +21,9 @@ from serve.http.dashboard.run_list_page import instant
 from serve.run_fragments import answer_section, line_of, told
 
 MAX_DATA_CHARS = 20_000
-# Sent as a form, the longest text is still within what a request may have.
 MAX_TEXT_CHARS = 100_000
+# As a form sends it; a request may have more.
+MAX_SENT_BYTES = 900_000
 # Before the names of the fields of a form that are data of the answer.
 DATA = "data."
 
@@ -58,7 +61,13 @@ def reviewed_texts(interrupt: Interrupt) -> dict[str, str]:
     if interrupt.kind != "agent_review":
         return {}
     texts = ((name, text) for name, text in interrupt.data.items() if isinstance(text, str) and text.strip())
-    return {name: text for name, text in texts if len(text) <= MAX_TEXT_CHARS}
+    return {name: text for name, text in texts if len(text) <= MAX_TEXT_CHARS and len(quote(text)) <= MAX_SENT_BYTES}
+
+
+def changed_texts(interrupt: Interrupt | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the texts of a form that are not what the form showed."""
+    shown = {} if interrupt is None else reviewed_texts(interrupt)
+    return {name: text for name, text in given.items() if text != visible(shown.get(name, ""))}
 
 
 def _citations(outputs: Iterator[Any] | Any) -> Iterator[Mapping[str, Any]]:
@@ -88,7 +97,7 @@ def _about(envelope: Envelope, interrupt: Interrupt, code: Code) -> Iterator[str
 
 def line_breaks_kept(text: str) -> str:
     """Return a text of several lines as no markup, its hidden characters made visible."""
-    return "\n".join(line_of(line) for line in visible(text).split("\n"))
+    return escape(visible(text))
 
 
 def _answer_form(run_id: str, interrupt: Interrupt, frame: Frame) -> str:
