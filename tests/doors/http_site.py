@@ -99,8 +99,9 @@ class Site:
         return StageResult(_given(view.raw_input))
 
     async def _answer(self, _context: StageContext, view: StageView) -> StageResult:
-        marked = "[a b.py:3-4]" if "cite" in view.raw_input else ""
-        cited = [{"file": "a b.py", "start_line": 3, "end_line": 4, "symbol": "f", "quote": "x", "why": ""}]
+        file = f"{'a_folder_with_a_long_name/' * 4}b.py" if "cite long" in view.raw_input else "a b.py"
+        marked = f"[{file}:3-4]" if "cite" in view.raw_input else ""
+        cited = [{"file": file, "start_line": 3, "end_line": 4, "symbol": "f", "quote": "x", "why": ""}]
         if view.session_id is not None:
             turn = Turn(view.raw_input, "told", 1, REPO)
             self.sessions.append(view.session_id, turn)

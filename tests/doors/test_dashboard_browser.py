@@ -216,6 +216,43 @@ async def test_what_somebody_writes_stays_where_another_has_answered_meanwhile(s
     await tab.until("document.getElementById('run-question').innerText === ''")
 
 
+async def test_a_part_that_was_opened_stays_open_when_what_stands_before_it_goes(site: Site, tab: Tab) -> None:
+    run_id = await asked(site, "hold this")
+    await tab.open(address(site, run_address(run_id)))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    await tab.value(
+        "document.getElementById('cancel-menu').open = true; document.getElementById('reason').value = ''; 0"
+    )
+    await site.hosted.runner.pause(run_id, "")
+    site.hold.set()
+    await tab.until("document.querySelector('#run-state .badge').textContent === 'paused'")
+    await tab.until("!document.querySelector('form[action$=\"/pause\"]')")
+    assert await tab.value("document.getElementById('cancel-menu').open")
+
+
+async def test_a_page_of_somebody_else_is_loaded_anew(site: Site, tab: Tab) -> None:
+    await asked(site, "hold this")
+    await tab.open(address(site))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    await tab.value("window.isOld = true; document.body.dataset.viewer = 'token:somebody'; 0")
+    await _seen(tab, is_seen=False)
+    await _seen(tab, is_seen=True)
+    await tab.until("window.isOld === undefined && document.body.dataset.viewer.includes('address:loopback')")
+
+
+async def test_a_text_whose_question_was_replaced_says_so(site: Site, tab: Tab) -> None:
+    run_id = await asked(site, "why that")
+    await until(lambda: site.hosted.runner.envelope(run_id).lifecycle == "waiting")
+    await tab.open(address(site, run_address(run_id)))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    await tab.value("document.querySelector('textarea#text').focus()")
+    await tab.call("Input.insertText", text="a long thought")
+    html = 'document.getElementById(\'run-question\').innerHTML.replace(/value="[^"]*-q1"/, \'value="later"\')'
+    await tab.value(f"put('run-question', {html}); 0")
+    assert await tab.value("document.querySelector('#run-question .late') !== null")
+    assert await tab.value("document.querySelector('textarea#text').value") == "a long thought"
+
+
 async def test_a_reviewer_changes_the_text_and_lets_it_out(site: Site, tab: Tab) -> None:
     run_id = await asked(site, "review this")
     await until(lambda: site.hosted.runner.envelope(run_id).lifecycle == "waiting")
@@ -240,6 +277,16 @@ async def test_questions_can_be_read_in_a_list_of_any_width(site: Site, tab: Tab
     assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
 
 
+async def test_a_long_mark_does_not_widen_the_page_of_a_phone(site: Site, tab: Tab) -> None:
+    run_id = await asked(site, "cite long")
+    await until(lambda: not site.log.unfinished())
+    for width in (320, 390):
+        await tab.look((width, 800))
+        await tab.open(address(site, run_address(run_id)))
+        assert await tab.value("document.querySelector('.answer a').innerText.length") > 100
+        assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
+
+
 async def test_a_filter_waits_until_it_is_sent(site: Site, tab: Tab) -> None:
     await tab.open(address(site))
     await tab.value("document.querySelector('select[name=state]').focus()")
@@ -259,10 +306,14 @@ async def test_a_question_that_was_sent_too_late_stands_in_its_field_after_the_l
         door.tokens.revoke("ann")
         await door.until_status(token, 401)
         await tab.value("document.getElementById('question').value = 'Where is it?'; 0")
+        await tab.value("document.querySelector('[name=session]').value = 'tour'; 0")
+        await tab.value("document.querySelector('[name=wait]').checked = false; 0")
         await tab.after_load("document.querySelector('form[action$=\"/ask\"] button').click()")
         await tab.until("document.getElementById('fault').innerText.includes('not carried out')")
         await _log_in(tab, await _accepted(door, "ann"))
         await tab.until("document.getElementById('question').value === 'Where is it?'")
+        assert await tab.value("document.querySelector('[name=session]').value") == "tour"
+        assert not await tab.value("document.querySelector('[name=wait]').checked")
         assert await tab.value("sessionStorage.length") == 0
         assert site.log.runs(5) == []
         await tab.open("about:blank")
@@ -283,7 +334,6 @@ async def test_what_is_being_written_when_the_session_ends_comes_back_too(tmp_pa
         await _log_in(tab, await _accepted(door, "bob"))
         await tab.until("document.getElementById('question')")
         assert await tab.value("document.getElementById('question').value") == ""
-        assert await tab.value("sessionStorage.length") == 0
         await tab.open("about:blank")
         stores.close()
     tab.console = [line for line in tab.console if "ERR_INCOMPLETE" not in line]

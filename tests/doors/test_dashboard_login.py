@@ -22,6 +22,7 @@ from serve.http.dashboard.addresses import (
     login_address,
     own_page,
     run_address,
+    with_query,
 )
 from serve.http.dashboard.page_sessions import SESSION_MS, SESSIONS_OF_TOKEN, PageSessions, cookie_name
 from tests.doors.dashboard_forms import FORM, Visitor, text_of
@@ -118,7 +119,11 @@ async def test_logout_ends_the_session_and_its_streams(guarded: Door) -> None:
     assert (reply.status, reply.headers["location"]) == (303, LOGIN)
     reply = await visitor.read(LOGIN)
     assert "The session has ended" in text_of(reply)
-    assert "Max-Age=0" in reply.headers["set-cookie"]
+    # Other tabs of this browser are led here by the cookie as well.
+    assert "set-cookie" not in reply.headers
+    on = await visitor.read(with_query(LOGIN, to=SYSTEM, without="yes"))
+    assert (on.status, on.headers["location"]) == (303, SYSTEM)
+    assert "Max-Age=0" in on.headers["set-cookie"]
 
 
 async def test_a_link_of_another_site_arrives_although_its_request_has_no_cookie(guarded: Door) -> None:
@@ -241,6 +246,8 @@ def test_login_leads_back_to_pages_of_the_dashboard_alone() -> None:
         f"{DASHBOARD}@elsewhere.test",
         f"{DASHBOARD}.elsewhere.test",
         f"{DASHBOARD}/../../runs",
+        f"{DASHBOARD}/%2e%2e/%2E%2E/health",
+        f"{DASHBOARD}/%252e%252e/health",
         f"{DASHBOARD}//elsewhere.test",
         f"{DASHBOARD}\r\nset-cookie: a=b",
         f"{DASHBOARD}\\elsewhere",

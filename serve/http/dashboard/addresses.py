@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 DASHBOARD = "/api/v1/governance/dashboard"
 LOGIN = f"{DASHBOARD}/login"
@@ -53,4 +53,4 @@ def page_of_form(action: str) -> str:
 def own_page(address: str) -> str:
     """Return an address if it is one of the dashboard's pages, else that of its first page."""
     is_own = len(address) <= MAX_ADDRESS_CHARS and _OWN_PAGE.fullmatch(address) is not None
-    return address if is_own and "/." not in address else DASHBOARD
+    return address if is_own and "/." not in unquote(unquote(address)) else DASHBOARD

@@ -46,6 +46,8 @@ function hold(element, content) {
   const fresh = [...content.childNodes];
   const wanted = new Set(fresh.map((each) => each.id).filter(Boolean));
   fresh.forEach((each, at) => {
+    const same = each.id && [...element.childNodes].slice(at).find((one) => one.id === each.id);
+    while (same && element.childNodes[at] !== same) element.childNodes[at].remove();
     let old = element.childNodes[at];
     while (old?.id && !wanted.has(old.id)) {
       old.remove();
@@ -75,7 +77,8 @@ function put(id, html) {
   if (!element) return;
   if (isBeingFilledIn(element)) {
     waiting.set(id, html);
-    if (html === "") leave(element);
+    const asked = (part) => part.querySelector("input[name=interrupt]")?.value;
+    if (asked(element) !== asked(fragment(html))) leave(element);
     return;
   }
   waiting.delete(id);
@@ -120,10 +123,13 @@ function remembered() {
   }
 }
 
+const FIELDS = "textarea, select, input:not([type=hidden]):not([type=password])";
+const nameOf = (each) => (each.id ? `#${CSS.escape(each.id)}` : `[name="${CSS.escape(each.name)}"]`);
 function remember(element, isLost) {
-  const fields = [...element.querySelectorAll("textarea")]
-    .filter((each) => each.value && each.value !== each.defaultValue).map((each) => [each.id, each.value]);
-  if (fields.length) sessionStorage.setItem(UNSENT, JSON.stringify({ at: location.pathname, writer: writer(), fields, isLost }));
+  const all = [...element.querySelectorAll(FIELDS)];
+  if (!all.some((each) => each.matches("textarea, input:not([type=checkbox])") && each.value && each.value !== each.defaultValue)) return;
+  const fields = all.map((each) => [nameOf(each), each.value, each.checked]);
+  sessionStorage.setItem(UNSENT, JSON.stringify({ at: location.pathname, writer: writer(), fields, isLost }));
 }
 
 document.addEventListener("submit", (event) => remember(event.target, false));
@@ -141,18 +147,20 @@ function logIn() {
   location.reload();
 }
 
-if (new URLSearchParams(location.search).has("unsent")) {
-  const told = remembered();
-  if (told) sessionStorage.setItem(UNSENT, JSON.stringify({ ...told, isLost: true }));
-} else if (!document.querySelector("form input[name=token]")) {
-  const told = remembered();
-  if (told?.isLost && told.at === location.pathname && told.writer === writer()) {
-    told.fields.forEach(([id, text]) => {
-      const field = document.getElementById(id);
-      if (field) field.value = text;
-      field?.closest("details")?.setAttribute("open", "");
-    });
-  }
+const unsent = remembered();
+const isRefused = "refused" in document.body.dataset || new URLSearchParams(location.search).has("unsent");
+if (unsent && isRefused) {
+  sessionStorage.setItem(UNSENT, JSON.stringify({ ...unsent, isLost: true }));
+} else if (unsent?.isLost && unsent.at === location.pathname && unsent.writer === writer()) {
+  unsent.fields.forEach(([name, value, isChecked]) => {
+    const field = document.querySelector(name);
+    if (!field) return;
+    field.value = value;
+    if (field.matches("[type=checkbox]")) field.checked = isChecked;
+    if (field.value !== field.defaultValue) field.closest("details")?.setAttribute("open", "");
+  });
+  sessionStorage.removeItem(UNSENT);
+} else if (unsent && !unsent.isLost) {
   sessionStorage.removeItem(UNSENT);
 }
 
@@ -181,6 +189,11 @@ function follow() {
   source = new EventSource(address);
   const on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
   on("form", (told) => {
+    if (told.viewer !== document.body.dataset.viewer) {
+      // Another tab has logged in as somebody else: what this page shows and sends would be theirs.
+      logIn();
+      return;
+    }
     document.querySelectorAll("input[name=form_token]").forEach((each) => { each.value = told.token; });
   });
   on("put", (told) => put(told.id, told.html));

@@ -1,6 +1,6 @@
 """Adds the streams that keep open pages up to date: each event replaces a part of the page by id.
 
-    form    {token}             the value that forms of the page carry
+    form    {token, viewer}     the value that forms of the page carry, and who sees it
     put     {id, html}          replace the content of an element
     row     {id, html}          replace a row of the list
     first   {html, most}        put a row first, and keep at most so many
@@ -98,7 +98,7 @@ def event(name: str, data: dict[str, Any]) -> str:
 
 def _opening(frame: Frame) -> str:
     """Return how a stream begins: after a restart of the service the forms of an open page need its value."""
-    return f"retry: {RETRY_MS}\n\n{event('form', {'token': frame.form_token})}"
+    return f"retry: {RETRY_MS}\n\n{event('form', {'token': frame.form_token, 'viewer': frame.viewer})}"
 
 
 class Shown:

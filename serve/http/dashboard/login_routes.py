@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from serve.http.access.callers import Caller, caller_of
 from serve.http.access.known_query import check_query
 from serve.http.access.token_check import TokenCheck
-from serve.http.dashboard.addresses import DASHBOARD, LOGIN, LOGOUT, own_page
+from serve.http.dashboard.addresses import DASHBOARD, LOGIN, LOGOUT, own_page, with_query
 from serve.http.dashboard.assets import asset_at
 from serve.http.dashboard.page_admission import FORM_TOKEN, SESSION_STATE, check_form_token, header, session_cookie
 from serve.http.dashboard.page_frame import Frame, page, page_response
@@ -39,15 +39,21 @@ def add_login(api: FastAPI, check: TokenCheck, sessions: PageSessions) -> None:
 
     @api.get(LOGIN, name="dashboard_login", include_in_schema=False, dependencies=[Depends(check_query)])
     async def login(
-        request: Request, to: Annotated[str, Query()] = DASHBOARD, unsent: Literal["yes"] | None = None
+        request: Request,
+        to: Annotated[str, Query()] = DASHBOARD,
+        unsent: Literal["yes"] | None = None,
+        without: Literal["yes"] | None = None,
     ) -> Response:
         ended = await _ended(request, check, sessions)
+        if without:
+            # Only here: other tabs of this browser are led here by the cookie, too, and not taken for somebody else.
+            on = RedirectResponse(own_page(to), SEE_OTHER, {"cache-control": "no-store"})
+            if ended:
+                _drop_cookie(on, request)
+            return on
         said = [ended or "The session has ended."] if ended or unsent else []
         said += ["What you sent was not carried out."] if unsent else []
-        answer = page_response(login_page(own_page(to), check.are_required, " ".join(said)))
-        if ended:
-            _drop_cookie(answer, request)
-        return answer
+        return page_response(login_page(own_page(to), check.are_required, " ".join(said)))
 
     @api.post(LOGIN, name="dashboard_log_in", include_in_schema=False, dependencies=[Depends(check_query)])
     async def log_in(request: Request) -> Response:
@@ -89,7 +95,8 @@ def add_login(api: FastAPI, check: TokenCheck, sessions: PageSessions) -> None:
 def login_page(to: str, is_required: bool, fault: str = "") -> str:
     """Return the page that asks for an access token and leads to `to`."""
     said = f'<p class="notice bad" role="alert" id="fault">{told(fault)}</p>' if fault else ""
-    without = "" if is_required else f'<p><a href="{line_of(to)}">Go on without a token</a></p>'
+    on = line_of(with_query(LOGIN, to=to, without="yes"))
+    without = "" if is_required else f'<p><a href="{on}">Go on without a token</a></p>'
     content = (
         f'<section class="narrow"><h1>Log in</h1>{said}<form method="post" action="{LOGIN}" class="stack">'
         f'<input type="hidden" name="to" value="{line_of(to)}">'

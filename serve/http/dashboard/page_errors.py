@@ -38,7 +38,7 @@ def error_page(status: int, members: dict[str, Any]) -> str:
         f'<p class="row">{back}<a class="button quiet" href="{DASHBOARD}">To the runs</a>'
         f'<a class="button quiet" href="{LOGIN}">Log in with another token</a></p></section>'
     )
-    return page(title, content, Frame())
+    return page(title, content, Frame(), is_refusal=True)
 
 
 def arrival_page(address: str) -> str:

@@ -38,18 +38,25 @@ class Frame(NamedTuple):
     is_logged_in: bool = False
     form_token: str = ""
 
+    @property
+    def viewer(self) -> str:
+        """Who looks, with their scopes: a page is for one viewer alone."""
+        return f"{self.user_id or ''} {','.join(self.scopes)} {self.is_logged_in}"
+
     def may(self, *scopes: str) -> bool:
         """Return True if the viewer has one of these scopes."""
         return bool(set(scopes) & set(self.scopes))
 
 
-def page(title: str, content: str, frame: Frame, *, at: str = "", live: str = "") -> str:
+def page(title: str, content: str, frame: Frame, *, at: str = "", live: str = "", is_refusal: bool = False) -> str:
     """Return a whole page. `title` is plain text; `at`: the address of its entry in the navigation.
 
-    `live`: the address of the stream that replaces parts of the content by their ids.
+    `live`: the address of the stream that replaces parts of the content by their ids; `is_refusal`: what was sent was
+    not carried out.
     """
     # The attribute is read by the script alone; without a script the page is what it was when it was loaded.
-    streamed = f' data-live="{line_of(live)}"' if live else ""
+    streamed = f' data-live="{line_of(live)}" data-viewer="{line_of(frame.viewer)}"' if live else ""
+    streamed += " data-refused" if is_refusal else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
