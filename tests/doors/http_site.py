@@ -99,7 +99,7 @@ class Site:
         return StageResult(_given(view.raw_input))
 
     async def _answer(self, _context: StageContext, view: StageView) -> StageResult:
-        file = f"{'a_folder_with_a_long_name/' * 4}b.py" if "cite long" in view.raw_input else "a b.py"
+        file = f"{'a_file_with_a_long_name_' * 4}b.py" if "cite long" in view.raw_input else "a b.py"
         marked = f"[{file}:3-4]" if "cite" in view.raw_input else ""
         cited = [{"file": file, "start_line": 3, "end_line": 4, "symbol": "f", "quote": "x", "why": ""}]
         if view.session_id is not None:
