@@ -91,6 +91,8 @@ def _blocks(text: str, places: Mapping[str, int]) -> Iterator[str]:
             code.append(line)
         elif mark is not None:
             fence = mark[0]
+            if about := line.removeprefix(fence).strip():
+                yield f'<p class="dim">{told(about)}</p>'
         elif line.strip():
             yield f'<p dir="auto">{_inline(line, places)}</p>'
     if fence:

@@ -31,7 +31,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 a { color: var(--mark); } .dim { color: var(--dim); } .bad { color: var(--bad); }
 code, pre { font: .875rem/1.45 ui-monospace, monospace; }
 pre { background: var(--soft); padding: .6rem; border-radius: .3rem; overflow-x: auto; margin: .4rem 0; }
-.answer p { margin: .5rem 0; }
+.answer p { margin: .5rem 0; white-space: pre-wrap; }
 .code [data-line]::before { content: attr(data-line); display: inline-block; min-width: 2.5em; margin-right: 1em;
   text-align: right; color: var(--dim); user-select: none; }
 .beside { display: grid; gap: 1.5rem; } @media (min-width: 60rem) { .beside { grid-template-columns: 1fr 1fr; } }

@@ -17,6 +17,7 @@ import pytest
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId, StageName
+from runtime.primitives.visible_text import visible
 from runtime.run.envelope import Bounds, Envelope, HistoryRecord, Interrupt, Request, Usage
 from runtime.store.run_records import RunSummary
 from runtime.supervision.replay import Reason
@@ -29,6 +30,7 @@ from serve.http.dashboard.run_list_page import list_digest, run_table
 from serve.http.dashboard.run_question import (
     MAX_SENT_BYTES,
     MAX_TEXT_CHARS,
+    as_reviewed,
     changed_texts,
     question_section,
     reviewed_texts,
@@ -370,6 +372,15 @@ def test_the_text_of_a_form_is_the_text_that_is_reviewed() -> None:
     assert changed_texts(interrupt, {"final_response": text}) == {}
     given = {"final_response": f"{text}x", "more": "y"}
     assert changed_texts(interrupt, given) == given
+
+
+def test_lines_that_nobody_touched_go_out_with_their_hidden_characters() -> None:
+    text = "See [a\u202eb.py:3].\n\x1b[2J end\nLast."
+    interrupt = Interrupt("i-1", "agent_review", "May it?", data={"final_response": text})
+    shown = visible(text)
+    assert "\u202e" not in shown
+    changed = as_reviewed(interrupt, {"final_response": f"{shown}\nMore \\u202e."})
+    assert changed == {"final_response": f"{text}\nMore \\u202e."}
 
 
 @pytest.mark.parametrize(("letters", "is_offered"), [("x", True), ("\N{ROCKET}", False)])

@@ -6,6 +6,7 @@ Annotations are evaluated here (no `from __future__`): FastAPI reads them from f
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
+import msgspec
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
@@ -19,10 +20,10 @@ from serve.http.dashboard.login_routes import SEE_OTHER
 from serve.http.dashboard.page_admission import FORM_TOKEN, SESSION_STATE, check_form_token
 from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.dashboard.page_views import PageViews
-from serve.http.dashboard.run_question import DATA, changed_texts
+from serve.http.dashboard.run_question import DATA, as_reviewed, changed_texts
 from serve.http.request_bodies import form_fields
 from serve.http.run_documents import AnswerBody, checked_run_id
-from serve.http.service import ChatMessage, ask_of, fingerprint_of, session_of
+from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
 from serve.run_control import answer_run, cancel_run, pause_run
 
 MAX_REASON_CHARS = 4_000
@@ -87,13 +88,23 @@ def add_actions(api: FastAPI, views: PageViews, sessions: PageSessions) -> None:
     @api.post(RUNS + "/{run_id}/answer", name="dashboard_answer", include_in_schema=False)
     async def answer(run: Steered, fields: Form, caller: Asking) -> Response:
         body = answer_of(fields)
-        if body.decision in ("approve", "reject"):
-            interrupt = (await service.runs.envelope(run)).interrupt
-            if changed := changed_texts(interrupt, texts_of(fields)):
-                told = f"{', '.join(changed)} was changed, and '{body.decision}' would drop that; go back, and choose"
-                raise InputError(f"{told} «Approve as changed», or undo the change")
+        if body.decision is not None:
+            body = await _as_shown(service, run, body, texts_of(fields))
         await answer_run(service.runs, run, fields.get("interrupt", ""), caller.control_id, body.response())
         return _on_to(run_address(run))
+
+
+async def _as_shown(service: Service, run: RunId, body: AnswerBody, texts: Mapping[str, str]) -> AnswerBody:
+    """Return an answer to a review with its texts as they are to go out. Raises InputError for one dropped."""
+    interrupt = (await service.runs.envelope(run)).interrupt
+    if interrupt is not None:
+        interrupt = msgspec.structs.replace(interrupt, data=service.paths.value(interrupt.data))
+    if body.decision == "modify":
+        return body.model_copy(update={"data": as_reviewed(interrupt, texts)})
+    if changed := changed_texts(interrupt, texts):
+        told = f"{', '.join(changed)} was changed, and '{body.decision}' would drop that; go back, and choose"
+        raise InputError(f"{told} «Approve as changed», or undo the change")
+    return body
 
 
 def message_of(fields: Mapping[str, str]) -> ChatMessage:

@@ -19,7 +19,10 @@ function isBeingFilledIn(element) {
   const active = document.activeElement;
   const isField = active && active.matches("input:not([type=hidden]), textarea, select");
   if (isField && element.contains(active)) return true;
-  return [...element.querySelectorAll("textarea, input:not([type=hidden])")].some((each) => each.value !== each.defaultValue);
+  // What was emptied is given up, where the form is no longer needed.
+  const isLate = element.querySelector(".late") !== null;
+  return [...element.querySelectorAll("textarea, input:not([type=hidden])")]
+    .some((each) => each.value !== each.defaultValue && !(isLate && each.value === ""));
 }
 
 // What stays what it is keeps its nodes: clicks, selections, scrolled places and the reading place survive.
@@ -109,7 +112,11 @@ function putFirst(html, most) {
   const rows = document.getElementById("rows");
   if (!rows) return;
   rows.prepend(fragment(html));
-  while (rows.children.length > most) rows.lastElementChild.remove();
+  while (rows.children.length > most) {
+    const hadFocus = rows.lastElementChild.contains(document.activeElement);
+    rows.lastElementChild.remove();
+    if (hadFocus) document.getElementById("content").focus({ preventScroll: true });
+  }
 }
 
 // What was sent after the session had ended comes back after the login, in this tab and to the same person alone.

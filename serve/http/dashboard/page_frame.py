@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
     @property
     def viewer(self) -> str:
-        """Who looks, with their scopes: a page is for one viewer alone."""
+        """The viewer with their scopes; a page is for one of them alone."""
         return f"{self.user_id or ''} {','.join(self.scopes)} {self.is_logged_in}"
 
     def may(self, *scopes: str) -> bool:

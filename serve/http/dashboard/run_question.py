@@ -70,6 +70,17 @@ def changed_texts(interrupt: Interrupt | None, given: Mapping[str, str]) -> dict
     return {name: text for name, text in given.items() if text != visible(shown.get(name, ""))}
 
 
+def as_reviewed(interrupt: Interrupt | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a form, lines that nobody touched with the hidden characters that the form made visible."""
+    originals = {} if interrupt is None else reviewed_texts(interrupt)
+    return {name: _restored(text, originals.get(name, "")) for name, text in given.items()}
+
+
+def _restored(text: str, original: str) -> str:
+    lines = {visible(line): line for line in original.replace("\r\n", "\n").split("\n")}
+    return "\n".join(lines.get(line, line) for line in text.split("\n"))
+
+
 def _citations(outputs: Iterator[Any] | Any) -> Iterator[Mapping[str, Any]]:
     for output in outputs:
         listed = output.get("citations") if isinstance(output, Mapping) else None
