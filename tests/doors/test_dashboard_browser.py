@@ -391,6 +391,7 @@ async def test_a_session_that_ends_leads_to_the_login_and_back(tmp_path: Path, t
         await _log_in(tab, tokens[1])
         assert await tab.value("location.pathname") == SYSTEM
         assert await tab.value("document.cookie") == ""
+        await tab.open("about:blank")
         stores.close()
     tab.console = [line for line in tab.console if "ERR_INCOMPLETE" not in line]
 

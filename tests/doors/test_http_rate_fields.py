@@ -85,7 +85,7 @@ async def test_no_endpoint_ignores_a_field_of_the_query_that_it_does_not_read(
 ) -> None:
     body: dict[str, str] | None = {} if method == "POST" else None
     reply = await site.call(
-        method, path.format(run_id="r", session_id="s", interrupt_id="q", model="m", name="n") + "?dys=1", body
+        method, path.format(run_id="r", session_id="s", seq=3, interrupt_id="q", model="m", name="n") + "?dys=1", body
     )
     if path.startswith("/v1/"):
         assert (reply.status, reply.json["error"]["code"]) == (400, "bad_input")
