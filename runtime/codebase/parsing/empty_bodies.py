@@ -14,6 +14,7 @@ from typing import NamedTuple
 import tree_sitter
 
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_parts.idle_statements import (
     BRANCHES,
     CASES,
@@ -23,7 +24,6 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
-from runtime.codebase.parsing.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
 from runtime.codebase.parsing.unreached import unreached
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.parsing.cython_lines import as_python
+from runtime.codebase.language_parts.cython_lines import as_python
 from runtime.codebase.parsing.empty_bodies import is_empty
 
 HEADS = [
