@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
 from typing import Any, Final, TypeVar
 
 from runtime.errors import InputError
@@ -37,14 +37,14 @@ class LoopThread:
         if self._loop.is_closed():
             work.close()
             raise InputError("this door is closed; open another one")
-        beginning = asyncio.run_coroutine_threadsafe(_begun(work), self._loop)
+        begun: list[asyncio.Task[T]] = []
         try:
-            return self._result(_outcome(beginning.result()))
+            return self._result(_outcome(work, begun))
         except BaseException:
-            task = beginning.result()
-            if not task.done():
-                self._loop.call_soon_threadsafe(task.cancel)
-                self._result(_ended({task}))
+            # An interrupt may come at any instruction. What was submitted before has run on the loop before this does.
+            self._result(_cancelled(begun))
+            if not begun:
+                work.close()
             raise
 
     def iterate(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
@@ -69,12 +69,15 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-async def _begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    return asyncio.create_task(work)
+async def _outcome(work: Coroutine[Any, Any, T], begun: list[asyncio.Task[T]]) -> T:
+    begun.append(asyncio.create_task(work))
+    return await begun[0]
 
 
-async def _outcome(task: asyncio.Task[T]) -> T:
-    return await task
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await _ended(set(tasks))
 
 
 async def _ended(tasks: set[asyncio.Task[Any]]) -> None:
