@@ -6,6 +6,7 @@ The repository is hostile: its files are read below its root alone, and those th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,7 @@ def cited_code(root: Path, citations: Iterable[Mapping[str, Any]], read_at_ms: i
     """
     reader = SourceReader(root.resolve())
     found: dict[str, list[tuple[int, str]]] = {}
-    for number, each in enumerate(citations):
-        if number == MAX_CITATIONS:
-            break
+    for each in islice(citations, MAX_CITATIONS):
         lines = _lines(reader, each) if _is_older(root, str(each["file"]), read_at_ms) else []
         if lines:
             found[mark_of(each)] = lines

@@ -73,9 +73,7 @@ def _numbered(lines: Sequence[tuple[int, str]]) -> str:
 
 
 def _mark(citation: Mapping[str, Any]) -> str:
-    first, last = citation["start_line"], citation["end_line"]
-    lines = f"{first}" if first == last else f"{first}-{last}"
-    return f"[{visible_line(str(citation['file']))}:{lines}]"
+    return visible_line(mark_of(citation))
 
 
 def _blocks(text: str, places: Mapping[str, int]) -> Iterator[str]:

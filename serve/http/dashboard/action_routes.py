@@ -89,13 +89,16 @@ def add_actions(api: FastAPI, views: PageViews, sessions: PageSessions) -> None:
     async def answer(run: Steered, fields: Form, caller: Asking) -> Response:
         body = answer_of(fields)
         if body.decision is not None:
-            body = await _as_shown(service, run, body, texts_of(fields))
+            body = await _reviewed(service, run, body, texts_of(fields))
         await answer_run(service.runs, run, fields.get("interrupt", ""), caller.control_id, body.response())
         return _on_to(run_address(run))
 
 
-async def _as_shown(service: Service, run: RunId, body: AnswerBody, texts: Mapping[str, str]) -> AnswerBody:
-    """Return an answer to a review with its texts as they are to go out. Raises InputError for one dropped."""
+async def _reviewed(service: Service, run: RunId, body: AnswerBody, texts: Mapping[str, str]) -> AnswerBody:
+    """Return the answer to a review with the texts that are to go out.
+
+    Raises InputError for a changed text that the decision would drop.
+    """
     interrupt = (await service.runs.envelope(run)).interrupt
     if interrupt is not None:
         interrupt = msgspec.structs.replace(interrupt, data=service.paths.value(interrupt.data))
@@ -127,7 +130,6 @@ def answer_of(fields: Mapping[str, str]) -> AnswerBody:
             text=_lines_of(fields.get("text", "")),
             approved=_APPROVED.get(fields.get("approved", "")),
             decision=cast(Any, decision),
-            data=texts_of(fields) if decision == "modify" else {},
         )
     except ValidationError as error:
         raise InputError(f"answer: {error.errors()[0]['msg']}") from error

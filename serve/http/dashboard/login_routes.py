@@ -46,11 +46,7 @@ def add_login(api: FastAPI, check: TokenCheck, sessions: PageSessions) -> None:
     ) -> Response:
         ended = await _ended(request, check, sessions)
         if without:
-            # Only here: other tabs of this browser are led here by the cookie, too, and not taken for somebody else.
-            on = RedirectResponse(own_page(to), SEE_OTHER, {"cache-control": "no-store"})
-            if ended:
-                _drop_cookie(on, request)
-            return on
+            return _on_without(own_page(to), request, has_ended=bool(ended))
         said = [ended or "The session has ended."] if ended or unsent else []
         said += ["What you sent was not carried out."] if unsent else []
         return page_response(login_page(own_page(to), check.are_required, " ".join(said)))
@@ -107,6 +103,17 @@ def login_page(to: str, is_required: bool, fault: str = "") -> str:
         f" stays logged in for 12 hours, or until the token ends.</p>{without}</section>"
     )
     return page("Log in", content, Frame())
+
+
+def _on_without(to: str, request: Request, *, has_ended: bool) -> Response:
+    """Lead on to a page, without the cookie of a session that has ended.
+
+    Only here is it dropped: by it other tabs of this browser are led to the login, and not taken for somebody else.
+    """
+    answer = RedirectResponse(to, SEE_OTHER, {"cache-control": "no-store"})
+    if has_ended:
+        _drop_cookie(answer, request)
+    return answer
 
 
 async def _ended(request: Request, check: TokenCheck, sessions: PageSessions) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from fastapi.responses import HTMLResponse
 
+from runtime.primitives.hashing import content_hash
 from serve.http.dashboard.addresses import DASHBOARD, LOGIN, LOGOUT, SYSTEM
 from serve.http.dashboard.assets import asset_address
 from serve.http.dashboard.page_admission import FORM_TOKEN
@@ -40,8 +41,8 @@ class Frame(NamedTuple):
 
     @property
     def viewer(self) -> str:
-        """The viewer with their scopes; a page is for one of them alone."""
-        return f"{self.user_id or ''} {','.join(self.scopes)} {self.is_logged_in}"
+        """The digest of the viewer and their scopes; a page is for one of them alone."""
+        return content_hash(f"{self.user_id} {self.scopes} {self.is_logged_in}".encode())[:16]
 
     def may(self, *scopes: str) -> bool:
         """Return True if the viewer has one of these scopes."""
@@ -55,7 +56,7 @@ def page(title: str, content: str, frame: Frame, *, at: str = "", live: str = ""
     not carried out.
     """
     # The attribute is read by the script alone; without a script the page is what it was when it was loaded.
-    streamed = f' data-live="{line_of(live)}" data-viewer="{line_of(frame.viewer)}"' if live else ""
+    streamed = f' data-live="{line_of(live)}" data-viewer="{frame.viewer}"' if live else ""
     streamed += " data-refused" if is_refusal else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

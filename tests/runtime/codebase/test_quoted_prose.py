@@ -232,6 +232,7 @@ def test_a_sentence_that_takes_a_thing_for_known_is_quoted_with_the_one_that_nam
         said,
     ]
     assert said not in of_document([f"A depot has rooms. {said}"], "lost parcel counted")
+    assert said not in of_document(["Like so::", "", "    limit = 10", "", said], "lost parcel counted")
     assert (
         of_document([f"It waits before this limit. This limit is of a lost parcel that is counted. {said}"], "counted")
         == []

@@ -1,8 +1,8 @@
 """Tells sentences that stand by themselves from those that need the one before or the one behind.
 
 A sentence such as «However, if it is set …» misleads when it is quoted alone, and so does «Many pools cache statements»
-before «This one does not». The openers are those of English; a
-sentence in another language counts as standing by itself. Pure functions.
+before «This one does not». The openers are those of English; a sentence in another language counts as standing by
+itself. Pure functions.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _stem(noun: str) -> str:
 def takes_back(text: str) -> bool:
     """Return whether a sentence denies what the sentence before it says: «This one does not», «…, no such limit»."""
     words = text.split()
-    return _DENIES_ALL.search(text) is not None or (len(words) <= MAX_DENIAL_WORDS and _DENIES.search(text) is not None)
+    return denies_altogether(text) or (len(words) <= MAX_DENIAL_WORDS and _DENIES.search(text) is not None)
 
 
 def denies_altogether(text: str) -> bool:

@@ -225,19 +225,16 @@ def _needed_ahead(found: _Found, place: int, *, begins: bool, documents: bool) -
     if is_damaged(sentence.text):
         return None
     noun = None if documents else named_again(sentence.text)
-    if noun is not None:
-        is_named = place > 0 and found[place - 1][1].block == paragraph.block
-        if not is_named or noun not in found[place - 1][0].text.lower():
-            return None
-        return None if _is_hanging(found[place - 1][0], begins=begins, documents=documents) else [place - 1]
-    if paragraph.is_row or not is_dependent(sentence.text, is_first=sentence.begins and begins, documents=documents):
+    is_first = sentence.begins and begins
+    needs_none = paragraph.is_row or not is_dependent(sentence.text, is_first=is_first, documents=documents)
+    if noun is None and needs_none:
         return []
     if place == 0:
         return None
     before, above = found[place - 1]
     is_near = above.block == paragraph.block and not (above.is_row or above.is_example)
     is_ended = above is paragraph or before.text.endswith((".", "!", "?", ":"))
-    if not is_near or not is_ended or is_damaged(before.text):
+    if not is_near or not is_ended or is_damaged(before.text) or (noun or "") not in before.text.lower():
         return None
     return None if _is_hanging(before, begins=begins, documents=documents) else [place - 1]
 
