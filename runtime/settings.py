@@ -183,7 +183,8 @@ class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
     `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
-    meaning. `vector_store`: where vectors of pieces and of agreements are compared; chroma needs its extra.
+    meaning; a question waits at most `question_patience_s` for the vectors of the pieces that it turns on, 0: never.
+    `vector_store`: where vectors of pieces and of agreements are compared; chroma needs its extra.
     """
 
     excludes: Patterns = ()
@@ -193,6 +194,7 @@ class CodeIndexSettings(_Section):
     memory_bytes: int = Field(default=4_000_000_000, ge=256_000_000)
     allow_secrets: bool = False
     embeddings: bool = True
+    question_patience_s: float = Field(default=2.0, ge=0, le=60, allow_inf_nan=False)
     vector_store: Literal["sqlite", "chroma"] = "sqlite"
 
 

@@ -78,6 +78,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
         "state_dir": str(settings.state_dir),
         "vectors": vectors,
         "vector_store": section.vector_store,
+        "question_patience_s": section.question_patience_s,
         "capability_settings": {
             name: each.model_dump(mode="json", exclude_unset=True) for name, each in sections.items()
         },

@@ -56,6 +56,7 @@ from runtime.codebase.search import ripgrep
 from runtime.codebase.search.asked_values import AskedValue, asked_values
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.gathering import MAX_BY_WORDS
+from runtime.codebase.search.likely_pieces import likely_pieces
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -121,6 +122,12 @@ class Codebase:
         other = copy.copy(self)
         other.max_retries = max_retries
         return other
+
+    def embed_likely(self, question: str, patience_s: float) -> None:
+        """Have the pieces embedded that a question turns on, unless they are, as far as `patience_s` allows."""
+        if self.semantics is not None and patience_s > 0 and self.semantics.ready(self.index) < 1:
+            pieces = likely_pieces(self.index, question)
+            self.semantics.embed_first(question, pieces, self._lines, patience_s)
 
     def fixed_vectors(self, question: str) -> FixedVectors | None:
         """Return the vectors that all of a run compares a question with; None if words alone count."""
@@ -282,6 +289,10 @@ class Codebase:
 
         with self.proofs.reading() as store:
             return asked_values(self.index, store, self.try_source, question, ranked, names)
+
+    def _lines(self, path: str) -> Sequence[str] | None:
+        source = self.try_source(path)
+        return None if source is None else source.lines
 
     def _text(self, path: str) -> str | None:
         source = self.try_source(path)

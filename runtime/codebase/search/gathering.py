@@ -35,7 +35,7 @@ READ_IN_SCOPE = 5_000
 # Below this cosine, pieces that share no word with a question have nothing to do with it.
 LEAST_COSINE = 0.2
 LEAST_TERMS = 3
-LEAST_COMPARED = 0.5
+LEAST_COMPARED = 0.15
 # Share of its score that a piece keeps that is not source code, as a candidate by words.
 ASIDE_FACTOR = 0.3
 
@@ -158,11 +158,11 @@ def _near(index: IndexReader, meaning: Meaning, kinds: frozenset[PathKind], scop
         for chunk_id, path, _, _, _, symbol in index.chunk_places(list(near))
         if near[chunk_id] >= LEAST_COSINE and _is_within(path, scope)
     }
-    compared = [chunk_id for chunk_id in near if chunk_id in places and _is_compared(kinds, *places[chunk_id])]
+    compared = [chunk_id for chunk_id in near if chunk_id in places and is_compared(kinds, *places[chunk_id])]
     return {chunk_id: near[chunk_id] for chunk_id in compared[:MAX_BY_MEANING]}
 
 
-def _is_compared(kinds: frozenset[PathKind], path: str, symbol: str | None) -> bool:
+def is_compared(kinds: frozenset[PathKind], path: str, symbol: str | None) -> bool:
     """Return True for code and documents: tests and generated files repeat the words of what they are about."""
     return kind_asked(kinds, path, symbol) in {"source", "docs"}
 
@@ -171,7 +171,7 @@ def _cosines(meaning: Meaning | None, kinds: frozenset[PathKind], chunks: Sequen
     """Return the cosines of the code and documents among the chunks that have a vector, or get one now."""
     if meaning is None:
         return {}
-    compared = [chunk for chunk in chunks if _is_compared(kinds, chunk.hit.file, chunk.hit.symbol)]
+    compared = [chunk for chunk in chunks if is_compared(kinds, chunk.hit.file, chunk.hit.symbol)]
     cosines = dict(meaning.cosines([chunk.chunk_id for chunk in compared]) or {})
     missing = [chunk for chunk in compared[:MAX_MADE] if chunk.chunk_id not in cosines]
     made = meaning.similar([chunk.hit for chunk in missing]) if missing else None
@@ -194,8 +194,8 @@ def _greater(one: float | None, other: float | None) -> float | None:
 
 
 def _is_enough(cosines: Mapping[int, float], kinds: frozenset[PathKind], chunks: Sequence[ScoredChunk]) -> bool:
-    """Return True if half of the first pieces by words can be compared: meaning then favours nothing by its vector."""
-    compared = [chunk for chunk in chunks if _is_compared(kinds, chunk.hit.file, chunk.hit.symbol)][:MAX_MADE]
+    """Return True if 15 of 100 of the first pieces by words can be compared: half of the chunks of `likely_pieces`."""
+    compared = [chunk for chunk in chunks if is_compared(kinds, chunk.hit.file, chunk.hit.symbol)][:MAX_MADE]
     known = sum(chunk.chunk_id in cosines for chunk in compared)
     return bool(cosines) and known >= LEAST_COMPARED * len(compared)
 

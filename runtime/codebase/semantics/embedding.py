@@ -97,11 +97,14 @@ class MiniLM:
             import onnxruntime
             from tokenizers import Tokenizer
 
+            from runtime.codebase.semantics.integer_products import has_instructions, with_integer_products
+
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = 1
             options.inter_op_num_threads = 1
             # Loaded from the bytes that were checked: a file may change between a check and a second reading.
-            session = onnxruntime.InferenceSession(checked_model(), options, providers=["CPUExecutionProvider"])
+            model = with_integer_products(checked_model()) if has_instructions() else checked_model()
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(str(_TOKENIZER))
             tokenizer.enable_truncation(MAX_TOKENS)
             tokenizer.no_padding()

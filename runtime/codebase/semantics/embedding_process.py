@@ -18,14 +18,20 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.model_file import missing_packages
 from runtime.errors import JeevesError, ProcessKilledError
 from runtime.processes.worker_process import WorkerProcess
+
+if TYPE_CHECKING:
+    from runtime.codebase.semantics.embedding import Vectors, Window
+    from runtime.codebase.semantics.further_windows import WindowEmbedder
+
+T = TypeVar("T")
 
 SERVE = f"{__name__}:serve"
 VECTORS_NAME = "vectors.sqlite"
@@ -143,6 +149,39 @@ def serve(_note: Callable[[object], None], folder: str, for_s: float) -> None:
     _held[path].run_until(deadline_s)
 
 
+class BehindRequests:
+    """Embeds one text or window at a time, and none while a request is being answered.
+
+    A thread of the lowest priority that had the interpreter's lock just then would keep the request waiting for as long
+    as other programs keep the processor.
+    """
+
+    def __init__(self, embedder: WindowEmbedder, wait_until_idle: Callable[[], None]) -> None:
+        self._embedder = embedder
+        self._wait_until_idle = wait_until_idle
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text, in order."""
+        return self._in_turn(self._embedder.embed, texts)
+
+    def further_windows(self, text: str) -> list[Window]:
+        """Return the windows of a text behind its beginning, in order."""
+        return self._embedder.further_windows(text)
+
+    def embed_windows(self, windows: Sequence[Window]) -> Vectors:
+        """Return one row for each window, in order."""
+        return self._in_turn(self._embedder.embed_windows, windows)
+
+    def _in_turn(self, embed: Callable[[Sequence[T]], Vectors], items: Sequence[T]) -> Vectors:
+        import numpy as np
+
+        rows = []
+        for item in items:
+            self._wait_until_idle()
+            rows.append(embed([item])[0])
+        return np.array(rows, np.float32)
+
+
 class _Service:
     """Answers requests, and makes vectors in a thread of its own."""
 
@@ -156,12 +195,13 @@ class _Service:
         from runtime.codebase.semantics.vector_maker import VectorMaker
 
         self._lock = lock
-        self._maker = VectorMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
-        self._windows = WindowMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
+        self._server = EmbeddingServer(folder, shared_embedder())
+        behind = BehindRequests(shared_embedder(), self._server.wait_until_idle)
+        self._maker = VectorMaker(behind, VectorCache(folder / VECTORS_NAME))
+        self._windows = WindowMaker(behind, VectorCache(folder / VECTORS_NAME))
         self._keeper = ForestKeeper(VectorCache(folder / VECTORS_NAME), chroma_pieces(folder))
         self._failed = threading.Event()
         self._failure: BaseException | None = None
-        self._server = EmbeddingServer(folder, shared_embedder())
         shared_embedder().embed([""])  # loads the model, so that the first request does not wait for it
         threading.Thread(target=self._make, name="vectors", daemon=True).start()
 

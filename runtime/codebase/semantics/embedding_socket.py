@@ -16,6 +16,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +29,9 @@ SOCKET_NAME = "embedding.sock"
 MAX_TEXTS = 64
 MAX_REQUEST_BYTES = 2_000_000
 REQUEST_TIMEOUT_S = 5.0
+# Each thread that embeds takes some ten megabytes.
+MAX_THREADS = 4
+LEAST_IN_THREADS = 4
 _LENGTH = struct.Struct("!I")
 _POLL_S = 0.02
 # The longest path that every system takes for a socket.
@@ -71,8 +75,12 @@ class EmbeddingServer:
                 os.unlink(address)  # noqa: PTH108 - through the descriptor of its folder
             self._server = _Server(address, _Request)
             os.chmod(address, 0o600)  # noqa: PTH101
-        self._server.embedder = embedder
+        self._server.embedder = _InThreads(embedder)
         threading.Thread(target=self._server.serve_forever, name="embedding-socket", daemon=True).start()
+
+    def wait_until_idle(self) -> None:
+        """Return as soon as no request is being answered."""
+        self._server.idle.wait()
 
     def close(self) -> None:
         """Stop listening."""
@@ -80,9 +88,48 @@ class EmbeddingServer:
         self._server.server_close()
 
 
+class _InThreads:
+    """Embeds the texts of a request on all cores, since somebody waits for them."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._threads = min(MAX_THREADS, os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(self._threads, "embedding-request")
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text, in order."""
+        if len(texts) < LEAST_IN_THREADS:
+            return self._embedder.embed(texts)
+        parts = [texts[at :: self._threads] for at in range(self._threads)]
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for at, rows in enumerate(self._pool.map(self._embedder.embed, parts)):
+            vectors[at :: self._threads] = rows
+        return vectors
+
+
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     embedder: Embedder
+
+    def __init__(self, address: str, handler: type[socketserver.BaseRequestHandler]) -> None:
+        self._guard = threading.Lock()
+        self._answered = 0
+        self.idle = threading.Event()
+        self.idle.set()
+        super().__init__(address, handler)
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        with self._guard:
+            self._answered += 1
+            self.idle.clear()
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._answered -= 1
+                if not self._answered:
+                    self.idle.set()
 
 
 class _Request(socketserver.BaseRequestHandler):
@@ -94,7 +141,8 @@ class _Request(socketserver.BaseRequestHandler):
             texts = json.loads(_read_message(self.request, MAX_REQUEST_BYTES))
             if not isinstance(texts, list) or len(texts) > MAX_TEXTS or not all(isinstance(t, str) for t in texts):
                 raise ValueError(f"not a list of at most {MAX_TEXTS} texts")
-            data = self.server.embedder.embed(texts).tobytes()
+            with self.server.answering():
+                data = self.server.embedder.embed(texts).tobytes()
         except (OSError, ValueError, RecursionError) as error:
             log.warning("embedding.request_refused", extra={"error": str(error)})
             data = b""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -17,10 +17,14 @@ from urllib.parse import quote
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.model_file import missing_packages
+from runtime.codebase.semantics.piece_order import Piece
 
 NOTED_WITHIN_S = 30.0
 # Lists of windows, which are kept beside the vectors, have at most half of that.
 LEAST_VECTOR_BYTES = 384
+
+# Returns the lines of a file, None if it cannot be read.
+ReadLines = Callable[[str], Sequence[str] | None]
 
 
 class Semantics(Protocol):
@@ -64,6 +68,10 @@ class Semantics(Protocol):
 
     def counted(self, index: IndexReader) -> tuple[int, int]:
         """Count the pieces of an index that have a vector or can get none, and all."""
+        ...
+
+    def embed_first(self, query: str, pieces: Sequence[Piece], read: ReadLines, patience_s: float) -> None:
+        """Have the pieces embedded that have no vector, in order, as far as `patience_s` allows."""
         ...
 
     def fix(self, index: IndexReader, query: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,16 +16,19 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.forest_entries import OpenPieces
 from runtime.codebase.semantics.packing import as_kept
+from runtime.codebase.semantics.piece_order import Piece
 from runtime.codebase.semantics.piece_vectors import (
     Near,
     PieceSearch,
     PieceVectors,
     VectorCount,
 )
+from runtime.codebase.semantics.similarity import ReadLines
 from runtime.codebase.semantics.stored_pieces import StoredPieces
 from runtime.codebase.semantics.stored_windows import StoredWindows, best_of
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.window_vectors import WindowSearch, WindowVectors
+from runtime.errors import MachineError
 
 T = TypeVar("T")
 
@@ -39,6 +43,9 @@ STARTING_PATIENCE_S = 2.0
 # Of a run that was promised meaning: only a loaded machine takes longer than milliseconds.
 PROMISED_PATIENCE_S = 5.0
 WAITING_PATIENCE_S = 300.0
+
+# Of the likely pieces of a question: some tenths of a second of work, so that what is made counts if time runs out.
+EMBEDDED_AT_ONCE = 12
 
 # Embeds texts within a number of seconds, one row each.
 EmbedWithin = Callable[[Sequence[str], float], Vectors]
@@ -70,6 +77,30 @@ class VectorSemantics:
         view = copy.copy(self)
         view._by_windows = True
         return view
+
+    def embed_first(self, query: str, pieces: Sequence[Piece], read: ReadLines, patience_s: float) -> None:
+        """Have the pieces embedded that have no vector, in order, as far as `patience_s` allows.
+
+        Those that are left are embedded behind the question, before all others. Pieces that a vector store is to be
+        asked for are left alone: it takes them in later.
+        """
+        if self._stored is not None or patience_s <= 0:
+            return
+        deadline_s = time.monotonic() + patience_s
+        known = self._cache.ids([piece.key for piece in pieces])
+        missing = [piece for piece in pieces if piece.key not in known]
+        if not missing or self._query_vector(query, patience_s) is None:
+            return
+        texts = {piece.key: piece.text(lines) for piece in missing if (lines := read(piece.file)) is not None}
+        # A file that has changed since gives other texts: the next refresh sees to them.
+        left = [(key, text) for key, text in texts.items() if piece_key(text) == key]
+        try:
+            while left and (remaining_s := deadline_s - time.monotonic()) > 0:
+                self._make(dict(left[:EMBEDDED_AT_ONCE]), remaining_s)
+                left = left[EMBEDDED_AT_ONCE:]
+        except MachineError as error:
+            log.info("embeddings.patience_ended", extra={"left": len(left), "error": error.message})
+        self._cache.want_first(dict(left))
 
     def fix(self, index: IndexReader, query: str) -> int:
         """Return what a run passes to `as_of` throughout: 0 if nothing can be compared with a question now."""
@@ -208,10 +239,13 @@ class VectorSemantics:
     def _made(self, texts: dict[bytes, str], patience_s: float) -> dict[bytes, Vectors] | None:
         """Return vectors made now, which are also kept; None if that fails: then words alone count."""
         try:
-            rows = self._embed(list(texts.values()), patience_s)
+            return self._make(texts, patience_s)
         except Exception:
             log.exception("embeddings.failed", extra={"texts": len(texts)})
             return None
+
+    def _make(self, texts: dict[bytes, str], patience_s: float) -> dict[bytes, Vectors]:
+        rows = self._embed(list(texts.values()), patience_s)
         made = {key: as_kept(row) for key, row in zip(texts, rows, strict=True)}
         self._cache.put(made)
         self._remember(made)

@@ -105,6 +105,17 @@ async def test_vectors_that_arrive_between_two_stages_change_nothing_in_the_answ
     assert alone[1] == pytest.approx(TEXTS_AT_ONCE / pieces, abs=1e-4)
 
 
+async def test_a_first_question_waits_for_the_vectors_of_the_pieces_that_it_turns_on(shop: Shop) -> None:
+    by_words = await told(shop.desk)
+    assert by_words[2]["compared"] == 0
+    shop.desk.services = Services(vectors=shop.path, question_patience_s=60)
+    by_meaning = await told(shop.desk)
+    assert by_meaning[2]["compared"] > 0
+    fixed = shop.desk.services.with_fixed_vectors(shop.repository, QUESTION)
+    found = shop.services().codebase(fixed).explained_order(QUESTION)
+    assert found.ranker == "vectors"
+
+
 async def test_another_process_that_goes_on_with_a_run_sees_its_vectors_and_no_later_ones(shop: Shop) -> None:
     shop.maker.step()
     repository = shop.services().with_fixed_vectors(shop.repository, QUESTION)

@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,10 +17,11 @@ import numpy as np
 import pytest
 
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
+from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors, Window
 from runtime.codebase.semantics.embedding_process import (
     LOCK_NAME,
     VECTORS_NAME,
+    BehindRequests,
     EmbeddingProcess,
     embedding_process,
 )
@@ -37,6 +39,12 @@ class Lengths:
         if "" in texts:
             raise RuntimeError("no text")
         return np.array([[len(text)] * DIMENSIONS for text in texts], np.float32)
+
+    def further_windows(self, text: str) -> list[Window]:
+        return [(len(text),)]
+
+    def embed_windows(self, windows: Sequence[Window]) -> Vectors:
+        return np.array([[sum(window)] * DIMENSIONS for window in windows], np.float32)
 
 
 @pytest.fixture
@@ -71,6 +79,44 @@ def test_a_failing_model_is_told_and_later_requests_are_answered(server: Embeddi
     with pytest.raises(MachineError, match="made no vectors"):
         SocketEmbedder(tmp_path).embed([""], PATIENT_S)
     assert first_numbers(SocketEmbedder(tmp_path).embed(["ab"], PATIENT_S)) == [2.0]
+
+
+class Held(Lengths):
+    """Embeds when a test lets it."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.begun.set()
+        assert self.may_end.wait(PATIENT_S)
+        return super().embed(texts)
+
+
+def test_what_is_embedded_behind_requests_waits_until_they_are_answered(tmp_path: Path) -> None:
+    held = Held()
+    served = EmbeddingServer(tmp_path, held)
+    order: list[str] = []
+
+    def ask() -> None:
+        SocketEmbedder(tmp_path).embed(["ab"], PATIENT_S)
+
+    def go_on() -> None:
+        rows = BehindRequests(Lengths(), served.wait_until_idle).embed(["a", "abc"])
+        order.append(f"embedded {first_numbers(rows)}")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert held.begun.wait(PATIENT_S)
+    behind = threading.Thread(target=go_on)
+    behind.start()
+    order.append("asked")
+    held.may_end.set()
+    asking.join(PATIENT_S)
+    behind.join(PATIENT_S)
+    assert order == ["asked", "embedded [1.0, 3.0]"]
+    served.close()
 
 
 GARBAGE = [

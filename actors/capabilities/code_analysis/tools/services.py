@@ -40,9 +40,11 @@ class Services:
         vectors: Path | None = None,
         vector_store: VectorStoreKind = "sqlite",
         open_repositories: int = OPEN_CODEBASES,
+        question_patience_s: float = 0.0,
     ) -> None:
         self._allow_secrets = allow_secrets
         self._max_open = open_repositories
+        self._question_patience_s = question_patience_s
         self._semantics = open_semantics(vectors, store=vector_store) if vectors is not None else None
         self._open: OrderedDict[tuple[str, str], Codebase] = OrderedDict()
         self._lock = threading.Lock()
@@ -59,10 +61,13 @@ class Services:
     def with_fixed_vectors(self, repository: Mapping[str, Any], question: str) -> dict[str, Any]:
         """Return the repository with the vectors that there are now, for all stages of a run about a question.
 
+        Those of the pieces that the question turns on are made first, if that takes no longer than the settings allow.
         Vectors made later would change the answer between two stages, or when one is repeated.
         """
         unfixed = {name: value for name, value in repository.items() if name != "vectors"}
-        fixed = self._opened(unfixed).fixed_vectors(question)
+        codebase = self._opened(unfixed)
+        codebase.embed_likely(question, self._question_patience_s)
+        fixed = codebase.fixed_vectors(question)
         return unfixed if fixed is None else {**unfixed, "vectors": msgspec.to_builtins(fixed)}
 
     def _opened(self, repository: Mapping[str, Any]) -> Codebase:
@@ -82,7 +87,10 @@ class Services:
 
 
 def open_services(settings: Mapping[str, Any]) -> Services:
-    """Open the services of one process; `settings` may have `allow_secrets`, a path `vectors`, and `domain`."""
+    """Open the services of one process.
+
+    `settings` may have `allow_secrets`, a path `vectors`, `question_patience_s`, and `domain`.
+    """
     vectors = settings.get("vectors")
     domain: CodeAnalysisSettings = settings.get("domain", CodeAnalysisSettings())
     return Services(
@@ -90,4 +98,5 @@ def open_services(settings: Mapping[str, Any]) -> Services:
         vectors=None if vectors is None else Path(vectors),
         vector_store=settings.get("vector_store", "sqlite"),
         open_repositories=domain.open_repositories,
+        question_patience_s=float(settings.get("question_patience_s", 0.0)),
     )

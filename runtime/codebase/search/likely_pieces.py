@@ -1,0 +1,68 @@
+"""Chooses the pieces that a question turns on, by words, so that they are embedded before all others.
+
+Twenty chunks and thirty passages bring answers half of what the vectors of all pieces do (docs/ranking.md): passages
+are short, and say in the question's own kind of words what the code around them is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.search.gathering import gather, is_compared
+from runtime.codebase.search.prose.passages import MAX_QUERY_CHARS, rank_passages, term_weights
+from runtime.codebase.semantics.piece_order import Piece
+
+MAX_CHUNKS = 20
+MAX_PASSAGES = 30
+
+_CHUNK_KEYS = "SELECT id, key FROM chunks WHERE id IN ({marks})"
+_PASSAGE_KEYS = "SELECT id, key FROM passages WHERE id IN ({marks})"
+
+
+def likely_pieces(index: IndexReader, question: str) -> list[Piece]:
+    """Return the chunks and passages that fit a question best by words, two chunks before each three passages."""
+    chunks = _chunks(index, question)
+    passages = _passages(index, question)
+    by_turn = [*_turns(chunks, 2), *_turns(passages, 3)]
+    return [piece for _, piece in sorted(by_turn, key=lambda pair: pair[0])]
+
+
+def _turns(pieces: Sequence[Piece], at_once: int) -> list[tuple[int, Piece]]:
+    return [(place // at_once, piece) for place, piece in enumerate(pieces)]
+
+
+def _chunks(index: IndexReader, question: str) -> list[Piece]:
+    gathered = gather(index, question)
+    if gathered is None:
+        return []
+    kinds = gathered.asked.kinds
+    hits = {
+        candidate.words.chunk_id: candidate.words.hit
+        for candidate in gathered.candidates
+        if is_compared(kinds, candidate.words.hit.file, candidate.words.hit.symbol)
+    }
+    first = list(hits)[:MAX_CHUNKS]
+    keys = _keys(index, _CHUNK_KEYS, first)
+    return [
+        Piece(hit.file, hit.start_line, hit.end_line, hit.symbol or "", keys[number], False)
+        for number, hit in ((number, hits[number]) for number in first)
+        if number in keys
+    ]
+
+
+def _passages(index: IndexReader, question: str) -> list[Piece]:
+    weights = term_weights(index, question[:MAX_QUERY_CHARS])
+    ranked = [passage for passage, _ in rank_passages(index, question, weights, None)[:MAX_PASSAGES]]
+    keys = _keys(index, _PASSAGE_KEYS, [passage.id for passage in ranked])
+    return [
+        Piece(passage.file, passage.start_line, passage.end_line, passage.heading, keys[passage.id], True)
+        for passage in ranked
+        if passage.id in keys
+    ]
+
+
+def _keys(index: IndexReader, query: str, numbers: Sequence[int]) -> dict[int, bytes]:
+    if not numbers:
+        return {}
+    return dict(index.rows(query.format(marks=", ".join("?" * len(numbers))), list(numbers)))
