@@ -20,6 +20,8 @@ from runtime.codebase.search.statements import Statements
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
+# A block that ends so few lines ahead of the end of its definition goes on to there.
+MAX_REST_LINES = 14
 # A longer comment above a definition that is shown whole is left out.
 MAX_COMMENT_LINES = 6
 MAX_QUOTED = 2
@@ -57,7 +59,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it. `told_share`: the
     part of the question's weight that the quoted lines cover. `of_members`: the lines are members that stand for
     themselves, such as settings. `heads`: lines of the place above those that are shown, with their numbers, that
-    decide whether these are reached, the outermost first.
+    decide whether these are reached, the outermost first. `rest`: the lines behind those that are shown, to the end of
+    their definition, if these are few; else none.
     """
 
     start_line: int
@@ -72,6 +75,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     told_share: float = 0.0
     of_members: bool = False
     heads: tuple[tuple[int, str], ...] = ()
+    rest: tuple[str, ...] = ()
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -119,7 +123,15 @@ def excerpt_of(
         round(sum(weights[term] for term in told) / whole, 4) if whole else 0.0,
         statements is not None and any(map(statements.is_member, quoted)),
         () if statements is None else tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
+        () if statements is None else tuple(cut[last + 1 : _end_of(statements, cut, last) + 1]),
     )
+
+
+def _end_of(statements: Statements, lines: Sequence[str], last: int) -> int:
+    """Return the position of the last line of the definition that the lines are, if few are left behind `last`."""
+    whole = statements.whole()
+    is_near = whole is not None and last < whole.end <= last + MAX_REST_LINES
+    return whole.end if whole is not None and is_near else last
 
 
 def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int]:

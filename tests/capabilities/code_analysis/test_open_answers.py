@@ -471,3 +471,26 @@ def test_the_lead_shows_the_conditions_that_decide_and_cites_them(
     (lead,) = answer_claims([Place(found("a.py", 50, 1.0, excerpt=chosen), 1.0)])
     assert lead.code == code
     assert [(citation.start_line, citation.end_line) for citation in lead.citations] == lines
+
+
+@pytest.mark.parametrize(
+    ("rest", "said", "lines"),
+    [
+        (0, None, [(1, 5)]),
+        (4, None, [(1, 5)]),
+        (5, None, [(1, 5), (6, 6)]),
+        (9, None, [(1, 5), (6, 10)]),
+        (9, (90, 91), [(1, 5), (90, 91), (6, 10)]),
+        (4, (90, 91), [(1, 5), (90, 91)]),
+    ],
+)
+def test_the_lead_goes_on_to_the_end_of_its_definition_and_cites_it(
+    rest: int, said: tuple[int, int] | None, lines: list[tuple[int, int]]
+) -> None:
+    behind = tuple(f"rest {number}" for number in range(rest))
+    sentence = None if said is None else Sentence("What it is all about.", *said, 0.5)
+    chosen = msgspec.structs.replace(excerpt(1, 5, said=sentence), rest=behind)
+    docstring = "" if sentence is None else sentence.text
+    (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, docstring=docstring), 1.0)])
+    assert lead.code == "\n".join(("code 1", *behind))
+    assert [(citation.start_line, citation.end_line) for citation in lead.citations] == lines

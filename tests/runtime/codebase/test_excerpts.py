@@ -10,6 +10,7 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
     MAX_LINE_CHARS,
     MAX_QUOTED,
+    MAX_REST_LINES,
     MAX_SHOWN_LINES,
     MAX_SPAN_LINES,
     excerpt_of,
@@ -189,3 +190,27 @@ def test_conditions_stand_above_what_is_shown(lines: list[str], first: int, weig
     assert numbers == sorted(set(numbers))
     assert all(first <= number < chosen.shown_start for number in numbers)
     assert all(line == lines[number - first] for number, line in chosen.heads)
+
+
+@pytest.mark.parametrize(
+    ("further", "goes_on"), [(0, False), (1, True), (MAX_REST_LINES, True), (MAX_REST_LINES + 1, False)]
+)
+def test_a_definition_goes_on_to_its_end_where_few_lines_are_left(further: int, goes_on: bool) -> None:
+    shown = ["def route(request):", *(f"    route_{number} = request" for number in range(MAX_SHOWN_LINES - 1))]
+    rest = [f"    other.part({number})" for number in range(further)]
+    chosen = excerpt_of([*shown, *rest], 5, weights_of("route request"))
+    assert chosen.text == "\n".join(shown)
+    assert chosen.rest == (tuple(rest) if goes_on else ())
+
+
+def test_what_is_no_one_definition_does_not_go_on() -> None:
+    lines = [f"route_{number} = request" for number in range(MAX_SHOWN_LINES)]
+    assert excerpt_of([*lines, "other = 1", "last = 2"], 1, weights_of("route request")).rest == ()
+
+
+@given(st.lists(LINE, min_size=1, max_size=80), st.integers(1, 10_000), WEIGHTS)
+def test_what_goes_on_are_the_lines_behind_those_shown(lines: list[str], first: int, weights: dict[str, float]) -> None:
+    chosen = excerpt_of(lines, first, weights)
+    behind = lines[chosen.shown_end - first + 1 :]
+    assert list(chosen.rest) == behind[: len(chosen.rest)]
+    assert len(chosen.rest) <= MAX_REST_LINES

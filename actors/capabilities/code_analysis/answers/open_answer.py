@@ -94,10 +94,20 @@ def _lead(fact: CodeFact) -> Claim:
     said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
     is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
-    code = "" if is_repeat else textwrap.dedent(_under_conditions(excerpt, _without(said, excerpt)))
+    lines = (_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest)
+    code = "" if is_repeat else textwrap.dedent("\n".join(lines))
     shown = range(excerpt.shown_start, excerpt.shown_end + 1)
     cited = cited_lines(fact, said, shown)
+    cited = cited if is_repeat else (*cited, *_further(fact, cited))
     return Claim("lead", text, _with_conditions(fact, cited), code=code, subject=fact.name, quotes=_quotes(said))
+
+
+def _further(fact: CodeFact, cited: Sequence[Citation]) -> list[Citation]:
+    """Return the lines that end the definition and are not cited yet."""
+    excerpt = excerpt_in(fact)
+    behind = range(excerpt.shown_end + 1, excerpt.shown_end + len(excerpt.rest) + 1)
+    left = [line for line in behind if not any(one.start_line <= line <= one.end_line for one in cited)]
+    return [lines_of(fact, left[0], left[-1])] if left else []
 
 
 def _under_conditions(excerpt: Excerpt, text: str) -> str:
