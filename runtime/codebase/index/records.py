@@ -114,16 +114,13 @@ class CallsOf:
 class Callee:
     """Pairs a call inside a symbol with the definition that it means; None if that lies outside or is not known.
 
-    `by_name`: the name is the only evidence for that definition, a method of a type that the object before the dot may
-    or may not have. `state`: proven, external (defined outside the repository) or unknown. `proof`: as in
-    `ReferenceRecord`.
+    `state`: proven, external (defined outside the repository) or unknown. `proof`: as in `ReferenceRecord`.
     """
 
     name: str
     line: int
     qualifier: str
     definition: SymbolRecord | None
-    by_name: bool = False
     state: str = "unknown"
     proof: Proof = ()
 

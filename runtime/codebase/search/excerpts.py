@@ -17,6 +17,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.excerpt_windows import Words, balanced, best_window, grown, is_cut, without_blanks
 from runtime.codebase.search.prose.sentences import Sentence, best_quote
 from runtime.codebase.search.statements import Statements
+from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
@@ -60,7 +61,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     part of the question's weight that the quoted lines cover. `of_members`: the lines are members that stand for
     themselves, such as settings. `heads`: lines of the place above those that are shown, with their numbers, that
     decide whether these are reached, the outermost first. `rest`: the lines behind those that are shown, to the end of
-    their definition, if these are few; else none.
+    their definition, if these are few; else none. `body`: where nothing but comments, documentation and signatures is
+    shown, the lines of code of the place that speak most of the question, with their numbers.
     """
 
     start_line: int
@@ -76,6 +78,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     of_members: bool = False
     heads: tuple[tuple[int, str], ...] = ()
     rest: tuple[str, ...] = ()
+    body: tuple[tuple[int, str], ...] = ()
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -124,7 +127,26 @@ def excerpt_of(
         statements is not None and any(map(statements.is_member, quoted)),
         () if statements is None else tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
         () if statements is None else tuple(cut[last + 1 : _end_of(statements, cut, last) + 1]),
+        ()
+        if statements is None
+        else tuple((first_line + at, cut[at]) for at in _body(cut, own, weights, statements, first, last)),
     )
+
+
+def _body(
+    lines: Sequence[str], words: Words, weights: Mapping[str, float], statements: Statements, first: int, last: int
+) -> range:
+    """Return the positions of the code to show beside prose and bare signatures; none if there is code between them."""
+    is_code = [
+        bool(line.strip()) and not prose and not says_nothing(line)
+        for line, prose in zip(lines, statements.is_comment, strict=True)
+    ]
+    of_code = [found if code else [] for found, code in zip(words, is_code, strict=True)]
+    if any(is_code[first : last + 1]) or not any(of_code):
+        return range(0)
+    window = best_window(of_code, weights, 0, len(lines), MAX_SHOWN_LINES)
+    start, end = balanced(lines, *window, 0, len(lines), MAX_SHOWN_LINES)
+    return range(start, end + 1)
 
 
 def _end_of(statements: Statements, lines: Sequence[str], last: int) -> int:

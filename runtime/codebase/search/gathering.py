@@ -35,7 +35,7 @@ READ_IN_SCOPE = 5_000
 # Below this cosine, pieces that share no word with a question have nothing to do with it.
 LEAST_COSINE = 0.2
 LEAST_TERMS = 3
-LEAST_COMPARED = 0.15
+LEAST_COMPARED = 0.3
 # Share of its score that a piece keeps that is not source code, as a candidate by words.
 ASIDE_FACTOR = 0.3
 
@@ -194,7 +194,7 @@ def _greater(one: float | None, other: float | None) -> float | None:
 
 
 def _is_enough(cosines: Mapping[int, float], kinds: frozenset[PathKind], chunks: Sequence[ScoredChunk]) -> bool:
-    """Return True if 15 of 100 of the first pieces by words can be compared: half of the chunks of `likely_pieces`."""
+    """Return True if three in ten of the first pieces by words can be compared; `likely_pieces` has so many."""
     compared = [chunk for chunk in chunks if is_compared(kinds, chunk.hit.file, chunk.hit.symbol)][:MAX_MADE]
     known = sum(chunk.chunk_id in cosines for chunk in compared)
     return bool(cosines) and known >= LEAST_COMPARED * len(compared)

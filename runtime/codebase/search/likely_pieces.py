@@ -21,15 +21,8 @@ _PASSAGE_KEYS = "SELECT id, key FROM passages WHERE id IN ({marks})"
 
 
 def likely_pieces(index: IndexReader, question: str) -> list[Piece]:
-    """Return the chunks and passages that fit a question best by words, two chunks before each three passages."""
-    chunks = _chunks(index, question)
-    passages = _passages(index, question)
-    by_turn = [*_turns(chunks, 2), *_turns(passages, 3)]
-    return [piece for _, piece in sorted(by_turn, key=lambda pair: pair[0])]
-
-
-def _turns(pieces: Sequence[Piece], at_once: int) -> list[tuple[int, Piece]]:
-    return [(place // at_once, piece) for place, piece in enumerate(pieces)]
+    """Return the chunks, and then the passages, that fit a question best by words."""
+    return [*_chunks(index, question), *_passages(index, question)]
 
 
 def _chunks(index: IndexReader, question: str) -> list[Piece]:

@@ -369,7 +369,6 @@ class _Sheet:
             "file": target.file if target else None,
             "start_line": target.start_line if target else None,
             "end_line": target.end_line if target else None,
-            "by_name": item.by_name,
             "state": item.state,
             "proof": _proof(item.proof),
             "citation": add_citation(self.citations, citation),

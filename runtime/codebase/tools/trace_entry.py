@@ -226,7 +226,7 @@ class _Trace:
         why = f"is entered at line {symbol.name_line}" if caller is None else f"is called by {caller}"
         made = cite_symbol(self._codebase, symbol, why)
         proof = [{"kind": kind, "file": file, "line": line} for kind, file, line in (call.proof if call else ())]
-        said = {"called_by": caller, "line": call and call.line, "by_name": False, "proof": proof}
+        said = {"called_by": caller, "line": call and call.line, "proof": proof}
         self.steps.append({"depth": depth, **_place(symbol), **said, "citation": add_citation(self.citations, made)})
 
 

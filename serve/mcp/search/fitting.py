@@ -29,9 +29,7 @@ _MEMBERS = (0.5, 0.25, 0.1, 0.0)
 _SHARES = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.08, 0.05, 0.03, 0.01, 0.0)
 
 # Fields that number the evidence inside a tool's result or explain its ranking to us.
-_INTERNAL = frozenset(
-    {"citation", "docstring_citation", "source", "ranker", "score", "by_name", "meaning", "tokens", "left_out"}
-)
+_INTERNAL = frozenset({"citation", "docstring_citation", "source", "ranker", "score", "meaning", "tokens", "left_out"})
 
 Render = Callable[[Mapping[str, Any]], str]
 

@@ -189,12 +189,11 @@ def test_a_name_of_several_definitions_gives_no_relation() -> None:
     assert [r.target for r in made] == ["L.f"]
 
 
-def test_what_may_be_meant_by_its_name_alone_and_lines_that_no_tool_returned_give_no_relation() -> None:
+def test_common_names_and_lines_that_no_tool_returned_give_no_relation() -> None:
     facts = [
         fact("definition", "f", "a.py"),
         fact("caller", "g", "unread.py", about="f"),
         fact("callee", "L.append", "b.py", about="f", at_line=4),
         fact("callee", "h", "b.py", about="f"),
-        fact("callee", "L.h", "b.py", about="f", at_line=5, by_name=True),
     ]
     assert [r.kind for r in relations_of(facts, RANGES)] == ["defined_in"]

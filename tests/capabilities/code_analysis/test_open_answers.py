@@ -494,3 +494,12 @@ def test_the_lead_goes_on_to_the_end_of_its_definition_and_cites_it(
     (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, docstring=docstring), 1.0)])
     assert lead.code == "\n".join(("code 1", *behind))
     assert [(citation.start_line, citation.end_line) for citation in lead.citations] == lines
+
+
+def test_the_lead_shows_its_body_behind_the_sentence_that_documents_it() -> None:
+    said = Sentence("What it is all about.", 1, 1, 0.5)
+    body = ((8, "    if late:"), (9, "        go()"))
+    chosen = msgspec.structs.replace(excerpt(1, 5, said=said), body=body, rest=("no", "part"))
+    (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, docstring=said.text), 1.0)])
+    assert (lead.quotes, lead.code) == (("What it is all about.",), "if late:\n    go()")
+    assert [(citation.start_line, citation.end_line) for citation in lead.citations] == [(1, 5), (8, 9)]

@@ -100,21 +100,10 @@ def step(source: str, subject: str, file: str = "a.py") -> Claim:
     return Claim("step", "", (cited(file, 3),), subject=subject, source=source)
 
 
-@pytest.mark.parametrize(
-    ("by_name", "says", "is_drawn"),
-    [
-        (False, "`run` calls `Depot.accept`: «Take it in.»", True),
-        (True, "`run` calls `accept`, by its name perhaps `Depot.accept`: «Take it in.»", False),
-    ],
-)
-def test_what_only_its_name_speaks_for_is_told_as_perhaps_called_and_nothing_is_built_on_it(
-    by_name: bool, says: str, is_drawn: bool
-) -> None:
-    fact = CodeFact(
-        "trace", cited("a.py", 3), name="Depot.accept", docstring="Take it in.", about="run", by_name=by_name
-    )
+def test_a_step_says_what_calls_what_and_what_is_documented() -> None:
+    fact = CodeFact("trace", cited("a.py", 3), name="Depot.accept", docstring="Take it in.", about="run")
     claim = step_claim(fact, "run", None)
-    assert (claim.text, bool(claim.subject and claim.source)) == (says, is_drawn)
+    assert (claim.text, claim.source) == ("`run` calls `Depot.accept`: «Take it in.»", "run")
 
 
 def test_a_diagram_has_each_name_once_and_each_call_with_its_place() -> None:

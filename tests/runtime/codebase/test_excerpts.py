@@ -214,3 +214,36 @@ def test_what_goes_on_are_the_lines_behind_those_shown(lines: list[str], first: 
     behind = lines[chosen.shown_end - first + 1 :]
     assert list(chosen.rest) == behind[: len(chosen.rest)]
     assert len(chosen.rest) <= MAX_REST_LINES
+
+
+DOCUMENTED = [
+    "def process(value):",
+    '    """Process a value:',
+    "",
+    "    Check whether the value is missing, and raise an error if it is required.",
+    *("    It has further steps." for _ in range(20)),
+    '    """',
+    "    value = cast(value)",
+    "    if required and is_missing(value):",
+    "        raise MissingError(value)",
+    "    return value",
+]
+
+
+def test_where_documentation_is_all_that_is_shown_the_code_of_the_question_is_its_body() -> None:
+    chosen = excerpt_of(DOCUMENTED, 10, weights_of("missing value required error check whether"))
+    assert (chosen.shown_start, chosen.shown_end) == (10, 26)
+    assert [number for number, _ in chosen.body] == [35, 36, 37, 38]
+
+
+def test_where_code_is_shown_or_none_speaks_of_the_question_there_is_no_body() -> None:
+    assert excerpt_of(DOCUMENTED, 10, weights_of("cast")).body == ()
+    assert excerpt_of(DOCUMENTED, 10, weights_of("further steps")).body == ()
+
+
+@given(st.lists(LINE, min_size=1, max_size=80), st.integers(1, 10_000), WEIGHTS)
+def test_a_body_is_consecutive_lines_of_the_place(lines: list[str], first: int, weights: dict[str, float]) -> None:
+    body = excerpt_of(lines, first, weights).body
+    assert all(line == lines[number - first] for number, line in body)
+    assert [number for number, _ in body] == list(range(body[0][0], body[-1][0] + 1) if body else ())
+    assert len(body) <= MAX_SHOWN_LINES

@@ -95,17 +95,18 @@ def _lead(fact: CodeFact) -> Claim:
     text = where if said is None else f"{where}: {quoted(said.text)}"
     is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
     lines = (_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest)
-    code = "" if is_repeat else textwrap.dedent("\n".join(lines))
-    shown = range(excerpt.shown_start, excerpt.shown_end + 1)
-    cited = cited_lines(fact, said, shown)
-    cited = cited if is_repeat else (*cited, *_further(fact, cited))
+    lines = tuple(line for _, line in excerpt.body) if excerpt.body else () if is_repeat else lines
+    code = textwrap.dedent("\n".join(lines))
+    cited = cited_lines(fact, said, range(excerpt.shown_start, excerpt.shown_end + 1))
+    cited = (*cited, *_further(fact, cited)) if code else cited
     return Claim("lead", text, _with_conditions(fact, cited), code=code, subject=fact.name, quotes=_quotes(said))
 
 
 def _further(fact: CodeFact, cited: Sequence[Citation]) -> list[Citation]:
-    """Return the lines that end the definition and are not cited yet."""
+    """Return what is shown beside the excerpt and not cited yet: its body, or the end of its definition."""
     excerpt = excerpt_in(fact)
     behind = range(excerpt.shown_end + 1, excerpt.shown_end + len(excerpt.rest) + 1)
+    behind = range(excerpt.body[0][0], excerpt.body[-1][0] + 1) if excerpt.body else behind
     left = [line for line in behind if not any(one.start_line <= line <= one.end_line for one in cited)]
     return [lines_of(fact, left[0], left[-1])] if left else []
 

@@ -128,17 +128,9 @@ def test_entity_claim(entity: Entity) -> Claim:
 
 
 def step_claim(fact: CodeFact, caller: str, call: Citation | None) -> Claim:
-    """Something that is called on the way: the line of the call where it was read, then what is called.
-
-    Where nothing but a name tells what is called, the claim says so, and has no subject: nothing is built on it.
-    """
+    """Something that is called on the way: the line of the call where it was read, then what is called."""
     says, quotes = documented(fact.docstring)
     citations = (fact.citation,) if call is None else (call, fact.citation)
-    if fact.by_name:
-        name, whole = code_span(last_part(fact.name)), code_span(fact.name)
-        return Claim(
-            "step", f"{code_span(caller)} calls {name}, by its name perhaps {whole}{says}", citations, quotes=quotes
-        )
     text = f"{code_span(caller)} calls {code_span(fact.name)}"
     return Claim("step", text + says, citations, subject=fact.name, source=caller, quotes=quotes)
 

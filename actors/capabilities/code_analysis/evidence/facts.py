@@ -76,8 +76,8 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     found it, and `also_for` those of the other steps. `commit` and `deed` (the commit's role) are set for facts about
     changes; lines are cited as those of a commit only where it `wrote` them. `count`: the number of commits in which
     two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
-    the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
-    definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
+    the case that the question asks about. `unproven`: for a definition, how many calls of its name may mean it without
+    a proof, and how many of these are in tests.
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all;
     `more`: the tool cut the list that it stands in.
     `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
@@ -101,7 +101,6 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     count: int = 0
     also_by: tuple[str, ...] = ()
     branch: tuple[int, ...] = ()
-    by_name: bool = False
     unproven: int = 0
     unproven_in_tests: int = 0
     purpose: Purpose | None = None
@@ -287,7 +286,6 @@ def _used(result: ToolResult) -> Iterator[CodeFact]:
                 score=1 / (place + 2),
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
-                by_name=row.get("by_name", False),
                 more=part in result.data.get("has_more", ()),
                 unproven=result.data.get("unproven", 0) if part == "definitions" and place == 0 else 0,
                 unproven_in_tests=result.data.get("unproven_in_tests", 0)
@@ -331,7 +329,6 @@ def _traced(result: ToolResult) -> Iterator[CodeFact]:
                 name=row["symbol"],
                 about=row["called_by"],
                 at_line=row.get("line") or 0,
-                by_name=row["by_name"],
                 score=1 / (row["depth"] + 1),
             )
 

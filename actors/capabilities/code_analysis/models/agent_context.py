@@ -197,7 +197,7 @@ def _statement(fact: CodeFact) -> str:
     named = fact.signature if fact.signature and (not fact.name or "." not in fact.name) else ""
     if not named:
         named = f"{fact.name}: {fact.signature}" if fact.signature else fact.name
-    kind = _UNPROVEN if fact.kind == "mention" or fact.by_name else fact.kind
+    kind = _UNPROVEN if fact.kind == "mention" else fact.kind
     more = f" (its name is called {fact.unproven} more times on objects of unknown type)" if fact.unproven else ""
     return " ".join(part for part in (kind, f"{named}{about}".strip(), f"({place})", description) if part) + more
 

@@ -53,7 +53,7 @@ class _Found:
         caller = self._only(fact.about)
         if caller is None or not fact.at_line or not fact.name:
             return
-        if fact.by_name or bare_name(fact.name) in COMMON_METHODS:
+        if bare_name(fact.name) in COMMON_METHODS:
             return
         if sha256 := self._hash_of.get(caller[1]):
             yield Relation(*caller, "calls", fact.name, fact.citation.file, fact.at_line, fact.at_line, sha256)
