@@ -21,10 +21,13 @@ from runtime.contracts.session_state import SessionState
 from runtime.contracts.shared_evidence import SKIPPED, UNCLAIMED, doubts_of, is_all_skipped, skips_of, unclaimed
 from runtime.contracts.task_lists import is_repeat, registered, reported, with_failures, without_failures
 
-Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs"]
+Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs", "review"]
 DOUBTFUL = "accepted, and review_changes shows it to whoever reviews: "
 FORCED = "quality review was cut short after too many reverts; these issues stay: "
 MAX_ISSUES_CHARS = 1_000
+EDITED_SINCE = (
+    "changed after review_changes had told the difference; call it again, read what it shows now, then submit again"
+)
 
 
 class DutyRule(NamedTuple):
@@ -145,7 +148,10 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
             f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
         )
     problems += _unpermitted(observed)
-    effect = Effect("commit", message=payload["commit_message"], tree=observed.tree)
+    if observed.unreviewed:
+        listed = ", ".join(observed.unreviewed[:MAX_NAMED])
+        problems.append(f"files: {listed} {EDITED_SINCE}")
+    effect = Effect("commit", message=payload["commit_message"], tree=observed.tree or observed.present)
     return Outcome(_with_unclaimed(state, observed).with_(reviewed=""), problems, effects=(effect,))
 
 
@@ -193,7 +199,7 @@ DUTIES: Mapping[Duty, DutyRule] = {
     "finish": DutyRule(_finish, frozenset({"diff", "checks", "proofs"})),
     "verify": DutyRule(_verify, frozenset({"checks", "proofs"})),
     "intervene": DutyRule(_intervene),
-    "commit": DutyRule(_commit, frozenset({"diff", "checks", "proofs"})),
+    "commit": DutyRule(_commit, frozenset({"diff", "checks", "proofs", "review"})),
     "quality": DutyRule(_quality, frozenset({"head", "checks", "tests"})),
     "merge": DutyRule(_merge, frozenset({"head", "checks", "tests", "proofs"})),
 }

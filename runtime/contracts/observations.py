@@ -19,7 +19,7 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """Asks for something to be done outside.
 
     `choice` of what becomes of the stale `branches`, which are those that a person was shown; `message` of a commit.
-    `tree` and `head`: the files to be committed, the commit to be merged, where commands passed on these; empty: any.
+    `tree` and `head`: the files to be committed, the commit to be merged, where these were looked at; empty: any.
     """
 
     kind: EffectKind
@@ -49,7 +49,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged;
     `tests`: what the change takes away from the tests, as a sentence; empty where it takes nothing. `lapsed`: accepted
     items whose evidence does not hold any more. `unjudged`: what somebody else made of the base branch, where the
-    contract's commands have not passed on it.
+    contract's commands have not passed on it. `present`: git's hash of the files that are to be committed;
+    `unreviewed`: those of them that are not as the last review told them.
     """
 
     refuted: Mapping[str, str] = {}
@@ -65,6 +66,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     tests: str = ""
     lapsed: tuple[Lapse, ...] = ()
     unjudged: str = ""
+    present: str = ""
+    unreviewed: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):

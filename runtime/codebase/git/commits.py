@@ -70,7 +70,9 @@ def commit_change(
         tree = with_merged_base(git, tree)
         written = _write_tree(git, tree.base_commit, files)
         if expected_tree and written != expected_tree:
-            raise GitWriteError("the files changed after the checks had passed on them; review and submit again")
+            raise GitWriteError(
+                "the files changed after they had been reviewed and checked; review them and submit again"
+            )
         told = f"{trailer}: {session_id}"
         if not only_merged_base(git, tree, known, head):
             _check_own(git, tree, head, known, written, told)

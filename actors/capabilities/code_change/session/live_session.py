@@ -13,6 +13,7 @@ from actors.capabilities.code_change.evidence.write_guard import unpermitted, wr
 from actors.capabilities.code_change.session.change_base import session_base, stood_before
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.reviewed_tree import tree_told
 from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     filter_refusal,
@@ -278,8 +279,9 @@ class LiveSession:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
         changed = await in_own_thread(session_changes, self._state, self.folder)
         base = await in_own_thread(session_base, place)
-        await self.record("review_changes", changed.files)
         forbidden = list(unpermitted(self._state, changed.files, self.folder))
+        tree = await in_own_thread(tree_told, self._state, forbidden)
+        await self.record("review_changes", changed.files, told_tree=tree)
         told: Answer = {
             "base_commit": base,
             "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],

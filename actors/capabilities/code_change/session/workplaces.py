@@ -23,6 +23,7 @@ from actors.capabilities.code_change.evidence.write_guard import is_ours, unperm
 from actors.capabilities.code_change.session.change_base import foreign_note, session_base, work_tree
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.reviewed_tree import present_tree, unreviewed
 from runtime.codebase.git.commits import commit_change, filtered_files, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
@@ -85,6 +86,7 @@ async def observed(
     head = await in_own_thread(_head_of_branch, state) if "head" in demands else ""
     uncommitted = await in_own_thread(_uncommitted, state) if head else ()
     tests = await in_own_thread(lost_tests_note, state) if "tests" in demands else ""
+    tree = await in_own_thread(present_tree, state) if "review" in demands and not foreign else ""
     seen = Observed(
         refuted=refuted,
         proofs=proofs,
@@ -95,6 +97,8 @@ async def observed(
         uncommitted=uncommitted,
         tests=tests,
         lapsed=await in_own_thread(_lapsed, state, changed, demands, head, uncommitted) if "proofs" in demands else (),
+        present=tree,
+        unreviewed=await in_own_thread(unreviewed, state, tree, files) if tree else (),
     )
     if "checks" not in demands or foreign or seen.lapsed or not has_checks(contract):
         return seen
