@@ -25,6 +25,11 @@ Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs
 DOUBTFUL = "accepted, and review_changes shows it to whoever reviews: "
 FORCED = "quality review was cut short after too many reverts; these issues stay: "
 MAX_ISSUES_CHARS = 1_000
+PLANNED = (
+    "tasks: the list is registered and cannot be changed in this step; {next}. An item that turned out wrong is "
+    "reported as skipped with the reason; what is missing is named where the change is verified (passed: false) or "
+    "reviewed (issues), which leads back to the plan"
+)
 EDITED_SINCE = (
     "changed after review_changes had told the difference; call it again, read what it shows now, then submit again"
 )
@@ -64,6 +69,14 @@ def is_repeated_plan(contract: Contract, state: SessionState, rule: PhaseRule, p
     if plan is None or problems_in(payload, plan.expected_payload):
         return False
     return is_repeat(state, payload["tasks"], contract.limits)
+
+
+def why_no_plan(state: SessionState, rule: PhaseRule, payload: object) -> list[str]:
+    """Return what to do instead where another task list is sent after the plan was registered; empty where none is."""
+    if rule.duty not in {"implement", "finish"} or not isinstance(payload, Mapping) or "tasks" not in payload:
+        return []
+    waiting = state.open_tasks
+    return [PLANNED.format(next=f"report on '{waiting[0].id}'" if waiting else "submit the summary")]
 
 
 def _implement(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
