@@ -9,6 +9,7 @@ from typing import Any
 from runtime.contracts.contract import Contract
 from runtime.contracts.observations import MAX_NAMED, Observed, Outcome
 from runtime.contracts.payloads import says_something
+from runtime.contracts.quotes import is_quoted
 from runtime.contracts.session_state import Frame, Rule, SessionState, Slot
 
 SLOTS = (
@@ -76,13 +77,6 @@ def query_framed(contract: Contract, state: SessionState, payload: Mapping[str, 
     if doubtful:
         notes = (*notes, f"taken with low confidence, so look them up first: {', '.join(doubtful[:MAX_NAMED])}")
     return Outcome(state.with_(frame=frame), problems, notes)
-
-
-def is_quoted(quote: str, query: str) -> bool:
-    """Return whether a quote occurs in a query, white space and case aside, as whole words."""
-    wanted = " ".join(quote.split()).casefold()
-    text = " ".join(query.split()).casefold()
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
 
 
 def band_of(contract: Contract, similarity: float | None) -> str:
