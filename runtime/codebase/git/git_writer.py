@@ -28,7 +28,7 @@ _AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 _COMMANDS = frozenset(
     {
-        *("add", "cat-file", "check-attr", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
+        *("add", "cat-file", "check-attr", "check-ignore", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
         *("for-each-ref", "ls-files", "ls-tree"),
         *(
             "merge-base",
@@ -44,6 +44,9 @@ _COMMANDS = frozenset(
         "write-tree",
     }
 )
+
+# This command takes no literal pathspecs; who calls it names a path that begins with `./`, which is none of the others.
+_BESIDES = {"check-ignore": {"GIT_LITERAL_PATHSPECS": "0"}}
 
 
 class GitWriter:
@@ -89,7 +92,7 @@ class GitWriter:
         data, status, late = run_program(
             line,
             cwd=self.folder.top,
-            environment=self._environment,
+            environment=self._environment | _BESIDES.get(command, {}),
             timeout_s=self._timeout_s,
             max_output_bytes=MAX_OUTPUT_BYTES,
         )

@@ -17,6 +17,7 @@ from actors.capabilities.code_change.session.reviewed_tree import tree_told
 from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     filter_refusal,
+    ignored_refusal,
     lost_tests_note,
     main_tree_note,
     observed,
@@ -260,7 +261,7 @@ class LiveSession:
             why = write_refusal(self._state, file, self.folder, stood, reads_count=is_unexplored)
         except RepositoryError as error:
             return error.message
-        return filter_refusal(self.folder, file) if why is None else why
+        return why or filter_refusal(self.folder, file) or ignored_refusal(self.folder, file)
 
     async def add_explored_files(self, files: Sequence[str]) -> Answer:
         """Add files that a tool of this session has shown to those that were explored."""

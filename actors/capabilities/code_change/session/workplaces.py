@@ -19,13 +19,14 @@ from actors.capabilities.code_change.evidence.checklist_evidence import refuted_
 from actors.capabilities.code_change.evidence.lapsed_evidence import lapsed_evidence
 from actors.capabilities.code_change.evidence.lost_tests import lost_tests
 from actors.capabilities.code_change.evidence.proofs import proofs_of
-from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
+from actors.capabilities.code_change.evidence.write_guard import AGREEMENTS, is_ours, unpermitted
 from actors.capabilities.code_change.session.change_base import foreign_note, session_base, work_tree
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import present_tree, unreviewed
 from runtime.codebase.git.commits import commit_change, filtered_files, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.ignored_files import ignoring_pattern
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
 from runtime.codebase.git.submodules import moved_submodules
 from runtime.codebase.git.work_trees import WorkTree, changes_since, digest_of, open_work_tree, printable
@@ -41,6 +42,11 @@ from runtime.primitives.own_threads import in_own_thread
 
 MAX_OWN_EDITS = 2_000
 MAX_TOLD_SUBMODULES = 10
+IGNORED = (
+    "git ignores '{file}' by {where} (`{pattern}`), so it would be no part of the change and proves nothing; give it "
+    "another name, or change that pattern first. A file that is only needed here, for a test or a build, needs no "
+    "permission"
+)
 
 
 def first_place(root: Path) -> Workplace:
@@ -161,6 +167,19 @@ def filter_refusal(folder: Path, file: str) -> str | None:
     if not filtered:
         return None
     return f"git passes {filtered[0]} through a filter program, which is not run here: the person commits it"
+
+
+def ignored_refusal(folder: Path, file: str) -> str | None:
+    """Return that a file could not be part of a change, since git ignores it; None where it does not."""
+    if file.startswith(AGREEMENTS):
+        return None
+    try:
+        with GitWriter(folder) as git:
+            found = ignoring_pattern(git, file)
+    except RepositoryError:
+        # Whatever is wrong with the repository is told where something is to be written to it.
+        return None
+    return None if found is None else IGNORED.format(file=file, where=found.where, pattern=found.pattern)
 
 
 def lost_tests_note(state: SessionState, changed: ChangedLines | None = None) -> str:
