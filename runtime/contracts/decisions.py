@@ -89,9 +89,10 @@ def demands_of(contract: Contract, state: SessionState, payload: object) -> froz
 
 
 def _recounted(state: SessionState, count: object) -> tuple[SessionState, bool]:
-    if isinstance(count, bool) or not isinstance(count, int) or count == state.compaction_count or count < 0:
+    if isinstance(count, bool) or not isinstance(count, int) or count == state.compaction_count:
         return state, False
-    return state.with_(compaction_count=min(count, 1_000_000)), True
+    # One below zero is no count to be taken over; who sends it has lost its own all the same.
+    return state.with_(compaction_count=min(count, 1_000_000)) if count >= 0 else state, True
 
 
 def _judged(contract: Contract, state: SessionState, payload: object, observed: Observed, at_ms: int) -> Decision:
