@@ -416,3 +416,26 @@ def test_an_index_that_claims_old_contents_for_changed_files_is_not_believed(roo
         assert changed(tree) == [("a.py", "modified")]
     commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
     assert git(root, "show", f"{commit}:a.py") == "a = 2"
+
+
+def test_a_named_pipe_in_the_place_of_a_file_is_told_by_name(root: Path) -> None:
+    tree = opened(root)
+    (root / "sub/c.py").unlink()
+    os.mkfifo(root / "sub/c.py")
+    with pytest.raises(
+        GitWriteError, match=r"^sub/c\.py in .* is a named pipe, which git cannot compare; take it away"
+    ):
+        changed(tree)
+    (root / "sub/c.py").unlink()
+    assert changed(tree) == [("sub/c.py", "deleted")]
+
+
+def test_a_base_branch_with_another_history_in_its_place_is_told_as_that(root: Path) -> None:
+    tree = opened(root)
+    (root / "a.py").write_text("a = 2\n")
+    commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
+    other = git(root, "commit-tree", "-m", "another root", f"{commit}^{{tree}}")
+    git(root, "update-ref", "refs/heads/main", other)
+    with pytest.raises(GitWriteError, match="have no commit in common: another history was put in the branch's place"):
+        finish(root, tree, ["a.py"], commit)
+    assert git(root, "rev-parse", "main") == other
