@@ -14,7 +14,7 @@ from runtime.contracts.exploring_duties import (
     question_answered,
     rules_found,
 )
-from runtime.contracts.observations import MAX_NAMED, Effect, Observed, Outcome
+from runtime.contracts.observations import MAX_NAMED, NEW_UNASKED, Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import has_trait
 from runtime.contracts.session_state import SessionState
@@ -29,6 +29,10 @@ PLANNED = (
     "tasks: the list is registered and cannot be changed in this step; {next}. An item that turned out wrong is "
     "reported as skipped with the reason; what is missing is named where the change is verified (passed: false) or "
     "reviewed (issues), which leads back to the plan"
+)
+LEFT_BEHIND = (
+    "files: delete what a test or a build left, or have `.gitignore` name it, which is then part of the change; ask "
+    "check_write_target for what belongs to it"
 )
 EDITED_SINCE = (
     "changed after review_changes had told the difference; call it again, read what it shows now, then submit again"
@@ -113,7 +117,10 @@ def _finish(contract: Contract, state: SessionState, payload: Mapping[str, Any],
 
 
 def _unpermitted(observed: Observed) -> list[str]:
-    return [f"files: {file} was changed, but {why}" for file, why in list(observed.unpermitted.items())[:MAX_NAMED]]
+    found = observed.unpermitted
+    told = [f"files: {file} was changed, but {why}" for file, why in list(found.items())[:MAX_NAMED]]
+    told += [f"files: and {len(found) - MAX_NAMED} more"] if len(found) > MAX_NAMED else []
+    return [*told, LEFT_BEHIND] if NEW_UNASKED in found.values() else told
 
 
 def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:

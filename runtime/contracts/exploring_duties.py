@@ -100,12 +100,13 @@ def explored(contract: Contract, state: SessionState, payload: Mapping[str, Any]
     unseen = [file for file in payload["explored_files"] if file not in state.shown]
     problems = [f"explored_files: no tool of this session showed '{file}'" for file in unseen[:MAX_NAMED]]
     explored = tuple(dict.fromkeys((*state.explored, *payload["explored_files"])))
-    barely = [file for file in payload["explored_files"] if _lines_shown(state, file) < LEAST_LINES]
+    barely = [file for file in payload["explored_files"] if lines_shown(state, file) < LEAST_LINES]
     noted = f"hardly a line was shown of {', '.join(barely[:MAX_NAMED])}; read what you will change" if barely else ""
     return Outcome(state.with_(explored=explored), problems, (noted,) if noted else ())
 
 
-def _lines_shown(state: SessionState, file: str) -> int:
+def lines_shown(state: SessionState, file: str) -> int:
+    """Return of how many lines of a file the tools of a session have shown something."""
     return sum(last - first + 1 for first, last in state.shown.get(file, ()))
 
 

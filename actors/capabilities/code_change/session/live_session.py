@@ -280,7 +280,7 @@ class LiveSession:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
         changed = await in_own_thread(session_changes, self._state, self.folder)
         base = await in_own_thread(session_base, place)
-        forbidden = list(unpermitted(self._state, changed.files, self.folder))
+        forbidden = list(unpermitted(self._state, changed.changes, self.folder))
         tree = await in_own_thread(tree_told, self._state, forbidden)
         await self.record("review_changes", changed.files, told_tree=tree)
         told: Answer = {

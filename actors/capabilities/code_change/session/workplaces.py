@@ -88,7 +88,8 @@ async def observed(
     if "bands" in demands:
         symbols = [str(entry["value"]) for entry in payload.get("target_symbols") or ()]
         similarities = await ports.similarities(state.query, symbols) if symbols else {}
-    foreign = unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {}
+    changes = changed.changes if changed is not None else ()
+    foreign = unpermitted(state, changes, Path(state.place.folder)) if state.place is not None else {}
     head = await in_own_thread(_head_of_branch, state) if "head" in demands else ""
     uncommitted = await in_own_thread(_uncommitted, state) if head else ()
     tests = await in_own_thread(lost_tests_note, state) if "tests" in demands else ""
@@ -241,7 +242,7 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
     tree = work_tree(state.place)
     if effect.kind == "commit":
         changed = session_changes(state, Path(tree.folder))
-        if foreign := unpermitted(state, changed.files, Path(tree.folder)):
+        if foreign := unpermitted(state, changed.changes, Path(tree.folder)):
             raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
         commit = commit_change(
             tree,
