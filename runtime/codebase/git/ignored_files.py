@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from runtime.codebase.files.ignore_files import IGNORE_FILE
 from runtime.codebase.git.git_writer import GitWriter
 
-IGNORE_FILE = ".gitignore"
 _TOLD = re.compile(r"(?P<source>.*?):(?P<line>\d+):(?P<pattern>.*)\t")
 OF_CLONE = "info/exclude of the clone"
 
