@@ -129,7 +129,8 @@ _TYPE_RULES = TypeRules(
 )
 
 _IDLE = IdleSyntax(
-    fails=thrown("raise", "Exception RuntimeError ValueError") + r"(?:\s+from\s+None)?",
+    nothing_value=r"\.\.\.",
+    fails=thrown("raise", "Exception RuntimeError ValueError AssertionError") + r"(?:\s+from\s+None)?",
     never_returns=r"->\s*[\"']?(?:[\w.]+\.)?(?:NoReturn|Never)\b",
     pure_calls=r"(?:range|len)\([\w\s,]*\)",
     assigns_locals=True,

@@ -20,6 +20,7 @@ from runtime.codebase.language_parts.idle_statements import (
     CASES,
     FAILS_BY_NAME,
     FUNCTION_VALUES,
+    HANDLERS,
     PARTS,
     IdleSyntax,
 )
@@ -43,9 +44,11 @@ _AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_
 _BLOCK = re.compile(r"^(?:block|statements|statement_list|compound_statement|body_statement)$")
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
+_NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
 # The head of a definition in a language that is not parsed here, with a body of one word.
 _HEAD = re.compile(
-    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*(?:=\s*(?:\?\?\?|null|nil|None|\(\))?)?(?:\bend)?"
+    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*"
+    rf"(?:=\s*(?:\?\?\?|null|nil|None|\(\)|{_NEVER_WRITTEN})?)?(?:\bend)?"
     r"|fatalerror\(.*\)",
     re.IGNORECASE,
 )
@@ -63,9 +66,9 @@ _EMPTY = re.compile(
         | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*
         | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
         | (?:return\s+)?NotImplemented
-        | throw\s+new\s+[\w\\]*(?:NotImplemented|UnsupportedOperation|NotSupported)\w*\b.*
+        | {_NEVER_WRITTEN}
         | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
-        | (?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
+        | (?:(?:core|std)::)?(?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
         | todo\(.*\) | abort\(\) | fatalerror\(.*\) | console\.log\(\s*["'`][^"'`]*todo[^"'`]*["'`]\s*\)
         | None | null | nil | undefined | \(\) | else | end | do | begin | then | default: | else:
         | (?:\#|//|--|/\*|<!--|;|%)?\s*(?:todo|fixme|xxx|tbd|not\s+(?:yet\s+)?implemented)\b.*
@@ -119,7 +122,19 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     if (syntax := language_at(path).idle) is not None:
         shown = _blanked(shown, list(_only_idle(tree.root_node, shown, syntax)))
         shown = _blanked(shown, list(_idle_parts(tree.root_node, shown, syntax)))
+    if body is None and _changes_handler(tree.root_node, shown, start - 1, end - 1):
+        return False
     return _says_nothing(_between(data, shown, start, end, body))
+
+
+def _changes_handler(root: tree_sitter.Node, shown: bytes, first: int, last: int) -> bool:
+    """Return whether rows hold the head of a handler that does something: what it is for is decided there."""
+    for node in _walk(root):
+        if node.type not in HANDLERS or not first <= node.start_point.row <= last or node.named_child_count < 2:
+            continue
+        if not _says_nothing(_text_in(shown, node.named_children[-1])):
+            return True
+    return False
 
 
 def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
@@ -363,14 +378,18 @@ def _statement_of(each: _Within) -> tree_sitter.Node:
 
 
 def _body_of_head(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.Node | None:
-    """Return the body of the definition whose head is all that the rows hold; None where they hold more or none."""
+    """Return the body of the definition whose head is all that the rows hold; None where they hold more or none.
+
+    None also where the head does all there is to do.
+    """
     found: tree_sitter.Node | None = None
-    for node in _walk(root):
+    for each in _walk_within(root):
+        node = each.node
         if not _DEFINITION.search(node.type) or not first <= node.start_point.row <= last:
             continue
         body = _body_of(node)
         if body is not None and body.end_point.row > last and _is_outside(body, last):
-            found = body
+            found = None if _head_is_work(each, body) else body
     return found
 
 

@@ -29,7 +29,8 @@ _REMOVAL = re.compile(
     r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
     re.IGNORECASE,
 )
-_PACKAGE = re.compile(r"\bpackages?\b|__init__", re.IGNORECASE)
+_PACKAGE = re.compile(r"\bpackages?\b|__init__|\bpy\.typed\b|\btyped\b|\.(?:git)?keep\b", re.IGNORECASE)
+_MARKERS = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep"})
 _WORD = re.compile(r"[^\W\d_]{2}")
 MAX_NAMED = 5
 WAY_ON = (
@@ -44,7 +45,7 @@ _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: documentation and comments, that something is removed, a package."""
+    """Says what an item speaks of: documentation and comments, that something is removed, a package or its marker."""
 
     prose: bool
     removal: bool
@@ -125,8 +126,8 @@ def asks_for_package(item: str) -> bool:
 
 
 def is_package_marker(file: str, changed: ChangedLines) -> bool:
-    """Return whether a file is a new `__init__.py`: it makes a package whatever it says."""
-    return PurePosixPath(file).name in {"__init__.py", "__init__.pyi"} and changed.lines.get(file) == ALL_LINES
+    """Return whether a file is new and does its work by being there, as `__init__.py` and `py.typed` do."""
+    return PurePosixPath(file).name in _MARKERS and changed.lines.get(file) == ALL_LINES
 
 
 def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
