@@ -14,6 +14,7 @@ from runtime.contracts.exploring_duties import (
     question_answered,
     rules_found,
 )
+from runtime.contracts.obeyed_files import OBEYED, obeyed
 from runtime.contracts.observations import MAX_NAMED, NEW_UNASKED, Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import has_trait
@@ -96,9 +97,10 @@ def _implement(contract: Contract, state: SessionState, payload: Mapping[str, An
 
 
 def _with_unclaimed(state: SessionState, observed: Observed) -> SessionState:
-    """Return the state with warnings, as of now: of changed files that no accepted item is about, of skipped items."""
+    """Return the state with warnings, as of now: of files that no item is about or that are obeyed, and of skips."""
     told = [unclaimed(state.tasks, observed.changed), skips_of(state.tasks)] if state.tasks else []
-    warnings = [warning for warning in state.warnings if not warning.startswith((UNCLAIMED, SKIPPED))]
+    told.append(obeyed(observed.changed))
+    warnings = [warning for warning in state.warnings if not warning.startswith((UNCLAIMED, SKIPPED, OBEYED))]
     return state.with_(warnings=(*warnings, *filter(None, told)))
 
 
@@ -178,7 +180,7 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
 def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     issues = [str(issue) for issue in payload["issues"]]
     state = state.with_(reviewed=observed.head)
-    lost = (observed.tests,) if observed.tests else ()
+    lost = tuple(filter(None, (observed.tests, observed.hollow)))
     if not issues:
         return Outcome(state, notes=(*_own_verdict(contract, state, observed), *lost))
     reverts = state.quality_reverts + 1
@@ -190,7 +192,7 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _merge(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    lost = (observed.tests,) if observed.tests else ()
+    lost = tuple(filter(None, (observed.tests, observed.hollow)))
     merged = Outcome(state, notes=lost, effects=(Effect("merge", head=observed.head if observed.tree else ""),))
     looks_again = any(exit_.when == "moved_since_review" for exit_ in contract.phases[state.phase].exits)
     # Without a quality review what was looked at is the session's own commit.

@@ -51,8 +51,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     `uncommitted`: files that differ from the commit that is to be merged; `tests`: what the change takes away from the
     tests, as a sentence; empty where it takes nothing. `lapsed`: accepted items whose evidence does not hold any more.
     `unjudged`: what somebody else made of the base branch, where the contract's commands have not passed on it.
-    `present`: git's hash of the files that are to be committed; `unreviewed`: those of them that are not as the last
-    review told them.
+    `hollow`: which functions of the change do nothing, as a sentence. `present`: git's hash of the files that are to be
+    committed; `unreviewed`: those of them that are not as the last review told them.
     """
 
     refuted: Mapping[str, str] = {}
@@ -69,6 +69,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     tests: str = ""
     lapsed: tuple[Lapse, ...] = ()
     unjudged: str = ""
+    hollow: str = ""
     present: str = ""
     unreviewed: tuple[str, ...] = ()
 

@@ -17,6 +17,7 @@ from actors.capabilities.code_change.session.reviewed_tree import tree_told
 from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     filter_refusal,
+    hollow_note,
     ignored_refusal,
     lost_tests_note,
     main_tree_note,
@@ -30,6 +31,7 @@ from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import Decision, answered, demands_of, submitted
+from runtime.contracts.obeyed_files import obeyed
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
 from runtime.contracts.shared_evidence import doubts_of, skips_of, unclaimed
@@ -295,6 +297,7 @@ class LiveSession:
             told["tests"] = lost
         tasks = self._state.tasks
         left = [unclaimed(tasks, changed.files), skips_of(tasks)] if tasks else []
+        left += [obeyed(changed.files), await in_own_thread(hollow_note, self._state, changed)]
         if doubts := [*filter(None, left), *doubts_of(tasks)]:
             told["doubtful_evidence"] = doubts
         return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told

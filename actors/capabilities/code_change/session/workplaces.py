@@ -16,6 +16,7 @@ from actors.capabilities.code_change.evidence.changed_lines import (
     without_own,
 )
 from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
+from actors.capabilities.code_change.evidence.hollow_change import hollow_in_change
 from actors.capabilities.code_change.evidence.lapsed_evidence import lapsed_evidence
 from actors.capabilities.code_change.evidence.lost_tests import lost_tests
 from actors.capabilities.code_change.evidence.proofs import proofs_of
@@ -93,6 +94,7 @@ async def observed(
     head = await in_own_thread(_head_of_branch, state) if "head" in demands else ""
     uncommitted = await in_own_thread(_uncommitted, state) if head else ()
     tests = await in_own_thread(lost_tests_note, state) if "tests" in demands else ""
+    hollow = await in_own_thread(hollow_note, state) if "tests" in demands else ""
     tree = await in_own_thread(present_tree, state) if "review" in demands and not foreign else ""
     seen = Observed(
         refuted=refuted,
@@ -104,6 +106,7 @@ async def observed(
         uncommitted=uncommitted,
         tests=tests,
         lapsed=await in_own_thread(_lapsed, state, changed, demands, head, uncommitted) if "proofs" in demands else (),
+        hollow=hollow,
         present=tree,
         unreviewed=await in_own_thread(unreviewed, state, tree, files) if tree else (),
     )
@@ -193,6 +196,15 @@ def lost_tests_note(state: SessionState, changed: ChangedLines | None = None) ->
         return ""
     folder = Path(place.folder)
     return lost_tests(folder, session_base(place), changed or session_changes(state, folder)).sentence
+
+
+def hollow_note(state: SessionState, changed: ChangedLines | None = None) -> str:
+    """Return which functions of a session's change do nothing, as a sentence; empty where none does."""
+    place = state.place
+    if place is None or not place.base_commit or not Path(place.folder).is_dir():
+        return ""
+    folder = Path(place.folder)
+    return hollow_in_change(folder, changed or session_changes(state, folder))
 
 
 def own_edits(root: Path, base_commit: str) -> dict[str, str]:
