@@ -242,3 +242,16 @@ async def test_files_of_another_branch_are_not_told_as_edits(tmp_path: Path) -> 
     assert f"is on main, not on {agent.last['branch']}: `git switch {agent.last['branch']}` there" in told
     git(agent.workspace, "switch", "-q", agent.last["branch"])
     assert (await agent.finish())["outcome"] == "completed"
+
+
+async def test_a_new_file_of_a_change_without_a_branch_may_not_be_another_one_while_the_checks_run(
+    tmp_path: Path,
+) -> None:
+    agent = player(tmp_path, contract(swapping(tmp_path, "more.py", "MORE = 1\n")))
+    await agent.start(flags=["quick"])
+    await agent.see("read_code", "load.py")
+    await agent.go_to(13)
+    await agent.session.check_write_target("more.py")
+    agent.edit("more.py", "MORE = 0\n")
+    told = await agent.finish()
+    assert any("more.py; what the checks passed on" in warning for warning in told["warnings"])

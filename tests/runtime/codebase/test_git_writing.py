@@ -439,3 +439,12 @@ def test_a_base_branch_with_another_history_in_its_place_is_told_as_that(root: P
     with pytest.raises(GitWriteError, match="have no commit in common: another history was put in the branch's place"):
         finish(root, tree, ["a.py"], commit)
     assert git(root, "rev-parse", "main") == other
+
+
+def test_a_named_pipe_that_git_opens_by_itself_is_told_instead_of_waited_for(root: Path) -> None:
+    tree = opened(root)
+    os.mkfifo(root / "sub/.gitignore")
+    with pytest.raises(
+        GitWriteError, match=r"^sub/\.gitignore is a named pipe in .*, which git would wait for; take it"
+    ):
+        changed(tree)

@@ -68,11 +68,11 @@ def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, A
         return msgspec.structs.replace(seen, tree=before.tree)
     commands = dict.fromkeys(check for checks in due.values() for check in checks)
     folder = Path(state.place.folder)
-    marks = _marks(folder, before.changed)
+    # Without a branch nothing else says which new files belong to the change.
+    marks = _marks(folder, (*before.changed, *state.permitted))
     results = run_checks(commands, folder)
     is_stable = _files(contract, state, seen.head) == before
-    after = _marks(folder, before.changed)
-    touched = tuple(printable(file) for file, mark in marks.items() if after.get(file) != mark)
+    touched = _touched(folder, marks)
     return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable, touched=touched)
 
 
@@ -91,6 +91,11 @@ def _marks(folder: Path, changed: Iterable[str]) -> dict[str, tuple[int, int, in
             continue
         found[file] = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
     return found
+
+
+def _touched(folder: Path, marks: Mapping[str, tuple[int, int, int]]) -> tuple[str, ...]:
+    now = _marks(folder, marks)
+    return tuple(printable(file) for file, mark in marks.items() if now.get(file) != mark)
 
 
 def _with_checks_of_base(
@@ -113,9 +118,10 @@ def _with_checks_of_base(
     if not is_out or tree_of_files(root, commit, is_ours).changed:
         names = ", ".join(check.name for check in commands)
         return msgspec.structs.replace(seen, unjudged=UNCHECKED.format(**_about(state, commit), names=names))
+    marks = _marks(root, ())
     results = run_checks(commands, root)
     if all(check.passed for check in results) and not tree_of_files(root, commit, is_ours).changed:
-        return msgspec.structs.replace(seen, checks=results, tree=tree)
+        return msgspec.structs.replace(seen, checks=results, tree=tree, touched=_touched(root, marks))
     return msgspec.structs.replace(seen, checks=results, unjudged=FAILING.format(**_about(state, commit)))
 
 
