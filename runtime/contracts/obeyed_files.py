@@ -1,4 +1,4 @@
-"""Knows files that programs and agents obey without being asked, so that a person hears of a change of them. Pure."""
+"""Knows files that programs and agents obey unasked, so that a person hears of their change. Pure."""
 
 from __future__ import annotations
 

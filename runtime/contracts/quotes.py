@@ -1,4 +1,4 @@
-"""Tells whether words were copied from a query, in whichever script and with whichever quotation marks. Pure."""
+"""Tells whether words were copied from a query, whatever its script and its quotation marks. Pure."""
 
 from __future__ import annotations
 

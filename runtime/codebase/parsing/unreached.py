@@ -1,4 +1,4 @@
-"""Finds statements that control never reaches: behind one that always leaves their block, or never compiled."""
+"""Finds code that control never reaches: behind what always leaves its block, or never compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knows what review_changes told last, so that nothing else is committed. Effects block: they are run in a thread."""
+"""Knows what review_changes told last, so that nothing else is committed. Effects block."""
 
 from __future__ import annotations
 
