@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines
+from actors.capabilities.code_change.evidence.hollow_change import MAX_BYTES, hollow_in_change
+from runtime.codebase.git.work_trees import Change
 from runtime.contracts.obeyed_files import MAX_NAMED, obeyed
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, Agent, repository
 
@@ -102,3 +105,23 @@ def test_other_files_are_not(file: str) -> None:
 def test_so_many_of_them_are_named(count: int, more: str) -> None:
     told = obeyed([f".claude/{number:03}" for number in range(count)])
     assert told.endswith(f".claude/{MAX_NAMED - 1:03}{more}")
+
+
+def changed_file(folder: Path, text: str) -> ChangedLines:
+    (folder / "new.py").write_text(text)
+    return ChangedLines((Change("new.py", "added"),), {"new.py": ALL_LINES}, {}, frozenset())
+
+
+@pytest.mark.parametrize(("more", "is_seen"), [(-1, True), (0, True), (1, False)])
+def test_so_many_bytes_are_looked_at_and_what_is_not_is_told(tmp_path: Path, more: int, is_seen: bool) -> None:
+    text = "def load(url):\n    pass\n"
+    padded = text + "#" * (MAX_BYTES + more - len(text))
+    told = hollow_in_change(tmp_path, changed_file(tmp_path, padded))
+    assert ("load in new.py" in told) == is_seen
+    assert ("do nothing: 1" in told) != is_seen
+
+
+def test_a_file_of_many_functions_is_looked_at_once(tmp_path: Path) -> None:
+    text = "".join(f"def load_{number}(url):\n    return fetch(url, {number})\n\n\n" for number in range(200))
+    told = hollow_in_change(tmp_path, changed_file(tmp_path, f"{text}def load(url):\n    pass\n"))
+    assert told.endswith(": load in new.py")

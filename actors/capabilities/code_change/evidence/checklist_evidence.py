@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
 from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
+from runtime.codebase.parsing.empty_bodies import FileJudge, code_lines
 from runtime.contracts.payloads import is_text
 
 MAX_FILE_BYTES = 20_000_000
@@ -135,9 +135,8 @@ def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
     lines = [line for first, last in parts for line in text.split("\n")[first - 1 : last]]
     if not any(_WORD.search(line) for line in lines):
         return False
-    return all(
-        is_empty(text, file, first, last) or _is_as_before(text, file, first, last, changed) for first, last in parts
-    )
+    judge = FileJudge(text, file)
+    return all(judge.is_empty(first, last) or _is_as_before(text, file, first, last, changed) for first, last in parts)
 
 
 def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: ChangedLines, asks: Asks) -> str | None:
@@ -177,7 +176,8 @@ def _refuted_parts(
         return None
     if asks.package and is_package_marker(file, changed):
         return None
-    if all(is_empty(text, file, first, last) for first, last in parts) and not has_signatures(text, file, parts):
+    judge = FileJudge(text, file)
+    if all(judge.is_empty(first, last) for first, last in parts) and not has_signatures(text, file, parts):
         return f"{where} implement nothing{WAY_ON}"
     if all(
         _is_as_before(text, file, first, last, changed) or _is_rewrapped(text, first, last, file, changed)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
-from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
+from runtime.codebase.parsing.empty_bodies import FileJudge, code_lines
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 
@@ -98,8 +98,9 @@ def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], mos
     if file.endswith(".pyi") or len(touched) > most:
         return Hollow((), beside=True)
     is_parsed = language_at(file).grammar is not None or is_cython(file)
+    judge = FileJudge(text, file)
     empty = {
-        each: is_empty(text, file, each.start_line, each.end_line)
+        each: judge.is_empty(each.start_line, each.end_line)
         for each in touched
         if not is_declared(symbols, each, lines, is_parsed=is_parsed)
     }

@@ -12,10 +12,10 @@ from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.language_parts.cython_lines import is_cython
 from runtime.codebase.language_registry import language_at
 
-MAX_FILES = 50
-MAX_BYTES = 400_000
-# Of one file; a function is judged in some ten milliseconds.
-MAX_FUNCTIONS = 100
+# Of all files together: a file of 30,000 bytes takes some tenths of a second.
+MAX_BYTES = 600_000
+# Of one file.
+MAX_FUNCTIONS = 1_000
 MAX_NAMED = 10
 HOLLOW = "these functions of the change do nothing, which may be meant: "
 
@@ -25,17 +25,23 @@ def hollow_in_change(folder: Path, changed: ChangedLines) -> str:
     named = [change.file for change in changed.changes if change.how != "deleted"]
     parsed = [file for file in named if _is_parsed(file) and kind_of_path(file) != "test"]
     found: list[str] = []
-    for file in parsed[:MAX_FILES]:
+    left, unseen = MAX_BYTES, 0
+    for file in parsed:
         try:
-            text = read_start(folder / file, MAX_BYTES).decode("utf-8", "replace")
+            data = read_start(folder / file, left + 1)
         except (OSError, ValueError):
             continue
+        if len(data) > left:
+            unseen += 1
+            continue
+        left -= len(data)
+        text = data.decode("utf-8", "replace")
         parts = written_parts(changed.lines.get(file, ()), file, changed)
         found += (f"{name} in {file}" for name in hollow_functions(text, file, parts, MAX_FUNCTIONS).names)
-    if not found:
-        return ""
     more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
-    return f"{HOLLOW}{', '.join(found[:MAX_NAMED])}{more}"
+    told = [f"{HOLLOW}{', '.join(found[:MAX_NAMED])}{more}"] if found else []
+    told += [f"changed files too long to be looked at for functions that do nothing: {unseen}"] if unseen else []
+    return "; ".join(told)
 
 
 def _is_parsed(file: str) -> bool:
