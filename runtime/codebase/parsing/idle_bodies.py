@@ -187,6 +187,8 @@ class BodyJudge:
 
     def _is_taken(self, said: str) -> bool:
         """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
+        while said.startswith("(") and said.endswith(")"):
+            said = said[1:-1].strip()
         if re.fullmatch(r"\$?\w+", said) is None or said in self.rebound:
             return False
         return said in self.copies or (said not in self.assigned and self.takes(said))
