@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
-from actors.capabilities.code_change.session.change_base import session_base, stood_before
-from actors.capabilities.code_change.session.hints import hints_of
-from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.reviewed_tree import tree_told
-from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
-from actors.capabilities.code_change.session.workplaces import (
+from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
+from actors.capabilities.code_change.session.change_notes import (
     filter_refusal,
     hollow_note,
     ignored_refusal,
     lost_tests_note,
     main_tree_note,
+    submodules_note,
+)
+from actors.capabilities.code_change.session.hints import hints_of
+from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.reviewed_tree import tree_told
+from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
+from actors.capabilities.code_change.session.workplaces import (
     observed,
     performed,
-    session_changes,
-    submodules_note,
     with_work_tree,
 )
 from runtime.codebase.git.work_trees import printable
