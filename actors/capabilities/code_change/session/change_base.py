@@ -1,4 +1,4 @@
-"""Says from which commit a session's change is told, and what differs. Effects block: it is run in a thread."""
+"""Says from which commit a change is told, and what differs. Effects block: they run in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells what an agent, or the person behind it, should hear of a change. Effects block: they are run in a thread."""
+"""Tells what an agent, or the person behind it, should hear of a change. Effects block."""
 
 from __future__ import annotations
 
