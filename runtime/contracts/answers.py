@@ -16,6 +16,7 @@ from runtime.contracts.session_state import SessionState, Task
 CALL = "submit_phase"
 # The end of a check's output, which is at most 3,000 characters, with what it is the end of.
 MAX_RETOLD_CHARS = 3_300
+UNASKED = "Tell the person, unless they asked for it"
 _OVER = (
     "The session is over. Nothing is to be submitted; start_session begins another one. Tell the person how it ended, "
     "and that `jeeves outcome {session} success` (failure, partial) teaches later sessions what became of it."
@@ -64,9 +65,26 @@ def standing(contract: Contract, state: SessionState) -> dict[str, Any]:
         told |= {"instruction": _WAITS.format(command=command), "question": question}
     else:
         told |= _to_do(contract, state)
+    duty = contract.phases[state.phase].duty if state.phase in contract.phases else ""
+    if (state.phase == END or duty == "merge") and (left_out := left_out_by_flags(contract, state)):
+        told["left_out"] = left_out
     if state.warnings:
         told["warnings"] = [_in_short(warning) for warning in state.warnings]
     return told
+
+
+def left_out_by_flags(contract: Contract, state: SessionState) -> str:
+    """Return which phases the flags of a session left out, as a sentence; empty where none did.
+
+    Whoever started the session gave them, which need not be the person who asked for the change.
+    """
+    found = []
+    for flag in state.flags:
+        keys = contract.keys_of(contract.flags[flag].skips) if flag in contract.flags else frozenset()
+        names = dict.fromkeys(contract.phase_name(key) for key in contract.order if key in keys)
+        if names:
+            found.append(f"{flag} left out {', '.join(names)}")
+    return f"{'; '.join(found)}. {UNASKED}" if found else ""
 
 
 def _in_short(text: str) -> str:

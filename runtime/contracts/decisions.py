@@ -89,9 +89,10 @@ def demands_of(contract: Contract, state: SessionState, payload: object) -> froz
 
 
 def _recounted(state: SessionState, count: object) -> tuple[SessionState, bool]:
-    if isinstance(count, bool) or not isinstance(count, int) or count == state.compaction_count or count < 0:
+    if isinstance(count, bool) or not isinstance(count, int) or count == state.compaction_count:
         return state, False
-    return state.with_(compaction_count=min(count, 1_000_000)), True
+    # One below zero is no count to be taken over; who sends it has lost its own all the same.
+    return state.with_(compaction_count=min(count, 1_000_000)) if count >= 0 else state, True
 
 
 def _judged(contract: Contract, state: SessionState, payload: object, observed: Observed, at_ms: int) -> Decision:
@@ -104,7 +105,7 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
         return Decision(state, notes=("the same task list was registered before; nothing has changed",))
     problems = problems_in(_asked_for(rule, payload), rule.expected_payload)
     if problems or not isinstance(payload, Mapping):
-        return Decision(state, "payload_mismatch", _in_short(problems))
+        return Decision(state, "payload_mismatch", _in_short([*duties.why_no_plan(state, rule, payload), *problems]))
     problems = [*unused_tools(contract, state, rule, payload)]
     outcome = after_checks(
         contract, duties.DUTIES[rule.duty].rule(contract, state, payload, observed), payload, observed
@@ -155,8 +156,10 @@ def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, paylo
             many = f"{demand.at_least} kinds of " if demand.at_least > 1 else ""
             when = "for this task" if rule.duty == "implement" else "in this phase"
             shown = " that showed something" if demand.at_least > 1 else ""
+            vain = [tool for tool in demand.any_of if tool in used and tool not in counted]
             problems.append(
                 f"tools: {many}{' / '.join(demand.any_of)} must be called {when}; this server saw {len(kinds)}{shown}"
+                + (f"; nothing was found by: {', '.join(vain)}" if vain else "")
             )
     claimed = payload.get("tools_used")
     for tool in claimed if isinstance(claimed, list) else ():

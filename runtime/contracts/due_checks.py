@@ -17,6 +17,11 @@ from runtime.contracts.task_lists import with_failures
 
 CHECK_FAILS = "check '"
 MENDED = "take the edits back, or commit them on the branch"
+TOUCHED = "written while the operator's checks ran, and as they were again behind them: "
+REPEATED = (
+    "what the checks passed on need not be what is there, so before the next commit or merge they are run again. Tell "
+    "the person which command writes these files, if one does"
+)
 UNSTABLE = (
     "files changed while the checks ran, so that nothing says whether they pass on what is there now; if a check "
     "writes files, have them ignored by git; then submit again"
@@ -116,11 +121,22 @@ def after_checks(contract: Contract, outcome: Outcome, payload: Mapping[str, Any
 def _passed(contract: Contract, outcome: Outcome, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     state = outcome.state
     due = due_checks(contract, state, payload, observed.tree)
+    if observed.touched:
+        return _doubtful(outcome, observed)
     passed = dict.fromkeys(due, observed.tree) if observed.tree else {}
     names = ", ".join(check.name for check in observed.checks)
     is_gate = contract.phases[state.phase].duty in {"commit", "merge"}
     said = (f"the operator's checks passed on what is there now: {names}",) if is_gate else ()
     return outcome._replace(state=state.with_(checked={**state.checked, **passed}), notes=(*outcome.notes, *said))
+
+
+def _doubtful(outcome: Outcome, observed: Observed) -> Outcome:
+    """Return an outcome whose commands passed while files were written: taken, told to the end, and not remembered."""
+    listed = ", ".join(observed.touched[:MAX_NAMED])
+    more = f" and {len(observed.touched) - MAX_NAMED} more" if len(observed.touched) > MAX_NAMED else ""
+    warnings = [warning for warning in outcome.state.warnings if not warning.startswith(TOUCHED)]
+    told = f"{TOUCHED}{listed}{more}; {REPEATED}"
+    return outcome._replace(state=outcome.state.with_(warnings=(*warnings, told)), notes=(*outcome.notes, told))
 
 
 def _sent_back(outcome: Outcome, failed: CheckResult) -> Outcome:

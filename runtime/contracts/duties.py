@@ -14,17 +14,30 @@ from runtime.contracts.exploring_duties import (
     question_answered,
     rules_found,
 )
-from runtime.contracts.observations import MAX_NAMED, Effect, Observed, Outcome
+from runtime.contracts.obeyed_files import OBEYED, obeyed
+from runtime.contracts.observations import MAX_NAMED, NEW_UNASKED, Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
 from runtime.contracts.phase_order import has_trait
 from runtime.contracts.session_state import SessionState
 from runtime.contracts.shared_evidence import SKIPPED, UNCLAIMED, doubts_of, is_all_skipped, skips_of, unclaimed
 from runtime.contracts.task_lists import is_repeat, registered, reported, with_failures, without_failures
 
-Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs"]
+Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs", "review"]
 DOUBTFUL = "accepted, and review_changes shows it to whoever reviews: "
 FORCED = "quality review was cut short after too many reverts; these issues stay: "
 MAX_ISSUES_CHARS = 1_000
+PLANNED = (
+    "tasks: the list is registered and cannot be changed in this step; {next}. An item that turned out wrong is "
+    "reported as skipped with the reason; what is missing is named where the change is verified (passed: false) or "
+    "reviewed (issues), which leads back to the plan"
+)
+LEFT_BEHIND = (
+    "files: delete what a test or a build left, or have `.gitignore` name it, which is then part of the change; ask "
+    "check_write_target for what belongs to it"
+)
+EDITED_SINCE = (
+    "changed after review_changes had told the difference; call it again, read what it shows now, then submit again"
+)
 
 
 class DutyRule(NamedTuple):
@@ -63,6 +76,14 @@ def is_repeated_plan(contract: Contract, state: SessionState, rule: PhaseRule, p
     return is_repeat(state, payload["tasks"], contract.limits)
 
 
+def why_no_plan(state: SessionState, rule: PhaseRule, payload: object) -> list[str]:
+    """Return what to do instead where another task list is sent after the plan was registered; empty where none is."""
+    if rule.duty not in {"implement", "finish"} or not isinstance(payload, Mapping) or "tasks" not in payload:
+        return []
+    waiting = state.open_tasks
+    return [PLANNED.format(next=f"report on '{waiting[0].id}'" if waiting else "submit the summary")]
+
+
 def _implement(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     tasks = reported(state, payload, observed.refuted, contract.limits, observed.proofs)
     if isinstance(tasks, list):
@@ -76,9 +97,10 @@ def _implement(contract: Contract, state: SessionState, payload: Mapping[str, An
 
 
 def _with_unclaimed(state: SessionState, observed: Observed) -> SessionState:
-    """Return the state with warnings, as of now: of changed files that no accepted item is about, of skipped items."""
+    """Return the state with warnings, as of now: of files that no item is about or that are obeyed, and of skips."""
     told = [unclaimed(state.tasks, observed.changed), skips_of(state.tasks)] if state.tasks else []
-    warnings = [warning for warning in state.warnings if not warning.startswith((UNCLAIMED, SKIPPED))]
+    told.append(obeyed(observed.changed))
+    warnings = [warning for warning in state.warnings if not warning.startswith((UNCLAIMED, SKIPPED, OBEYED))]
     return state.with_(warnings=(*warnings, *filter(None, told)))
 
 
@@ -97,7 +119,10 @@ def _finish(contract: Contract, state: SessionState, payload: Mapping[str, Any],
 
 
 def _unpermitted(observed: Observed) -> list[str]:
-    return [f"files: {file} was changed, but {why}" for file, why in list(observed.unpermitted.items())[:MAX_NAMED]]
+    found = observed.unpermitted
+    told = [f"files: {file} was changed, but {why}" for file, why in list(found.items())[:MAX_NAMED]]
+    told += [f"files: and {len(found) - MAX_NAMED} more"] if len(found) > MAX_NAMED else []
+    return [*told, LEFT_BEHIND] if NEW_UNASKED in found.values() else told
 
 
 def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
@@ -145,14 +170,17 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
             f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
         )
     problems += _unpermitted(observed)
-    effect = Effect("commit", message=payload["commit_message"], tree=observed.tree)
+    if observed.unreviewed:
+        listed = ", ".join(observed.unreviewed[:MAX_NAMED])
+        problems.append(f"files: {listed} {EDITED_SINCE}")
+    effect = Effect("commit", message=payload["commit_message"], tree=observed.tree or observed.present)
     return Outcome(_with_unclaimed(state, observed).with_(reviewed=""), problems, effects=(effect,))
 
 
 def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     issues = [str(issue) for issue in payload["issues"]]
     state = state.with_(reviewed=observed.head)
-    lost = (observed.tests,) if observed.tests else ()
+    lost = tuple(filter(None, (observed.tests, observed.hollow)))
     if not issues:
         return Outcome(state, notes=(*_own_verdict(contract, state, observed), *lost))
     reverts = state.quality_reverts + 1
@@ -164,7 +192,7 @@ def _quality(contract: Contract, state: SessionState, payload: Mapping[str, Any]
 
 
 def _merge(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
-    lost = (observed.tests,) if observed.tests else ()
+    lost = tuple(filter(None, (observed.tests, observed.hollow)))
     merged = Outcome(state, notes=lost, effects=(Effect("merge", head=observed.head if observed.tree else ""),))
     looks_again = any(exit_.when == "moved_since_review" for exit_ in contract.phases[state.phase].exits)
     # Without a quality review what was looked at is the session's own commit.
@@ -193,7 +221,7 @@ DUTIES: Mapping[Duty, DutyRule] = {
     "finish": DutyRule(_finish, frozenset({"diff", "checks", "proofs"})),
     "verify": DutyRule(_verify, frozenset({"checks", "proofs"})),
     "intervene": DutyRule(_intervene),
-    "commit": DutyRule(_commit, frozenset({"diff", "checks", "proofs"})),
+    "commit": DutyRule(_commit, frozenset({"diff", "checks", "proofs", "review"})),
     "quality": DutyRule(_quality, frozenset({"head", "checks", "tests"})),
     "merge": DutyRule(_merge, frozenset({"head", "checks", "tests", "proofs"})),
 }

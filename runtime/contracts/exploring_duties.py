@@ -9,6 +9,7 @@ from typing import Any
 from runtime.contracts.contract import Contract
 from runtime.contracts.observations import MAX_NAMED, Observed, Outcome
 from runtime.contracts.payloads import says_something
+from runtime.contracts.quotes import is_quoted
 from runtime.contracts.session_state import Frame, Rule, SessionState, Slot
 
 SLOTS = (
@@ -24,6 +25,10 @@ SLOTS = (
 LEAST_LINES = 3
 MAX_SYMBOL_CHARS = 200
 MAX_SHOWN_CHARS = 60
+UNSOUGHT = (
+    "none is named, and no tool of this server looked for any in this phase; call search_files (`**/*.md`) or "
+    "search_text, read what binds this change, then submit. That there is none is fine"
+)
 _DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".html")
 _PLACE = re.compile(r"(?P<file>[\w@+./-]*[\w@+-]):(?P<line>\d{1,9})")
 
@@ -31,6 +36,9 @@ _PLACE = re.compile(r"(?P<file>[\w@+./-]*[\w@+-]):(?P<line>\d{1,9})")
 def rules_found(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:
     """Note the rules that documents hold; each must have been shown."""
     found = tuple(Rule(entry["rule"], entry["source"]) for entry in payload.get("mandatory_rules") or ())
+    looked = any(use.visit == state.visit and use.kind for use in state.uses)
+    if not payload["documents_reviewed"] and not looked:
+        return Outcome(state, [f"documents_reviewed: {UNSOUGHT}"])
     unread = [file for file in payload["documents_reviewed"] if file not in state.shown]
     problems = [f"documents_reviewed: no tool of this session showed '{file}'" for file in unread[:MAX_NAMED]]
     foreign = [rule.source for rule in found if rule.source not in payload["documents_reviewed"]]
@@ -78,13 +86,6 @@ def query_framed(contract: Contract, state: SessionState, payload: Mapping[str, 
     return Outcome(state.with_(frame=frame), problems, notes)
 
 
-def is_quoted(quote: str, query: str) -> bool:
-    """Return whether a quote occurs in a query, white space and case aside, as whole words."""
-    wanted = " ".join(quote.split()).casefold()
-    text = " ".join(query.split()).casefold()
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
-
-
 def band_of(contract: Contract, similarity: float | None) -> str:
     """Return how a symbol's likeness to the query is taken: accepted, low confidence, or rejected; None is low."""
     if similarity is None:
@@ -99,12 +100,13 @@ def explored(contract: Contract, state: SessionState, payload: Mapping[str, Any]
     unseen = [file for file in payload["explored_files"] if file not in state.shown]
     problems = [f"explored_files: no tool of this session showed '{file}'" for file in unseen[:MAX_NAMED]]
     explored = tuple(dict.fromkeys((*state.explored, *payload["explored_files"])))
-    barely = [file for file in payload["explored_files"] if _lines_shown(state, file) < LEAST_LINES]
+    barely = [file for file in payload["explored_files"] if lines_shown(state, file) < LEAST_LINES]
     noted = f"hardly a line was shown of {', '.join(barely[:MAX_NAMED])}; read what you will change" if barely else ""
     return Outcome(state.with_(explored=explored), problems, (noted,) if noted else ())
 
 
-def _lines_shown(state: SessionState, file: str) -> int:
+def lines_shown(state: SessionState, file: str) -> int:
+    """Return of how many lines of a file the tools of a session have shown something."""
     return sum(last - first + 1 for first, last in state.shown.get(file, ()))
 
 
@@ -177,18 +179,29 @@ def impact_told(contract: Contract, state: SessionState, payload: Mapping[str, A
     problems = [f"impact_summary: says nothing of {file}, which must be verified" for file in missing[:MAX_NAMED]]
     if len(missing) > MAX_NAMED:
         problems.append(f"impact_summary: and of {len(missing) - MAX_NAMED} more")
-    if (symbols := state.frame.symbols if state.frame is not None else ()) and not _is_of_code(state, symbols):
-        named = ", ".join(symbols[:MAX_NAMED])
-        problems.append(f"analyze_impact: it was called for no code of this change; call it for {named}, or its file")
+    symbols = state.frame.symbols if state.frame is not None else ()
+    code = [file for file in state.explored if not file.endswith(_DOCUMENTS)]
+    if (symbols or code) and not _is_of_code(state, symbols, code):
+        named = ", ".join((symbols or code)[:MAX_NAMED])
+        file = "or its file" if symbols else "or a symbol of it, also where documents alone will change"
+        problems.append(f"analyze_impact: it was called for no code of this change; call it for {named}, {file}")
     return Outcome(state, problems)
 
 
-def _is_of_code(state: SessionState, symbols: Sequence[str]) -> bool:
-    """Return whether an impact analysis was about a symbol of the query, or a file of code that was explored."""
+def _is_of_code(state: SessionState, symbols: Sequence[str], code: Sequence[str]) -> bool:
+    """Return whether an impact analysis was about a symbol of the query, or a file of code that was explored.
+
+    Of a query that names no symbol it is any symbol: what is neither a path nor a file that was shown.
+    """
     wanted = {symbol.rpartition(".")[2] for symbol in symbols}
     targets = {target for use in state.uses if use.kind == "impact" for target in use.targets}
     # That none was made is demanded elsewhere.
     return not targets or any(
-        target.rpartition(".")[2] in wanted or (target in state.explored and not target.endswith(_DOCUMENTS))
+        target in code
+        or (target.rpartition(".")[2] in wanted if symbols else not _is_path(target) and target not in state.shown)
         for target in targets
     )
+
+
+def _is_path(target: str) -> bool:
+    return "/" in target or target.endswith(_DOCUMENTS)

@@ -13,13 +13,14 @@ from runtime.contracts.shared_evidence import Lapse
 EffectKind = Literal["branches", "branch", "commit", "merge"]
 # Names of files and the like that an answer tells of one kind.
 MAX_NAMED = 20
+NEW_UNASKED = "it is new, and check_write_target never permitted it"
 
 
 class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """Asks for something to be done outside.
 
     `choice` of what becomes of the stale `branches`, which are those that a person was shown; `message` of a commit.
-    `tree` and `head`: the files to be committed, the commit to be merged, where commands passed on these; empty: any.
+    `tree` and `head`: the files to be committed, the commit to be merged, where these were looked at; empty: any.
     """
 
     kind: EffectKind
@@ -46,10 +47,12 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     `similarities`: symbol → likeness to the query, 0 to 1; a symbol without one was compared by name alone. `head`: the
     commit that the session's branch is at.
     `tree`: git's hash of the files that are to be committed or merged, where the contract names commands; `is_stable`:
-    they stayed as they were while those ran; `uncommitted`: files that differ from the commit that is to be merged;
-    `tests`: what the change takes away from the tests, as a sentence; empty where it takes nothing. `lapsed`: accepted
-    items whose evidence does not hold any more. `unjudged`: what somebody else made of the base branch, where the
-    contract's commands have not passed on it.
+    they stayed as they were while those ran; `touched`: files that were written meanwhile, and are as they were again;
+    `uncommitted`: files that differ from the commit that is to be merged; `tests`: what the change takes away from the
+    tests, as a sentence; empty where it takes nothing. `lapsed`: accepted items whose evidence does not hold any more.
+    `unjudged`: what somebody else made of the base branch, where the contract's commands have not passed on it.
+    `hollow`: which functions of the change do nothing, as a sentence. `present`: git's hash of the files that are to be
+    committed; `unreviewed`: those of them that are not as the last review told them.
     """
 
     refuted: Mapping[str, str] = {}
@@ -61,10 +64,14 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     head: str = ""
     tree: str = ""
     is_stable: bool = True
+    touched: tuple[str, ...] = ()
     uncommitted: tuple[str, ...] = ()
     tests: str = ""
     lapsed: tuple[Lapse, ...] = ()
     unjudged: str = ""
+    hollow: str = ""
+    present: str = ""
+    unreviewed: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):

@@ -126,6 +126,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     committed at the start, for sessions that work without a branch. `verify_failures`: failed verifications since the
     last intervention, whichever tasks they named. `checked`: phase → git's hash of the files that the contract's
     commands for it have passed on last. `steering`: file that decides what the tools see → digest at the start.
+    `told_tree`: git's hash of the files as review_changes told them last; empty where they could not be committed.
     """
 
     session_id: str
@@ -167,6 +168,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     verify_failures: int = 0
     checked: dict[str, str] = {}
     steering: dict[str, str] = {}
+    told_tree: str = ""
 
     @property
     def is_over(self) -> bool:

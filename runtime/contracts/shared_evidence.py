@@ -17,7 +17,8 @@ WHOLE_LINES = 4
 MAX_FILE_CHARS = 200
 UNCLAIMED = "changed, but no accepted item names them as evidence: "
 SKIPPED = "these items were skipped, which the person should hear: "
-MAX_REASON_CHARS = 160
+MAX_REASON_CHARS = 120
+MAX_SKIPS = 12
 
 
 class Lapse(msgspec.Struct, frozen=True):
@@ -91,8 +92,8 @@ def skips_of(tasks: Sequence[Task]) -> str:
         for item in task.checklist
         if task.status == "completed" and item.status == "skipped"
     ]
-    more = f"; and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
-    return f"{SKIPPED}{'; '.join(found[:MAX_NAMED])}{more}" if found else ""
+    more = f"; and {len(found) - MAX_SKIPS} more" if len(found) > MAX_SKIPS else ""
+    return f"{SKIPPED}{'; '.join(found[:MAX_SKIPS])}{more}" if found else ""
 
 
 def is_all_skipped(task: Task) -> bool:

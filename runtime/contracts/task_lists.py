@@ -19,6 +19,10 @@ MAX_ITEM_CHARS = 500
 # Description and items of one task together, in bytes: its answer then stays within 4,000 tokens.
 MAX_TASK_BYTES = 3_600
 MAX_SHOWN_CHARS = 60
+KEPT = (
+    "a task that is opened again keeps its items in their words, and more may be added; what shall not be done is "
+    "reported as skipped, with the reason"
+)
 
 
 def registered(state: SessionState, given: Sequence[Mapping[str, Any]], limits: Limits) -> tuple[Task, ...] | list[str]:
@@ -150,6 +154,10 @@ def _task_problems(state: SessionState, place: int, entry: Mapping[str, Any], li
     items = [str(item["item"]) for item in checklist]
     for text in sorted({text for text in items if items.count(text) > 1}):
         yield f"{where}.checklist: '{text[:60]}' stands {items.count(text)} times"
+    known = state.task(task_id)
+    dropped = [item.item for item in known.checklist if item.item not in items] if known is not None else []
+    for text in dropped if entry["status"] == "pending" else ():
+        yield f"{where}.checklist: '{text[:MAX_SHOWN_CHARS]}' of '{task_id[:MAX_SHOWN_CHARS]}' is missing; {KEPT}"
     if entry["status"] == "pending" and any(item["status"] != "pending" for item in checklist):
         yield f"{where}.checklist: the items of a pending task are pending; report on them when they are done"
 

@@ -5,6 +5,7 @@ Each of these can be repeated after a crash: what was done before is seen and no
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -70,7 +71,9 @@ def commit_change(
         tree = with_merged_base(git, tree)
         written = _write_tree(git, tree.base_commit, files)
         if expected_tree and written != expected_tree:
-            raise GitWriteError("the files changed after the checks had passed on them; review and submit again")
+            raise GitWriteError(
+                "the files changed after they had been reviewed and checked; review them and submit again"
+            )
         told = f"{trailer}: {session_id}"
         if not only_merged_base(git, tree, known, head):
             _check_own(git, tree, head, known, written, told)
@@ -270,14 +273,30 @@ def _merge_commit(git: GitWriter, tree: WorkTree, base: str, head: str, message:
 
 def _follow(git: GitWriter, old: str, new: str) -> None:
     """Take the files of a work tree from one commit to another, unless that would overwrite what is not committed."""
+    # A file that was written and is as it was has other times than the index knows.
+    git.run("update-index", "-q", "--refresh", accepted=(0, 1))
     try:
         git.run("read-tree", "-m", "-u", old, new)
     except GitWriteError as error:
-        dirty = uncommitted(git)
+        in_way = _in_way(git, old, new)
+        listed = ", ".join(map(printable, in_way[:MAX_NAMED]))
+        more = f" and {len(in_way) - MAX_NAMED} more" if len(in_way) > MAX_NAMED else ""
         raise GitWriteError(
-            f"the merge would overwrite uncommitted work in {git.folder.top} ({', '.join(dirty[:MAX_NAMED])}); "
-            "commit or stash it, then submit again"
+            f"the merge would overwrite uncommitted work in {git.folder.top} ({listed}{more}); "
+            "commit, stash or move it, then submit again"
         ) from error
+
+
+def _in_way(git: GitWriter, old: str, new: str) -> list[str]:
+    """Return the files in a work tree that are not as committed, or new, and that going to another commit would write.
+
+    All that is not committed where none of it is such a file.
+    """
+    rows = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", old, new).split("\0")
+    written = dict(zip(rows[1::2], rows[::2], strict=False))
+    dirty = uncommitted(git)
+    new_ones = [file for file, how in written.items() if how == "A" and os.path.lexists(git.folder.top / file)]
+    return sorted({*new_ones, *(written.keys() & set(dirty))}) or dirty
 
 
 def task_branches(root: Path, prefix: str = BRANCH_PREFIX) -> dict[str, str]:

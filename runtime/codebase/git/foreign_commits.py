@@ -5,6 +5,7 @@ from __future__ import annotations
 from runtime.codebase.git.base_merges import is_within, with_merged_base
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import WorkTree
+from runtime.errors import GitWriteError
 
 MAX_LISTED = 1_000
 
@@ -43,6 +44,11 @@ def merged_files(git: GitWriter, base: str, head: str) -> tuple[str, list[str]]:
     """Return the tree that a merge makes of two commits, and the files in conflict."""
     if is_within(git, base, head):
         return git.run("rev-parse", f"{head}^{{tree}}").strip(), []
+    if git.status_of("merge-base", base, head)[1]:
+        raise GitWriteError(
+            f"{base[:12]}, which the base branch is at, and {head[:12]}, the change, have no commit in common: another "
+            "history was put in the branch's place. Nothing was merged; tell the person, who may bring the branch back"
+        )
     told, status = git.status_of("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
     content, *conflicts = told.strip().split("\n")
     return content, conflicts if status != 0 else []

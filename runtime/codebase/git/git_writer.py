@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from runtime.codebase.git.blocking_files import blocking_file
 from runtime.codebase.git.git_folder import GitFolder, find_git_folder
+from runtime.codebase.git.git_settings import WOULD_WAIT
 from runtime.codebase.git.git_view import build_view
 from runtime.codebase.git.identity import Identity
 from runtime.errors import GitWriteError
@@ -28,7 +30,7 @@ _AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 _COMMANDS = frozenset(
     {
-        *("add", "cat-file", "check-attr", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
+        *("add", "cat-file", "check-attr", "check-ignore", "checkout-index", "commit-tree", "diff-index", "diff-tree"),
         *("for-each-ref", "ls-files", "ls-tree"),
         *(
             "merge-base",
@@ -44,6 +46,9 @@ _COMMANDS = frozenset(
         "write-tree",
     }
 )
+
+# This command takes no literal pathspecs; who calls it names a path that begins with `./`, which is none of the others.
+_BESIDES = {"check-ignore": {"GIT_LITERAL_PATHSPECS": "0"}}
 
 
 class GitWriter:
@@ -86,13 +91,23 @@ class GitWriter:
         """Return the standard output and the status of a plumbing command."""
         assert command in _COMMANDS, command
         line = [self._program, "--no-pager", command, *arguments]
+        blocking: list[str] = []
+
+        def is_blocked(has_ended: Callable[[], bool]) -> bool:
+            found = blocking_file(self.folder.top, has_ended)
+            blocking.extend([found] if found is not None else [])
+            return found is not None
+
         data, status, late = run_program(
             line,
             cwd=self.folder.top,
-            environment=self._environment,
+            environment=self._environment | _BESIDES.get(command, {}),
             timeout_s=self._timeout_s,
             max_output_bytes=MAX_OUTPUT_BYTES,
+            is_stuck=is_blocked,
         )
+        if blocking and status not in accepted:
+            raise GitWriteError(f"{blocking[0]} in {self.folder.top}, {WOULD_WAIT}; take it away, then try again")
         if late:
             raise GitWriteError(f"git {command} took longer than {self._timeout_s:g} s in {self.folder.top}")
         if status not in accepted:

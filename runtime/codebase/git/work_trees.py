@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     found = {
         file: Change(file, _HOW.get(how[:1], "modified")) for how, file in zip(words[::2], words[1::2], strict=True)
     }
+    _refuse_odd(git, found)
     there = [file for file in uncommitted(git) if file not in found and _is_there(git, file)]
     committed = files_in(git, commit, there)
     found.update({file: Change(file, "added") for file in there if file not in committed})
@@ -120,6 +122,24 @@ def files_in(git: GitWriter, commit: str, names: Collection[str]) -> frozenset[s
     return frozenset(found.intersection(asked))
 
 
+def _refuse_odd(git: GitWriter, files: Collection[str]) -> None:
+    """Raise GitWriteError where a pipe, a socket or a device is in the place of a file: git cannot compare these."""
+    for file in files:
+        try:
+            kind = stat.S_IFMT(os.lstat(git.folder.top / file).st_mode)
+        except OSError:
+            continue
+        if kind in _ODD:
+            told = f"{printable(file)} in {git.folder.top} is {_ODD[kind]}, which git cannot compare"
+            raise GitWriteError(f"{told}; take it away or put a file in its place")
+
+
+_ODD = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 _HOW = {"A": "added", "D": "deleted", "T": "type changed", "M": "modified"}
 
 
@@ -147,8 +167,8 @@ def digest_of(git: GitWriter, is_ours: IsOurs) -> str:
     for file in [file for file in uncommitted(git) if not is_ours(file)][:MAX_DIGESTED_FILES]:
         digest.update(file.encode("utf-8", "surrogateescape"))
         try:
-            stat = (git.folder.top / file).lstat()
-            digest.update(f"\0{stat.st_mtime_ns}\0{stat.st_size}\0".encode())
+            now = (git.folder.top / file).lstat()
+            digest.update(f"\0{now.st_mtime_ns}\0{now.st_size}\0".encode())
         except FileNotFoundError:
             digest.update(b"\0gone\0")
     return digest.hexdigest()

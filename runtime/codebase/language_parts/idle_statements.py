@@ -28,6 +28,8 @@ class IdleSyntax:
     # Statements and values without an effect or content, beside those that all languages share.
     nothing: str = NEVER_MATCHES
     nothing_value: str = NEVER_MATCHES
+    # What is written around a value without changing it; the group that matches is the value.
+    wrapped: str = NEVER_MATCHES
     # Calls that compute without an effect; methods that run the block that they are given, once or for each element.
     pure_calls: str = NEVER_MATCHES
     iterators: str = NEVER_MATCHES

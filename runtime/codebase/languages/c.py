@@ -7,7 +7,7 @@ import re
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.c_facts import c_facts
 from runtime.codebase.language_parts.head_comments import first_block
-from runtime.codebase.language_parts.idle_statements import IdleSyntax
+from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -61,7 +61,9 @@ def included_file(repository: RepositoryPaths, importer: str, module: str, _name
 _TYPE_RULES = TypeRules(extract=c_facts, imports="text")
 
 IDLE = IdleSyntax(
-    fails=r"abort\(\)|_?exit\(\s*\w+\s*\)|assert\(\s*(?:0|false)\s*\)",
+    fails=r"abort\(\)|_?exit\(\s*\w+\s*\)|__builtin_(?:unreachable|trap)\(\)"
+    rf"|assert\(\s*(?:(?:0|false)(?:\s*&&\s*{TEXT})?|!\s*{TEXT})\s*\)",
+    nothing=r"PyErr_(?:SetString|SetNone|Format)\(\s*PyExc_NotImplementedError\b.*\)",
     never_returns=r"\b_?[Nn]oreturn\b",
 )
 

@@ -70,7 +70,8 @@ def _folders_by_dotted_name(repository: RepositoryPaths) -> dict[str, list[str]]
 
 _GENERAL = "Exception SystemException ApplicationException InvalidOperationException ArgumentException"
 _IDLE = IdleSyntax(
-    fails=thrown(r"throw\s+new", _GENERAL),
+    fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
+    wrapped=r"(.+)!",
     nothing_value=r"Task\.CompletedTask|Task\.FromResult(?:<[\w<>?]+>)?\((?:null|default|0|false)\)|string\.Empty"
     r"|(?:Enumerable|Array)\.Empty<\w+>\(\)",
     never_returns=r"\[DoesNotReturn\]",

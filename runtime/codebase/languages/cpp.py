@@ -23,7 +23,8 @@ _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|priv
 
 _GENERAL = "exception runtime_error logic_error invalid_argument"
 _IDLE = IdleSyntax(
-    fails=c.IDLE.fails.replace("abort", r"(?:std::)?abort") + "|" + thrown("throw", _GENERAL),
+    fails=c.IDLE.fails.replace("abort", r"(?:std::)?(?:abort|unreachable)") + "|" + thrown("throw", _GENERAL),
+    nothing=c.IDLE.nothing,
     never_returns=c.IDLE.never_returns,
 )
 

@@ -82,7 +82,8 @@ _TYPE_RULES = TypeRules(
 
 _CONSTANT = r"""(?:"[^"]*"|`[^`]*`)"""
 _IDLE = IdleSyntax(
-    fails=rf"panic\(\s*(?:{_CONSTANT}|(?:errors\.New|fmt\.Errorf|fmt\.Sprintf)\(\s*{_CONSTANT}\s*\))\s*\)",
+    fails=rf"panic\(\s*(?:{_CONSTANT}|(?:errors\.New|fmt\.Errorf|fmt\.Sprintf)\(\s*{_CONSTANT}\s*\)|nil)\s*\)",
+    wrapped=r"(\w+)\s*,\s*nil",
     failed_value=rf"(?:errors\.New|fmt\.Errorf)\(\s*{_CONSTANT}\s*\)",
     nothing=r"(?:(?:defer|go)\s+)?(?:func\(\)\s*)?(?:\{\s*\}\s*)?\(\)",
     pure_calls=r"(?:len|cap)\(\s*\w+\s*\)",

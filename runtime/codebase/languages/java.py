@@ -116,7 +116,7 @@ _TYPE_RULES = TypeRules(
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error AssertionError Throwable"
 _IDLE = IdleSyntax(
-    fails=thrown(r"throw\s+new", _GENERAL),
+    fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
     nothing_value=r"Optional\.empty\(\)|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
 )
 

@@ -92,7 +92,9 @@ TYPE_RULES = TypeRules(
 
 _CONSTANT_ERROR = thrown(r"(?:new\s+)?", "Error")
 IDLE = IdleSyntax(
-    fails=thrown(r"throw(?:\s+new)?", "Error"),
+    fails=thrown(r"throw(?:\s+new)?", "Error") + rf"|throw\s*\(?\s*{TEXT}\s*\)?",
+    # Marks of TypeScript, which change the type alone.
+    wrapped=r"(.+)!|(.+?)\s+as\s+[\w.<>\[\]| ]+",
     failed_value=rf"Promise\.reject\(\s*(?:{_CONSTANT_ERROR}|{TEXT})\s*\)",
     never_returns=r"\)\s*:\s*never\b",
 )

@@ -129,9 +129,11 @@ _TYPE_RULES = TypeRules(
 )
 
 _IDLE = IdleSyntax(
-    fails=thrown("raise", "Exception RuntimeError ValueError") + r"(?:\s+from\s+None)?",
+    nothing_value=r"\.\.\.",
+    fails=thrown("raise", "Exception RuntimeError ValueError AssertionError") + r"(?:\s+from\s+None)?",
     never_returns=r"->\s*[\"']?(?:[\w.]+\.)?(?:NoReturn|Never)\b",
-    pure_calls=r"(?:range|len)\([\w\s,]*\)",
+    wrapped=r"(?:typing\.|t\.)?cast\([^(),]+,\s*(\w+)\s*\)",
+    pure_calls=r"(?:range|len|isinstance|callable|bool|type)\([\w\s,.]*\)",
     assigns_locals=True,
     not_local=r"(?m:^|;)\s*(?:global|nonlocal)\b",
 )

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 import tree_sitter
 
@@ -20,32 +19,31 @@ from runtime.codebase.language_parts.idle_statements import (
     CASES,
     FAILS_BY_NAME,
     FUNCTION_VALUES,
+    HANDLERS,
     PARTS,
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
+from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, only_logged
+from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
 
 MAX_PARSED_CHARS = 4_000_000
-# A longer body than this is taken to do more than logging; bodies can be nested as deep as a file is long.
-MAX_LOGGING_BODY_BYTES = 4_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
 _STRING = frozenset(
     {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
 )
 _STATEMENT = frozenset({"expression_statement", "statement"})
-_DEFINITION = re.compile(
-    r"function|func_|method|constructor|class|struct|impl|trait|interface|object|module|namespace|lambda"
-)
 _AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$")
-_BLOCK = re.compile(r"^(?:block|statements|statement_list|compound_statement|body_statement)$")
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
+_NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
 # The head of a definition in a language that is not parsed here, with a body of one word.
 _HEAD = re.compile(
-    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*(?:=\s*(?:\?\?\?|null|nil|None|\(\))?)?(?:\bend)?"
+    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*"
+    rf"(?:=\s*(?:\?\?\?|null|nil|None|\(\)|{_NEVER_WRITTEN})?)?(?:\bend)?"
     r"|fatalerror\(.*\)",
     re.IGNORECASE,
 )
@@ -63,27 +61,14 @@ _EMPTY = re.compile(
         | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*
         | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
         | (?:return\s+)?NotImplemented
-        | throw\s+new\s+[\w\\]*(?:NotImplemented|UnsupportedOperation|NotSupported)\w*\b.*
+        | {_NEVER_WRITTEN}
         | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
-        | (?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
+        | (?:(?:core|std)::)?(?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
         | todo\(.*\) | abort\(\) | fatalerror\(.*\) | console\.log\(\s*["'`][^"'`]*todo[^"'`]*["'`]\s*\)
         | None | null | nil | undefined | \(\) | else | end | do | begin | then | default: | else:
         | (?:\#|//|--|/\*|<!--|;|%)?\s*(?:todo|fixme|xxx|tbd|not\s+(?:yet\s+)?implemented)\b.*
     )""",
     re.IGNORECASE | re.VERBOSE,
-)
-# Statements that only tell: a body of nothing else does no work. Calls in what is told may do some.
-_LOGS = re.compile(
-    r"""(?:[\w$@]+(?:\.|::|->))*[_@$]?(?:log|logger|logging|slog|console|warnings)(?:\.|::|->)\w+!?\s*(?:\((.*)\)|\s(.*))
-        | error_log\((.*)\) | (?:trace|debug|info|warn|error)!\((.*)\)""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
-# Statements that only print literal texts; one that prints what it was given may be all that a function is for.
-_PRINTS = re.compile(
-    r"""(?:(?:print|println|puts|echo|console\.log)|(?:System\.(?:out|err)|fmt|process\.stdout|sys\.stdout)
-        \.(?:print(?:ln|f)?|Print(?:ln|f)?|write)|e?print(?:ln)?!)\s*\(?\s*
-        (?:(?:"[^"{}%$]*"|'[^'{}%$]*'|`[^`$]*`)\s*,?\s*)*\)?""",
-    re.VERBOSE,
 )
 _FUNCTION = re.compile(r"function|func_|method|constructor|lambda|accessor|closure")
 # What a grammar takes for a function where it does not know the syntax around it.
@@ -91,9 +76,6 @@ _MISREAD = re.compile(r"\s*(?:if|for|while|switch|catch|class|struct|union|enum|
 # A class for errors is whole with no more than a head; so are constructors whose head sets what they take.
 _ERROR_CLASS = re.compile(r"class\s+\w+.*\b\w*(?:Error|Exception|Warning)\b", re.DOTALL)
 _SETTING_HEADS = frozenset({"field_initializer_list", "accessibility_modifier", "property_promotion_parameter"})
-# Parameters that a body need not use.
-_UNUSED = re.compile(r"\b(?:self|cls|this|mut|_\w*)\b")
-_CALL = re.compile(r"\w\s*\(")
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
 
@@ -103,23 +85,50 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
 
     Lines that hold no more than the head of a definition, or decorators of one, are judged by its body.
     """
-    if is_cython(path):
-        text, path = as_python(text), AS_PYTHON
-    lines = text.split("\n")
-    parser = _parser_of(path)
-    if parser is None or len(text) > MAX_PARSED_CHARS:
-        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=kind_of_path(path) == "source")
-    data = text.encode("utf-8", "replace")
-    tree = parser.parse(data)
-    body = _decorated_body(tree.root_node, start - 1, end - 1) or _body_of_head(tree.root_node, start - 1, end - 1)
-    if body is not None:
-        start, end = body.start_point.row + 1, body.end_point.row + 1
-    shown = _blanked(data, [*_no_work(tree.root_node), *unreached(tree.root_node)])
-    shown = _blanked(shown, list(_only_logged(tree.root_node, shown)))
-    if (syntax := language_at(path).idle) is not None:
-        shown = _blanked(shown, list(_only_idle(tree.root_node, shown, syntax)))
-        shown = _blanked(shown, list(_idle_parts(tree.root_node, shown, syntax)))
-    return _says_nothing(_between(data, shown, start, end, body))
+    return FileJudge(text, path).is_empty(start, end)
+
+
+class FileJudge:
+    """Judges any lines of one file, which is parsed once."""
+
+    def __init__(self, text: str, path: str) -> None:
+        if is_cython(path):
+            text, path = as_python(text), AS_PYTHON
+        self._lines = text.split("\n")
+        self._has_heads = kind_of_path(path) == "source"
+        parser = _parser_of(path)
+        self._is_parsed = parser is not None and len(text) <= MAX_PARSED_CHARS
+        if parser is None or not self._is_parsed:
+            return
+        self._data = text.encode("utf-8", "replace")
+        root = parser.parse(self._data).root_node
+        nodes = list(walk_within(root))
+        self._definitions = [each for each in nodes if DEFINITION.search(each.node.type)]
+        self._decorated = [each.node for each in nodes if each.node.type == "decorated_definition"]
+        self._handlers = [each.node for each in nodes if each.node.type in HANDLERS and each.node.named_child_count > 1]
+        shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
+        shown = _blanked(shown, list(only_logged([each.node for each in self._definitions], shown, _says_nothing)))
+        if (syntax := language_at(path).idle) is not None:
+            shown = _blanked(shown, list(_only_idle(self._definitions, shown, syntax)))
+            shown = _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
+        self._shown = shown
+
+    def is_empty(self, start: int, end: int) -> bool:
+        """Return whether lines implement nothing."""
+        if not self._is_parsed:
+            return _says_nothing("\n".join(self._lines[start - 1 : end]), has_heads=self._has_heads)
+        first, last = start - 1, end - 1
+        body = _decorated_body(self._decorated, first, last) or _body_of_head(self._definitions, first, last)
+        if body is not None:
+            start, end = body.start_point.row + 1, body.end_point.row + 1
+        elif self._changes_handler(first, last):
+            return False
+        return _says_nothing(_between(self._data, self._shown, start, end, body))
+
+    def _changes_handler(self, first: int, last: int) -> bool:
+        """Return whether rows hold the head of a handler that does something: what it is for is decided there."""
+        heads = (node for node in self._handlers if first <= node.start_point.row <= last)
+        return any(not _says_nothing(text_in(self._shown, node.named_children[-1])) for node in heads)
 
 
 def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
@@ -131,7 +140,7 @@ def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
     if parser is None or len(text) > MAX_PARSED_CHARS:
         return text.split("\n")
     data = text.encode("utf-8", "replace")
-    nodes = _walk(parser.parse(data).root_node)
+    nodes = walk(parser.parse(data).root_node)
     left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and _is_bare_string(each)))
     shown = _blanked(data, [(node.start_byte, node.end_byte) for node in left_out])
     return shown.decode("utf-8", "replace").split("\n")
@@ -166,40 +175,21 @@ def _says_nothing(text: str, *, has_heads: bool = False) -> bool:
     return True
 
 
-class _Within(NamedTuple):
-    """Links a node to those around it: to ask a node for its parent costs as much as the tree is deep."""
-
-    node: tree_sitter.Node
-    around: _Within | None
-
-
-def _walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    return (each.node for each in _walk_within(node))
-
-
-def _walk_within(node: tree_sitter.Node) -> Iterator[_Within]:
-    waiting = [_Within(node, None)]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        waiting += [_Within(child, each) for child in reversed(each.node.children)]
-
-
-def _no_work(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
+def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
     """Yield the bytes of comments, of strings that stand as statements, and of the heads of definitions."""
-    for each in _walk_within(root):
+    for each in nodes:
         node = each.node
         if _COMMENT.search(node.type) or _is_bare_string(node):
             yield node.start_byte, node.end_byte
-        elif _DEFINITION.search(node.type):
-            body = _body_of(node)
+        elif DEFINITION.search(node.type):
+            body = body_of(node)
             if body is not None and not _head_is_work(each, body):
                 yield _statement_of(each).start_byte, body.start_byte
             elif body is None and node.type in _BODILESS:
                 yield node.start_byte, node.end_byte
 
 
-def _head_is_work(each: _Within, body: tree_sitter.Node) -> bool:
+def _head_is_work(each: Within, body: tree_sitter.Node) -> bool:
     """Return whether the head of a definition does all there is to do: it sets members or names an error."""
     if "class" in each.node.type and _ERROR_CLASS.match(_head_of(each, body)):
         return True
@@ -215,43 +205,27 @@ def _head_is_work(each: _Within, body: tree_sitter.Node) -> bool:
     return False
 
 
-def _only_logged(root: tree_sitter.Node, shown: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of logging in bodies that do nothing else; `shown` is the text without what is no work anyhow."""
-    for node in _walk(root):
-        body = _body_of(node) if _DEFINITION.search(node.type) else None
-        if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
-            continue
-        while body.named_child_count == 1 and _BLOCK.search(body.named_children[0].type):
-            body = body.named_children[0]
-        ignores = _takes_something(node)
-        logged = [each for each in body.named_children if _is_logging(each) or (ignores and _is_printing(each))]
-        rest = [each for each in body.named_children if each not in logged]
-        texts = (shown[each.start_byte : each.end_byte].decode("utf-8", "replace") for each in rest)
-        if logged and all(map(_says_nothing, texts)):
-            yield from ((each.start_byte, each.end_byte) for each in logged)
-
-
-def _only_idle(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
+def _only_idle(definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
     """Yield the bytes of bodies that have no effect, or that give back what they were given."""
-    for each in _walk_within(root):
+    for each in definitions:
         node = each.node
-        body = _body_of(node) if _FUNCTION.search(node.type) and not node.has_error else None
+        body = body_of(node) if _FUNCTION.search(node.type) and not node.has_error else None
         if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
             continue
-        while body.named_child_count == 1 and (_BLOCK.search(body.named_children[0].type) or _is_arrow(body)):
+        while body.named_child_count == 1 and (BLOCK.search(body.named_children[0].type) or _is_arrow(body)):
             body = body.named_children[0]
         is_value = not body.type.endswith(("block", "body", "statement", "statements", "statement_list"))
-        if is_value and node.type in FUNCTION_VALUES and not re.match(r"(?:=>?\s*)?throw\b", _text_in(shown, body)):
+        if is_value and node.type in FUNCTION_VALUES and not re.match(r"(?:=>?\s*)?throw\b", text_in(shown, body)):
             continue
         head = _head_of(each, body)
         if _MISREAD.match(head):
             continue
         judge = BodyJudge(
             syntax=syntax,
-            text_of=functools.partial(_text_in, shown),
+            text_of=functools.partial(text_in, shown),
             says_nothing=_says_nothing,
             head=head,
-            whole=head + _text_in(shown, body),
+            whole=head + text_in(shown, body),
             takes=functools.partial(_takes, node),
             may_fail=_is_told_to_fail(node, head, syntax),
         )
@@ -260,10 +234,10 @@ def _only_idle(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iter
             yield body.start_byte + opening, body.end_byte - opening
 
 
-def _idle_parts(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
+def _idle_parts(nodes: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
     """Yield the bytes of branches, loops and choices that do nothing, within bodies that do something."""
     judged_to = 0
-    for each in _walk_within(root):
+    for each in nodes:
         node, around = each
         is_case = around is not None and around.node.type in BRANCHES | CASES
         if not node.is_named or node.type not in PARTS or is_case or node.has_error or node.start_byte < judged_to:
@@ -273,7 +247,7 @@ def _idle_parts(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Ite
         within = _function_around(each)
         judge = BodyJudge(
             syntax=syntax,
-            text_of=functools.partial(_text_in, shown),
+            text_of=functools.partial(text_in, shown),
             says_nothing=_says_nothing,
             head="" if within is None else (within.text or b"").decode("utf-8", "replace"),
             whole="",
@@ -285,7 +259,7 @@ def _idle_parts(root: tree_sitter.Node, shown: bytes, syntax: IdleSyntax) -> Ite
             yield node.start_byte, node.end_byte
 
 
-def _function_around(each: _Within) -> tree_sitter.Node | None:
+def _function_around(each: Within) -> tree_sitter.Node | None:
     around = each.around
     while around is not None and not _FUNCTION.search(around.node.type):
         around = around.around
@@ -297,7 +271,7 @@ def _is_arrow(body: tree_sitter.Node) -> bool:
     return body.children[0].type in {"=", "=>"}
 
 
-def _head_of(each: _Within, body: tree_sitter.Node) -> str:
+def _head_of(each: Within, body: tree_sitter.Node) -> str:
     whole = _statement_of(each)
     return (whole.text or b"")[: body.start_byte - whole.start_byte].decode("utf-8", "replace")
 
@@ -312,10 +286,6 @@ def _is_told_to_fail(definition: tree_sitter.Node, head: str, syntax: IdleSyntax
     return FAILS_BY_NAME.fullmatch(name) is not None
 
 
-def _text_in(shown: bytes, node: tree_sitter.Node) -> str:
-    return shown[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-
 def _takes(definition: tree_sitter.Node, name: str) -> bool:
     """Return whether a name is one of a definition's parameters, its own object aside."""
     taken = definition.child_by_field_name("parameters") or next(
@@ -327,34 +297,11 @@ def _takes(definition: tree_sitter.Node, name: str) -> bool:
     return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.$]){re.escape(name)}(?!\w)", text) is not None
 
 
-def _is_logging(node: tree_sitter.Node) -> bool:
-    text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
-    found = _LOGS.fullmatch(text)
-    return found is not None and not any(_CALL.search(told) for told in found.groups() if told)
-
-
-def _takes_something(node: tree_sitter.Node) -> bool:
-    """Return whether a definition has parameters that its body ought to use."""
-    taken = node.child_by_field_name("parameters")
-    text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
-    return re.search(r"\w", _UNUSED.sub("", text)) is not None
-
-
-def _is_printing(node: tree_sitter.Node) -> bool:
-    text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
-    return _PRINTS.fullmatch(text) is not None
-
-
-def _body_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    named = node.child_by_field_name("body")
-    return named or next((child for child in node.children if child.type == "function_body"), None)
-
-
 def _is_bare_string(node: tree_sitter.Node) -> bool:
     return node.type in _STATEMENT and node.named_child_count == 1 and node.named_children[0].type in _STRING
 
 
-def _statement_of(each: _Within) -> tree_sitter.Node:
+def _statement_of(each: Within) -> tree_sitter.Node:
     """Return the declaration, export or decorated definition that a definition is the value of."""
     node, around = each
     while around is not None and _AROUND.search(around.node.type) and around.node.end_byte - node.end_byte <= 1:
@@ -362,24 +309,28 @@ def _statement_of(each: _Within) -> tree_sitter.Node:
     return node
 
 
-def _body_of_head(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.Node | None:
-    """Return the body of the definition whose head is all that the rows hold; None where they hold more or none."""
+def _body_of_head(definitions: Iterable[Within], first: int, last: int) -> tree_sitter.Node | None:
+    """Return the body of the definition whose head is all that the rows hold; None where they hold more or none.
+
+    None also where the head does all there is to do.
+    """
     found: tree_sitter.Node | None = None
-    for node in _walk(root):
-        if not _DEFINITION.search(node.type) or not first <= node.start_point.row <= last:
+    for each in definitions:
+        node = each.node
+        if not first <= node.start_point.row <= last:
             continue
-        body = _body_of(node)
+        body = body_of(node)
         if body is not None and body.end_point.row > last and _is_outside(body, last):
-            found = body
+            found = None if _head_is_work(each, body) else body
     return found
 
 
-def _decorated_body(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.Node | None:
+def _decorated_body(decorated: Iterable[tree_sitter.Node], first: int, last: int) -> tree_sitter.Node | None:
     """Return the body of the definition of whose decorators the rows are; None where they hold anything else."""
-    for node in _walk(root):
-        definition = node.child_by_field_name("definition") if node.type == "decorated_definition" else None
+    for node in decorated:
+        definition = node.child_by_field_name("definition")
         if definition is not None and node.start_point.row <= first and last < definition.start_point.row:
-            return _body_of(definition)
+            return body_of(definition)
     return None
 
 

@@ -40,6 +40,10 @@ _ACTS = re.compile(r"(?:break|continue|return|yield|raise|throw|fallthrough|pass
 _EMPTY_VALUE = re.compile(r"\(*\s*(?:\{\s*\}|\[\s*\])\)*(?:\s+as\s+[\w<>\[\], ]+)?\)*")
 _FAILS = re.compile(r"(?:raise|throw|fail|panic|bail|todo|unimplemented|unreachable|abort|exit)\b")
 _CONSTANT = re.compile(rf"(?:\w+\s+)*?(\$?\w+)\s*:?=\s*(?:{kinds.TEXT})")
+# What gives one name a value, in whichever language: `y = x`, `int y = x`, `let y: T = x`, `y := x`.
+_BOUND = re.compile(
+    r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
+)
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
 _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
 # Conditions under which nothing, or always the same, runs, and what holds nothing to run for.
@@ -68,6 +72,9 @@ class BodyJudge:
     # Names that got another value, and those that hold a constant text.
     assigned: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
+    # Names that hold what was taken, and those that got something else as well.
+    copies: set[str] = field(default_factory=set)
+    rebound: set[str] = field(default_factory=set)
     depth: int = 0
     # A part of a body is judged, whose returns, exits and variables count for what stands around it.
     is_part: bool = False
@@ -126,6 +133,8 @@ class BodyJudge:
     def _judged(self, node: tree_sitter.Node, said: str, *, decided: bool, tail: bool) -> bool:
         if constant := _CONSTANT.fullmatch(said):
             self.constants.add(constant.group(1))
+        if (bound := _BOUND.fullmatch(said)) and node.type in kinds.LOCALS | kinds.ASSIGNMENTS:
+            (self.copies if self._is_taken(bound["value"]) else self.rebound).add(bound["name"])
         for names, judge in _JUDGES:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
@@ -172,8 +181,17 @@ class BodyJudge:
         self.returned.add("" if _ABSENT.fullmatch(said) else said)
         if self._fails(said) or re.fullmatch(rf"(?:(?:{NOTHING})\s*,\s*)*(?:{self.syntax.failed_value})", said):
             return not decided and not self.may_fail
-        is_given = re.fullmatch(r"\$?\w+", said) is not None and said not in self.assigned and self.takes(said)
-        return self._is_empty_value(said) or is_given
+        while wrapped := re.fullmatch(self.syntax.wrapped, said):
+            said = wrapped[wrapped.lastindex or 0].strip()
+        return self._is_empty_value(said) or self._is_taken(said)
+
+    def _is_taken(self, said: str) -> bool:
+        """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
+        while said.startswith("(") and said.endswith(")"):
+            said = said[1:-1].strip()
+        if re.fullmatch(r"\$?\w+", said) is None or said in self.rebound:
+            return False
+        return said in self.copies or (said not in self.assigned and self.takes(said))
 
     def _is_empty_value(self, said: str) -> bool:
         plain = rf"(?:(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))*)?(?:\s+as\s+\w+)?|{self.syntax.nothing_value}"
@@ -228,6 +246,8 @@ class BodyJudge:
             (each for each in node.named_children if _BLOCKS.search(each.type)), None
         )
         rest = [each for each in node.named_children if _is_alternative(node, each)]
+        if (counted := node.child_by_field_name("left") or node.child_by_field_name("pattern")) is not None:
+            self.rebound |= set(re.findall(r"\$?\w+", self._said(counted)))
         if re.search(self.syntax.drains, self.head) or any(each.type in kinds.ACTIVE_MARKS for each in node.children):
             return False
         if not all(self._statement(each, decided=True, tail=False) for each in rest):

@@ -1,4 +1,4 @@
-"""Finds statements that control never reaches: those after one that always leaves their block."""
+"""Finds code that control never reaches: behind what always leaves its block, or never compiled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tree_sitter
 
 _BLOCK = re.compile(r"(?:statement_)?block|statements|statement_list|compound_statement|body_statement")
 _LEAVES = re.compile(r"(?:return|raise|throw|break|continue)(?:_statement|_expression)?|jump_expression")
+_NEVER = re.compile(r"0|false")
 _STATEMENT = frozenset({"expression_statement", "statement"})
 # Definitions hold wherever they stand.
 _DEFINITION = re.compile(
@@ -19,13 +20,18 @@ _TARGET = re.compile(r"label|case|preproc")
 
 
 def unreached(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of statements that stand in a block after one that always leaves it; definitions aside."""
+    """Yield the bytes of statements that stand in a block after one that always leaves it, definitions aside.
+
+    What stands below `#if 0` is among them.
+    """
     waiting = [root]
     while waiting:
         node = waiting.pop()
         waiting += node.children
         if _BLOCK.fullmatch(node.type):
             yield from _after_leaving(node)
+        elif node.type == "preproc_if" and _NEVER.fullmatch(_condition(node)):
+            yield _before_alternative(node)
 
 
 def _after_leaving(block: tree_sitter.Node) -> Iterator[tuple[int, int]]:
@@ -38,6 +44,17 @@ def _after_leaving(block: tree_sitter.Node) -> Iterator[tuple[int, int]]:
         # One under an attribute may be compiled for some systems alone.
         has_left = has_left or (_leaves(child) and not is_attributed)
         is_attributed = "attribute" in child.type
+
+
+def _condition(node: tree_sitter.Node) -> str:
+    condition = node.child_by_field_name("condition")
+    return (condition.text or b"").decode("utf-8", "replace") if condition is not None else ""
+
+
+def _before_alternative(node: tree_sitter.Node) -> tuple[int, int]:
+    """Return the bytes of a part that no compiler is given: up to the alternative, or to the end without one."""
+    alternative = node.child_by_field_name("alternative")
+    return node.start_byte, node.end_byte if alternative is None else alternative.start_byte
 
 
 def _leaves(node: tree_sitter.Node) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from runtime.errors import FencedError
 from serve.mcp.changes.contract_host import ContractHost
 from serve.mcp.changes.contract_tools import SELF_RECORDED, told
@@ -41,4 +44,10 @@ class SessionGate:
         shown: dict[str, list[tuple[int, int]]] = {}
         for lines in answer.shown:
             shown.setdefault(lines.file, []).append((lines.start_line, lines.end_line))
-        await session.record(call.tool, list(shown), shown)
+        await session.record(call.tool, list(shown) or named_files(answer.data), shown)
+
+
+def named_files(data: Mapping[str, Any]) -> list[str]:
+    """Return the files that an answer names without a line of them, as a list of files does: it was about these."""
+    rows = [row for value in data.values() if isinstance(value, list) for row in value if isinstance(row, Mapping)]
+    return [row["file"] for row in rows if isinstance(row.get("file"), str)]

@@ -73,7 +73,7 @@ def lines_of(row: Mapping[str, Any]) -> tuple[int, int]:
 
 def _row_lines(row: Any) -> list[str]:
     if not isinstance(row, Mapping):
-        return [str(row)]
+        return [_one_line(str(row))]
     kind = row.get("kind")
     named = row.get("symbol") or row.get("name")
     head = [place_of(row), str(named) if named else "", f"({kind})" if kind else "", str(row.get("signature") or "")]
@@ -86,7 +86,7 @@ def _row_lines(row: Any) -> list[str]:
         line += f" called at line {row['line']}"
     rest = [f"{key}={_value(key, value)}" for key, value in row.items() if key not in _PLACED]
     whole = " ".join(part for part in (line, *rest) if part)
-    return [whole, *_excerpt(row.get("excerpt")), *_nested(row.get("symbols"))]
+    return [_one_line(whole), *_excerpt(row.get("excerpt")), *_nested(row.get("symbols"))]
 
 
 def _excerpt(shown: Any) -> list[str]:
@@ -107,6 +107,11 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_value("", each) for each in value) + "]"
     return str(value)
+
+
+def _one_line(text: str) -> str:
+    """Return a row as one line: names of files may hold line breaks, and what follows would pass for words of ours."""
+    return text.replace("\n", "\\n")
 
 
 def _first_line(text: str) -> str:

@@ -30,6 +30,8 @@ TAKEN = [
     (PROTOCOL.replace("(Protocol)", "(Sized, Protocol[T])"), "new.py", "5"),
     (OVERLOAD, "new.py", "1-2"),
     (OVERLOAD, "new.py", "3-5"),
+    ("class TooLong(ValueError):\n    pass\n", "new.py", "1"),
+    ('class TooLong(errors.LoadError):\n    """Says so."""\n', "new.py", "1"),
 ]
 
 
@@ -46,6 +48,8 @@ REFUSED = [
     ("class Protocols(Base):\n    def get(self, key: str) -> str: ...\n", "new.py", "1-2"),
     (PROTOCOL + '    """Kept."""\n', "new.py", "6"),
     ("@abc.abstractmethod\ndef get(self, key): ...\n", "new.py", "1-2"),
+    ("class Kept(Base):\n    pass\n", "new.py", "1"),
+    ("class Kept:\n    pass\n", "new.py", "1-2"),
     ("def is_kept(key):\n    return False\n", "new.py", "1-2"),
     ("def warn(key):\n    log.warning('limit %s', key)\n", "new.py", "1-2"),
 ]
@@ -66,6 +70,18 @@ def test_a_new_package_is_evidence_of_an_item_that_asks_for_one_and_is_told(root
     changed = changed_lines(root, git(root, "rev-parse", "HEAD"), is_ours)
     entry = {"item": item, "status": "done", "evidence": "new/__init__.py:1"}
     assert "all that proves it" in proofs_of([entry], root, changed)[item].doubt
+
+
+@pytest.mark.parametrize(
+    ("item", "file"),
+    [("mark it as typed", "new/py.typed"), ("keep the folder by .gitkeep", "new/.gitkeep")],
+)
+def test_a_file_that_does_its_work_by_being_there_is_evidence_of_an_item_that_asks_for_it(
+    root: Path, item: str, file: str
+) -> None:
+    (root / "new").mkdir()
+    assert judged(root, "", f"{file}:1", item, file=file) is None
+    assert "implement nothing" in str(judged(root, "", f"{file}:1", "retry loop", file=file))
 
 
 @pytest.mark.parametrize(("item", "file"), [("retry loop", "new/__init__.py"), ("make it a package", "new/init.py")])

@@ -186,3 +186,72 @@ async def test_checks_that_keep_failing_before_the_commit_ask_a_person(tmp_path:
 async def see_without_exploration(agent: Agent, flags: list[str]) -> None:
     if "fast" in flags or "quick" in flags:
         await agent.see("read_code", "load.py")
+
+
+def swapping(tmp_path: Path, file: str, sound: str) -> str:
+    """Return a check that passes on a sound file which it finds in the place of another while it runs."""
+    (tmp_path / "sound").write_text(sound)
+    away, back = f"mv {file} {tmp_path}/away; cp {tmp_path}/sound {file}", f"mv {tmp_path}/away {file}"
+    return f"{away}; {SOUND}; passed=$?; {back}; exit $passed"
+
+
+@pytest.mark.parametrize("duty", ["verify", "quality"])
+async def test_a_file_that_another_one_stood_for_while_the_checks_ran_is_told_to_the_end(
+    tmp_path: Path, duty: str
+) -> None:
+    agent = player(tmp_path, contract(swapping(tmp_path, "load.py", CHANGED), duty))
+    await agent.start()
+    await agent.go_to(13)
+    agent.edit(text=BROKEN)
+    payload = await agent.prepare()
+    agent.edit(text=BROKEN)
+    await agent.submit(payload)
+    told = await agent.finish()
+    doubts = [warning for warning in told["warnings"] if "written while the operator's checks ran" in warning]
+    assert len(doubts) == 1
+    assert "load.py; what the checks passed on need not be what is there" in doubts[0]
+
+
+async def test_a_file_that_the_change_leaves_alone_may_not_stand_for_another_one_either(tmp_path: Path) -> None:
+    agent = player(tmp_path, contract(swapping(tmp_path, "net.py", "def fetch(url):\n    return url\n")))
+    await agent.start()
+    told = await agent.finish()
+    assert any("net.py; what the checks passed on" in warning for warning in told["warnings"])
+
+
+async def test_checks_on_files_that_somebody_wrote_meanwhile_are_run_again_before_the_commit(tmp_path: Path) -> None:
+    touched = f"test -e {tmp_path}/runs || touch net.py; echo run >> {tmp_path}/runs; {SOUND}"
+    agent = player(tmp_path, contract(touched))
+    await agent.start()
+    await agent.finish()
+    assert runs(tmp_path) == 2
+
+
+async def test_a_check_that_writes_nothing_leaves_no_doubt(tmp_path: Path) -> None:
+    agent = player(tmp_path, contract(f"mkdir -p made; cat *.py > /dev/null; rmdir made; {SOUND}"))
+    await agent.start()
+    assert "warnings" not in await agent.finish()
+
+
+async def test_files_of_another_branch_are_not_told_as_edits(tmp_path: Path) -> None:
+    agent = player(tmp_path, contract(counting(tmp_path), "quality"))
+    await agent.start()
+    await agent.go_to(18)
+    git(agent.workspace, "switch", "-q", "main")
+    told = str((await agent.step())["error"]["problems"])
+    assert f"is on main, not on {agent.last['branch']}: `git switch {agent.last['branch']}` there" in told
+    git(agent.workspace, "switch", "-q", agent.last["branch"])
+    assert (await agent.finish())["outcome"] == "completed"
+
+
+async def test_a_new_file_of_a_change_without_a_branch_may_not_be_another_one_while_the_checks_run(
+    tmp_path: Path,
+) -> None:
+    agent = player(tmp_path, contract(swapping(tmp_path, "more.py", "MORE = 1\n")))
+    await agent.start(flags=["quick"])
+    await agent.see("read_code", "load.py")
+    await agent.go_to(13)
+    await agent.session.check_write_target("more.py")
+    agent.edit("more.py", "MORE = 0\n")
+    told = await agent.finish()
+    assert any("more.py; what the checks passed on" in warning for warning in told["warnings"])

@@ -67,6 +67,43 @@ async def test_an_ignore_file_may_be_part_of_the_change(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("is_there", [False, True])
+async def test_an_ignore_file_of_a_folder_is_pinned_too_and_a_new_one_beside_known_files_steers(
+    agent: Agent, is_there: bool
+) -> None:
+    (agent.root / "docs/deep").mkdir()
+    (agent.root / "docs/deep/more.py").write_text("MORE = 1\n")
+    if is_there:
+        (agent.root / "docs/deep/.gitignore").write_text("*.log\n")
+    git(agent.root, "add", "-A")
+    git(agent.root, "commit", "-qm", "more")
+    await agent.start()
+    await agent.go_to(5)
+    assert await agent.session.steering_refusal("find_references") is None
+    # It ignores itself as well, so that git does not list it.
+    agent.edit("docs/deep/.gitignore", "*\n")
+    told = await agent.session.steering_refusal("find_references")
+    assert "docs/deep/.gitignore was changed since this session began" in str(told)
+    await agent.session.record("analyze_impact", ["load.py"], must_verify=["net.py"])
+    assert agent.session.state.must_verify == ()
+
+
+async def test_an_ignore_file_that_a_cache_or_a_build_makes_in_its_own_folder_steers_nothing(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(5)
+    for file in ("made/.gitignore", "docs/out/.gitignore", ".pytest_cache/.gitignore"):
+        agent.edit(file, "*\n")
+    assert await agent.session.steering_refusal("find_references") is None
+    assert (await agent.finish())["outcome"] == "completed"
+
+
+async def test_an_ignore_file_of_a_folder_may_be_part_of_the_change(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    agent.edit("docs/.gitignore", "*.log\n")
+    assert await agent.session.steering_refusal("find_references") is None
+
+
+@pytest.mark.parametrize("is_there", [False, True])
 async def test_what_stands_as_it_stood_steers_nothing(agent: Agent, is_there: bool) -> None:
     if is_there:
         agent_config = agent.root / CONFIG_FILE

@@ -125,3 +125,40 @@ async def test_a_file_that_came_with_the_base_branch_is_no_new_file(tmp_path: Pa
     await agent.see("read_code", "sub/more.py")
     await agent.session.add_explored_files(["sub/more.py"])
     assert (await agent.session.check_write_target("sub/more.py"))["permitted"]
+
+
+LISTED = {"pkg/keys.py": ((1, 1),), "pkg/long.py": ((1, 1), (40, 40)), "pkg/read.py": ((5, 7),)}
+
+
+@pytest.mark.parametrize(
+    ("file", "is_permitted"),
+    [("pkg/long.py", False), ("pkg/read.py", True), ("pkg/keys.py", True), ("pkg/new.py", True)],
+)
+def test_without_an_exploration_a_file_counts_that_was_read_and_not_one_that_was_listed(
+    state: SessionState, folder: Path, file: str, is_permitted: bool
+) -> None:
+    for name in ("long.py", "read.py"):
+        (folder / "pkg" / name).write_text("LINE = 1\n" * 50)
+    fast = state.with_(explored=(), shown=LISTED)
+    told = write_refusal(fast, file, folder, set, reads_count=True)
+    assert (told is None) == is_permitted, told
+    assert is_permitted or "hardly a line was shown; read it with read_code" in str(told)
+
+
+def test_a_listed_file_is_not_read_because_it_was_added_to_the_explored_ones(state: SessionState, folder: Path) -> None:
+    (folder / "pkg/long.py").write_text("LINE = 1\n" * 50)
+    fast = state.with_(explored=("pkg/long.py",), shown=LISTED)
+    assert write_refusal(fast, "pkg/long.py", folder, set, reads_count=True) is not None
+    assert write_refusal(fast.with_(permitted=("pkg/long.py",)), "pkg/long.py", folder, set, reads_count=True) is None
+
+
+async def test_what_a_build_left_is_told_with_what_becomes_of_it(tmp_path: Path) -> None:
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state")
+    await agent.start()
+    await agent.go_to(14)
+    for number in range(25):
+        agent.edit(f"build/{number:02}.o", "made\n")
+    problems = (await agent.step())["error"]["problems"]
+    assert problems[0] == "files: build/00.o was changed, but it is new, and check_write_target never permitted it"
+    assert problems[-2] == "files: and 5 more"
+    assert "delete what a test or a build left, or have `.gitignore` name it" in problems[-1]

@@ -166,6 +166,32 @@ def test_a_merge_never_overwrites_what_the_user_has_not_committed(root: Path) ->
     assert git(root, "for-each-ref") == before
 
 
+def test_a_file_that_was_edited_and_is_as_it_was_does_not_stand_in_the_way_of_a_merge(root: Path) -> None:
+    (root / "b.py").write_text("mine\n")
+    tree = opened(root)
+    (Path(tree.folder) / "a.py").write_text("a = 2\n")
+    commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
+    (root / "a.py").write_text("a = 1\n")
+    os.utime(root / "a.py", (1_000_000_000, 1_000_000_000))
+    finish(root, tree, ["a.py"], commit)
+    assert (root / "a.py").read_text() == "a = 2\n"
+    assert (root / "b.py").read_text() == "mine\n"
+
+
+def test_a_merge_that_would_overwrite_something_names_nothing_else(root: Path) -> None:
+    (root / "b.py").write_text("mine\n")
+    tree = opened(root)
+    for name in ("a.py", "new.py", "kept.py"):
+        (Path(tree.folder) / name).write_text("a = 2\n")
+    commit = commit_change(tree, ["a.py", "new.py", "kept.py"], "Change a", "s1", WHO)
+    (root / "a.py").write_text("mine too\n")
+    (root / ".git/info/exclude").write_text("new.py\n")
+    (root / "new.py").write_text("ignored and mine\n")
+    with pytest.raises(GitWriteError, match=r"uncommitted work in .* \(a\.py, new\.py\); commit, stash or move it"):
+        finish(root, tree, ["a.py", "new.py", "kept.py"], commit)
+    assert (root / "a.py").read_text() == "mine too\n"
+
+
 def test_a_base_branch_that_is_not_out_moves_without_any_file(root: Path) -> None:
     (root / "b.py").write_text("mine\n")
     tree = opened(root)
@@ -390,3 +416,35 @@ def test_an_index_that_claims_old_contents_for_changed_files_is_not_believed(roo
         assert changed(tree) == [("a.py", "modified")]
     commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
     assert git(root, "show", f"{commit}:a.py") == "a = 2"
+
+
+def test_a_named_pipe_in_the_place_of_a_file_is_told_by_name(root: Path) -> None:
+    tree = opened(root)
+    (root / "sub/c.py").unlink()
+    os.mkfifo(root / "sub/c.py")
+    with pytest.raises(
+        GitWriteError, match=r"^sub/c\.py in .* is a named pipe, which git cannot compare; take it away"
+    ):
+        changed(tree)
+    (root / "sub/c.py").unlink()
+    assert changed(tree) == [("sub/c.py", "deleted")]
+
+
+def test_a_base_branch_with_another_history_in_its_place_is_told_as_that(root: Path) -> None:
+    tree = opened(root)
+    (root / "a.py").write_text("a = 2\n")
+    commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
+    other = git(root, "commit-tree", "-m", "another root", f"{commit}^{{tree}}")
+    git(root, "update-ref", "refs/heads/main", other)
+    with pytest.raises(GitWriteError, match="have no commit in common: another history was put in the branch's place"):
+        finish(root, tree, ["a.py"], commit)
+    assert git(root, "rev-parse", "main") == other
+
+
+def test_a_named_pipe_that_git_opens_by_itself_is_told_instead_of_waited_for(root: Path) -> None:
+    tree = opened(root)
+    os.mkfifo(root / "sub/.gitignore")
+    with pytest.raises(
+        GitWriteError, match=r"^sub/\.gitignore is a named pipe in .*, which git would wait for; take it"
+    ):
+        changed(tree)

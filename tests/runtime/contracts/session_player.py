@@ -79,6 +79,8 @@ TOOLS: Mapping[str, Sequence[str]] = {
     "READY_IMPLEMENTATION": ("check_write_target",),
     "PRE_COMMIT": ("review_changes",),
 }
+# Where nothing is demanded by name, but something was to be looked for.
+SOUGHT: Mapping[str, Sequence[str]] = {"DOCUMENT_RESEARCH": ("search_files",)}
 CHANGED = Observed(changed=("load.py",))
 
 
@@ -120,7 +122,7 @@ class Player:
         **changes: Any,
     ) -> Decision:
         """Use the tools that the phase demands and submit, with some fields changed; keep the state that results."""
-        self.use(*(TOOLS.get(self.state.phase, ()) if tools is None else tools))
+        self.use(*({**SOUGHT, **TOOLS}.get(self.state.phase, ()) if tools is None else tools))
         given = {**self.payload(), **changes} if payload is None else payload
         self.at_ms += 1
         count = self.state.compaction_count if count is None else count

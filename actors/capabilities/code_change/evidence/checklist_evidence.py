@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
 from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
+from runtime.codebase.parsing.empty_bodies import FileJudge, code_lines
 from runtime.contracts.payloads import is_text
 
 MAX_FILE_BYTES = 20_000_000
@@ -29,7 +29,8 @@ _REMOVAL = re.compile(
     r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
     re.IGNORECASE,
 )
-_PACKAGE = re.compile(r"\bpackages?\b|__init__", re.IGNORECASE)
+_PACKAGE = re.compile(r"\bpackages?\b|__init__|\bpy\.typed\b|\btyped\b|\.(?:git)?keep\b", re.IGNORECASE)
+_MARKERS = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep"})
 _WORD = re.compile(r"[^\W\d_]{2}")
 MAX_NAMED = 5
 WAY_ON = (
@@ -44,7 +45,7 @@ _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: documentation and comments, that something is removed, a package."""
+    """Says what an item speaks of: documentation and comments, that something is removed, a package or its marker."""
 
     prose: bool
     removal: bool
@@ -125,8 +126,8 @@ def asks_for_package(item: str) -> bool:
 
 
 def is_package_marker(file: str, changed: ChangedLines) -> bool:
-    """Return whether a file is a new `__init__.py`: it makes a package whatever it says."""
-    return PurePosixPath(file).name in {"__init__.py", "__init__.pyi"} and changed.lines.get(file) == ALL_LINES
+    """Return whether a file is new and does its work by being there, as `__init__.py` and `py.typed` do."""
+    return PurePosixPath(file).name in _MARKERS and changed.lines.get(file) == ALL_LINES
 
 
 def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
@@ -134,9 +135,8 @@ def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
     lines = [line for first, last in parts for line in text.split("\n")[first - 1 : last]]
     if not any(_WORD.search(line) for line in lines):
         return False
-    return all(
-        is_empty(text, file, first, last) or _is_as_before(text, file, first, last, changed) for first, last in parts
-    )
+    judge = FileJudge(text, file)
+    return all(judge.is_empty(first, last) or _is_as_before(text, file, first, last, changed) for first, last in parts)
 
 
 def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: ChangedLines, asks: Asks) -> str | None:
@@ -176,7 +176,8 @@ def _refuted_parts(
         return None
     if asks.package and is_package_marker(file, changed):
         return None
-    if all(is_empty(text, file, first, last) for first, last in parts) and not has_signatures(text, file, parts):
+    judge = FileJudge(text, file)
+    if all(judge.is_empty(first, last) for first, last in parts) and not has_signatures(text, file, parts):
         return f"{where} implement nothing{WAY_ON}"
     if all(
         _is_as_before(text, file, first, last, changed) or _is_rewrapped(text, first, last, file, changed)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
-from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
+from runtime.codebase.parsing.empty_bodies import FileJudge, code_lines
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 
@@ -85,18 +85,22 @@ def has_signatures(text: str, file: str, parts: Sequence[tuple[int, int]]) -> bo
     return any(is_signature(symbols, each, lines) for each in touched)
 
 
-def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]]) -> Hollow:
-    """Return which functions that changed parts of a file lie in do nothing; declarations are none of them."""
+def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], most: int = MAX_JUDGED) -> Hollow:
+    """Return which functions that changed parts of a file lie in do nothing; declarations are none of them.
+
+    Of more than `most` functions none is told.
+    """
     lines = text.split("\n")
     symbols = symbols_of(file, text)
     callables = [each for each in symbols if each.kind in CALLABLE_KINDS]
     numbers = (n for first, last in parts for n in range(first, min(last, len(lines)) + 1) if lines[n - 1].strip())
     touched = dict.fromkeys(each for n in numbers if (each := innermost(callables, n)) is not None)
-    if file.endswith(".pyi") or len(touched) > MAX_JUDGED:
+    if file.endswith(".pyi") or len(touched) > most:
         return Hollow((), beside=True)
     is_parsed = language_at(file).grammar is not None or is_cython(file)
+    judge = FileJudge(text, file)
     empty = {
-        each: is_empty(text, file, each.start_line, each.end_line)
+        each: judge.is_empty(each.start_line, each.end_line)
         for each in touched
         if not is_declared(symbols, each, lines, is_parsed=is_parsed)
     }

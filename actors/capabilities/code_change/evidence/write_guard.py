@@ -9,11 +9,17 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path, PurePosixPath
 
 from actors.capabilities.code_change.evidence.checklist_evidence import path_problem
+from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.git.work_trees import Change
+from runtime.contracts.exploring_duties import LEAST_LINES, lines_shown
+from runtime.contracts.observations import NEW_UNASKED
 from runtime.contracts.session_state import SessionState
 
 # What `jeeves init` writes: it makes no folder dirty and belongs to no change, agreements aside.
 OUR_FOLDER = ".code-intel"
 AGREEMENTS = f"{OUR_FOLDER}/agreements/"
+# A file of fewer lines than count as read is looked at up to here.
+MAX_SHORT_BYTES = 100_000
 _SHORT_GIT = re.compile(r"git~\d+", re.IGNORECASE)
 _BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _AGREEMENT = re.compile(re.escape(AGREEMENTS) + r"[0-9a-f]{16}\.json")
@@ -61,18 +67,35 @@ def write_refusal(
         )
     if (above := _file_above(file, folder)) is not None:
         return f"'{file}' would lie below '{above}', which is a file; name a path whose folders are folders"
-    known = set(state.explored) | (set(state.shown) if reads_count else set())
+    known = _read(state, folder) if reads_count else set(state.explored)
     # A new file that was permitted has passed the rules for new ones, and its folder is the session's own.
     old = {*stood({file, *known}), *state.permitted}
     if file not in old and (why := _new_file_refusal(file, folder, known & old)) is not None:
         return why
     if file in known:
         return None
+    if file in state.shown and reads_count:
+        return f"of '{file}' hardly a line was shown; read it with read_code, and ask again"
     if file in state.shown:
         return f"'{file}' was shown and is not among your explored files; call add_explored_files with it first"
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
     return _new_file_refusal(file, folder, known & old)
+
+
+def _read(state: SessionState, folder: Path) -> set[str]:
+    """Return the files of which tools have shown some lines, or all there are: lists of files show the first alone."""
+    return {f for f in {*state.explored, *state.shown} if f in state.permitted or _is_read(state, f, folder)}
+
+
+def _is_read(state: SessionState, file: str, folder: Path) -> bool:
+    seen = lines_shown(state, file)
+    if seen >= LEAST_LINES or (seen and not (folder / file).is_file()):
+        return True
+    try:
+        return seen > 0 and seen >= len(read_start(folder / file, MAX_SHORT_BYTES).splitlines())
+    except (OSError, ValueError):
+        return False
 
 
 def _new_file_refusal(file: str, folder: Path, known: Collection[str]) -> str | None:
@@ -151,12 +174,12 @@ def _first_folder(file: str, folder: Path) -> str:
     return next((str(parent) for parent in PurePosixPath(file).parents if (folder / parent).is_dir()), ".")
 
 
-def unpermitted(state: SessionState, changed: Iterable[str], folder: Path) -> dict[str, str]:
+def unpermitted(state: SessionState, changed: Iterable[Change], folder: Path) -> dict[str, str]:
     """Return the changed files of a workspace that may not be in the change, each with the reason."""
     found = {}
-    for file in changed:
+    for file, how in ((change.file, change.how) for change in changed):
         if file not in state.permitted:
-            found[file] = "check_write_target never permitted it"
+            found[file] = NEW_UNASKED if how == "added" else "check_write_target never permitted it"
         elif (folder / file).is_symlink():
             found[file] = "it is a link, and links are not written here; write a file"
     return found

@@ -1,15 +1,19 @@
-"""Says from which commit a session's change is told. Effects block: it is run in a thread."""
+"""Says from which commit a change is told, and what differs. Effects block: they run in a thread."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
 
+from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, changed_lines, without_own
+from actors.capabilities.code_change.evidence.write_guard import is_ours
 from runtime.codebase.git.base_merges import with_merged_base
 from runtime.codebase.git.foreign_commits import foreign_commits
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import WorkTree, files_in
+from runtime.codebase.git.writable import refuse_under_way
 from runtime.contracts.session_state import SessionState, Workplace
+from runtime.errors import GitWriteError
 
 MAX_NAMED = 5
 FOREIGN = (
@@ -53,3 +57,14 @@ def stood_before(state: SessionState, files: Collection[str]) -> frozenset[str]:
     base = session_base(place)
     with GitWriter(Path(place.folder)) as git:
         return files_in(git, base, files) | state.own_edits.keys() & set(files)
+
+
+def session_changes(state: SessionState, folder: Path) -> ChangedLines:
+    """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
+    assert state.place is not None
+    if not folder.is_dir():
+        raise GitWriteError(
+            f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"
+        )
+    refuse_under_way(folder)
+    return without_own(changed_lines(folder, session_base(state.place), is_ours), folder, state.own_edits)

@@ -5,6 +5,7 @@ Each runs in a process that is killed when it takes too long.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.change_base import session_base
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
 from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.work_trees import printable
 from runtime.contracts.contract import CheckCommand, Contract
 from runtime.contracts.due_checks import due_checks
 from runtime.contracts.observations import CheckResult, Observed
-from runtime.contracts.session_state import SessionState
+from runtime.contracts.session_state import SessionState, Workplace
+from runtime.errors import GitWriteError
 from runtime.processes.named_commands import run_named
 
 _GONE = "{branch} is gone, and {base} is at {commit}, which this session did not make"
@@ -58,13 +61,41 @@ def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, A
     due = due_checks(contract, state, payload, before.tree)
     is_merged = duty in {"quality", "merge"}
     if is_merged and before.changed and due:
+        _refuse_other_branch(state.place)
+    if is_merged and before.changed and due:
         return msgspec.structs.replace(seen, uncommitted=before.changed)
     if not due:
         return msgspec.structs.replace(seen, tree=before.tree)
     commands = dict.fromkeys(check for checks in due.values() for check in checks)
-    results = run_checks(commands, Path(state.place.folder))
+    folder = Path(state.place.folder)
+    # Without a branch nothing else says which new files belong to the change.
+    marks = _marks(folder, (*before.changed, *state.permitted))
+    results = run_checks(commands, folder)
     is_stable = _files(contract, state, seen.head) == before
-    return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable)
+    touched = _touched(folder, marks)
+    return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable, touched=touched)
+
+
+def _marks(folder: Path, changed: Iterable[str]) -> dict[str, tuple[int, int, int]]:
+    """Return what cannot be put back when a file is written: which one it is, its size, and when it was last touched.
+
+    Of the files that git knows, and those that are changed: another one may decide just as well what a command says.
+    """
+    with GitWriter(folder) as git:
+        files = {*git.run("ls-files", "-z").split("\0"), *changed} - {""}
+    found = {}
+    for file in files:
+        try:
+            stat = os.lstat(folder / file)
+        except OSError:
+            continue
+        found[file] = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
+    return found
+
+
+def _touched(folder: Path, marks: Mapping[str, tuple[int, int, int]]) -> tuple[str, ...]:
+    now = _marks(folder, marks)
+    return tuple(printable(file) for file, mark in marks.items() if now.get(file) != mark)
 
 
 def _with_checks_of_base(
@@ -87,10 +118,21 @@ def _with_checks_of_base(
     if not is_out or tree_of_files(root, commit, is_ours).changed:
         names = ", ".join(check.name for check in commands)
         return msgspec.structs.replace(seen, unjudged=UNCHECKED.format(**_about(state, commit), names=names))
+    marks = _marks(root, ())
     results = run_checks(commands, root)
     if all(check.passed for check in results) and not tree_of_files(root, commit, is_ours).changed:
-        return msgspec.structs.replace(seen, checks=results, tree=tree)
+        return msgspec.structs.replace(seen, checks=results, tree=tree, touched=_touched(root, marks))
     return msgspec.structs.replace(seen, checks=results, unjudged=FAILING.format(**_about(state, commit)))
+
+
+def _refuse_other_branch(place: Workplace) -> None:
+    """Raise GitWriteError where another branch is out, whose files are none of the session's edits."""
+    with GitWriter(Path(place.folder)) as git:
+        out = (git.private / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
+    if out != place.branch:
+        raise GitWriteError(
+            f"{place.folder} is on {out}, not on {place.branch}: `git switch {place.branch}` there, then submit again"
+        )
 
 
 def _about(state: SessionState, commit: str) -> dict[str, str]:

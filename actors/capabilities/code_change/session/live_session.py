@@ -10,24 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
-from actors.capabilities.code_change.session.change_base import session_base, stood_before
-from actors.capabilities.code_change.session.hints import hints_of
-from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
-from actors.capabilities.code_change.session.workplaces import (
+from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
+from actors.capabilities.code_change.session.change_notes import (
     filter_refusal,
+    hollow_note,
+    ignored_refusal,
     lost_tests_note,
     main_tree_note,
+    submodules_note,
+)
+from actors.capabilities.code_change.session.hints import hints_of
+from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.reviewed_tree import tree_told
+from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
+from actors.capabilities.code_change.session.workplaces import (
     observed,
     performed,
-    session_changes,
-    submodules_note,
     with_work_tree,
 )
 from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import Decision, answered, demands_of, submitted
+from runtime.contracts.obeyed_files import obeyed
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
 from runtime.contracts.shared_evidence import doubts_of, skips_of, unclaimed
@@ -259,7 +264,7 @@ class LiveSession:
             why = write_refusal(self._state, file, self.folder, stood, reads_count=is_unexplored)
         except RepositoryError as error:
             return error.message
-        return filter_refusal(self.folder, file) if why is None else why
+        return why or filter_refusal(self.folder, file) or ignored_refusal(self.folder, file)
 
     async def add_explored_files(self, files: Sequence[str]) -> Answer:
         """Add files that a tool of this session has shown to those that were explored."""
@@ -278,8 +283,9 @@ class LiveSession:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
         changed = await in_own_thread(session_changes, self._state, self.folder)
         base = await in_own_thread(session_base, place)
-        await self.record("review_changes", changed.files)
-        forbidden = list(unpermitted(self._state, changed.files, self.folder))
+        forbidden = list(unpermitted(self._state, changed.changes, self.folder))
+        tree = await in_own_thread(tree_told, self._state, forbidden)
+        await self.record("review_changes", changed.files, told_tree=tree)
         told: Answer = {
             "base_commit": base,
             "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],
@@ -292,6 +298,7 @@ class LiveSession:
             told["tests"] = lost
         tasks = self._state.tasks
         left = [unclaimed(tasks, changed.files), skips_of(tasks)] if tasks else []
+        left += [obeyed(changed.files), await in_own_thread(hollow_note, self._state, changed)]
         if doubts := [*filter(None, left), *doubts_of(tasks)]:
             told["doubtful_evidence"] = doubts
         return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from actors.capabilities.code_change.evidence.changed_lines import digests_of
+from runtime.codebase.files.ignore_files import IGNORE_FILE, ignore_files_below
 from runtime.codebase.files.project_config import CONFIG_FILE
+from runtime.codebase.git.git_writer import GitWriter
 from runtime.contracts.contract import Contract
 from runtime.contracts.session_state import SessionState
+from runtime.errors import RepositoryError
 
-IGNORE_FILE = ".gitignore"
 STEERING = (CONFIG_FILE, IGNORE_FILE)
+MAX_NESTED = 200
 LOOKS = frozenset({"analyze_impact"})
 STEERED = "{files} was changed since this session began, which decides what its tools see"
 PUT_BACK = (
@@ -24,8 +27,11 @@ PUT_BACK = (
 
 
 def steering_of(root: Path) -> dict[str, str]:
-    """Return the files that steer the tools, each with the digest of its content; empty for one that is not there."""
-    return digests_of(root, STEERING)
+    """Return the files that steer the tools, each with the digest of its content; empty for one that is not there.
+
+    Ignore files of folders are among them, at most 200.
+    """
+    return digests_of(root, (*STEERING, *ignore_files_below(root)[:MAX_NESTED]))
 
 
 def steered(state: SessionState) -> tuple[str, ...]:
@@ -35,10 +41,26 @@ def steered(state: SessionState) -> tuple[str, ...]:
     """
     if not state.steering:
         return ()
-    now = steering_of(Path(state.repository))
+    root = Path(state.repository)
     is_planned = state.place is not None and bool(state.place.branch)
     pinned = [file for file in state.steering if file == CONFIG_FILE or not (is_planned or file in state.permitted)]
-    return tuple(file for file in pinned if now.get(file, "") != state.steering[file])
+    now = digests_of(root, pinned)
+    changed = [file for file in pinned if now[file] != state.steering[file]]
+    if is_planned or len(state.steering) >= MAX_NESTED:
+        return tuple(changed)
+    made = [file for file in ignore_files_below(root) if file not in state.steering and file not in state.permitted]
+    return (*changed, *_hiding(root, made))
+
+
+def _hiding(root: Path, made: Sequence[str]) -> list[str]:
+    """Return which new ignore files lie in folders with files that git knows; others, as of caches, hide nothing."""
+    if not made:
+        return []
+    try:
+        with GitWriter(root) as git:
+            return [file for file in made if git.run("ls-files", "--", file.removesuffix(f"/{IGNORE_FILE}"))]
+    except RepositoryError:
+        return list(made)
 
 
 def looks(contract: Contract, tool: str) -> bool:

@@ -13,22 +13,21 @@ from actors.capabilities.code_change.evidence.changed_lines import (
     ChangedLines,
     changed_lines,
     digests_of,
-    without_own,
 )
 from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
 from actors.capabilities.code_change.evidence.lapsed_evidence import lapsed_evidence
-from actors.capabilities.code_change.evidence.lost_tests import lost_tests
 from actors.capabilities.code_change.evidence.proofs import proofs_of
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
-from actors.capabilities.code_change.session.change_base import foreign_note, session_base, work_tree
+from actors.capabilities.code_change.session.change_base import foreign_note, session_changes, work_tree
+from actors.capabilities.code_change.session.change_notes import hollow_note, lost_tests_note
 from actors.capabilities.code_change.session.check_commands import with_checks
 from actors.capabilities.code_change.session.ports import Ports
-from runtime.codebase.git.commits import commit_change, filtered_files, head_of_change, lay_aside, merge_change
+from actors.capabilities.code_change.session.reviewed_tree import present_tree, unreviewed
+from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
-from runtime.codebase.git.submodules import moved_submodules
 from runtime.codebase.git.work_trees import WorkTree, changes_since, digest_of, open_work_tree, printable
-from runtime.codebase.git.writable import Writable, refuse_under_way, writable
+from runtime.codebase.git.writable import Writable, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.due_checks import has_checks
 from runtime.contracts.duties import Demand
@@ -39,7 +38,6 @@ from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.own_threads import in_own_thread
 
 MAX_OWN_EDITS = 2_000
-MAX_TOLD_SUBMODULES = 10
 
 
 def first_place(root: Path) -> Workplace:
@@ -81,10 +79,13 @@ async def observed(
     if "bands" in demands:
         symbols = [str(entry["value"]) for entry in payload.get("target_symbols") or ()]
         similarities = await ports.similarities(state.query, symbols) if symbols else {}
-    foreign = unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {}
+    changes = changed.changes if changed is not None else ()
+    foreign = unpermitted(state, changes, Path(state.place.folder)) if state.place is not None else {}
     head = await in_own_thread(_head_of_branch, state) if "head" in demands else ""
     uncommitted = await in_own_thread(_uncommitted, state) if head else ()
     tests = await in_own_thread(lost_tests_note, state) if "tests" in demands else ""
+    hollow = await in_own_thread(hollow_note, state) if "tests" in demands else ""
+    tree = await in_own_thread(present_tree, state) if "review" in demands and not foreign else ""
     seen = Observed(
         refuted=refuted,
         proofs=proofs,
@@ -95,6 +96,9 @@ async def observed(
         uncommitted=uncommitted,
         tests=tests,
         lapsed=await in_own_thread(_lapsed, state, changed, demands, head, uncommitted) if "proofs" in demands else (),
+        hollow=hollow,
+        present=tree,
+        unreviewed=await in_own_thread(unreviewed, state, tree, files) if tree else (),
     )
     if "checks" not in demands or foreign or seen.lapsed or not has_checks(contract):
         return seen
@@ -120,55 +124,6 @@ def _lapsed(
         return ()
     seen = changed if changed is not None else session_changes(state, folder)
     return lapsed_evidence(state.tasks, folder, seen)
-
-
-def session_changes(state: SessionState, folder: Path) -> ChangedLines:
-    """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
-    assert state.place is not None
-    if not folder.is_dir():
-        raise GitWriteError(
-            f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"
-        )
-    refuse_under_way(folder)
-    return without_own(changed_lines(folder, session_base(state.place), is_ours), folder, state.own_edits)
-
-
-def submodules_note(state: SessionState) -> str | None:
-    """Return which submodules of the session's folder are not as they were recorded; None where all are."""
-    place = state.place
-    if place is None or not place.base_commit:
-        return None
-    moved = moved_submodules(Path(place.folder), session_base(place))
-    if not moved:
-        return None
-    told = "; ".join(each.sentence for each in moved[:MAX_TOLD_SUBMODULES])
-    more = f"; and {len(moved) - MAX_TOLD_SUBMODULES} more" if len(moved) > MAX_TOLD_SUBMODULES else ""
-    return f"submodules have moved, which is no part of the change and is not committed: {told}{more}. Tell the person"
-
-
-def filter_refusal(folder: Path, file: str) -> str | None:
-    """Return that a file could not be committed, since git passes it through a program; None where it does not."""
-    try:
-        with GitWriter(folder) as git:
-            filtered = filtered_files(git, [file])
-    except (GitWriteError, RepositoryError):
-        # Whatever is wrong with the repository is told where something is to be written to it.
-        return None
-    if not filtered:
-        return None
-    return f"git passes {filtered[0]} through a filter program, which is not run here: the person commits it"
-
-
-def lost_tests_note(state: SessionState, changed: ChangedLines | None = None) -> str:
-    """Return what a session's change takes away from the tests, as a sentence; empty where it takes nothing.
-
-    `changed`: what differs, where that is known.
-    """
-    place = state.place
-    if place is None or not place.base_commit or not Path(place.folder).is_dir():
-        return ""
-    folder = Path(place.folder)
-    return lost_tests(folder, session_base(place), changed or session_changes(state, folder)).sentence
 
 
 def own_edits(root: Path, base_commit: str) -> dict[str, str]:
@@ -218,7 +173,7 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
     tree = work_tree(state.place)
     if effect.kind == "commit":
         changed = session_changes(state, Path(tree.folder))
-        if foreign := unpermitted(state, changed.files, Path(tree.folder)):
+        if foreign := unpermitted(state, changed.changes, Path(tree.folder)):
             raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
         commit = commit_change(
             tree,
@@ -305,20 +260,3 @@ def with_work_tree(state: SessionState) -> SessionState:
         return state
     lost = f"the work tree {place.folder} was gone and was made anew from its branch; what was not committed is lost"
     return state.with_(warnings=(*state.warnings, lost))
-
-
-def main_tree_note(state: SessionState) -> str | None:
-    """Return that the user's own folder was edited while the session works beside it; None where it was not."""
-    if state.place is None or not state.place.main_digest:
-        return None
-    try:
-        with GitWriter(Path(state.repository)) as git:
-            if digest_of(git, is_ours) == state.place.main_digest:
-                return None
-    except RepositoryError as error:
-        return f"whether {state.repository} was edited cannot be told: {error.message}"
-    if not state.place.is_worktree:
-        return f"{state.repository} was edited since this session began, which only looks; tell the person"
-    return (
-        f"{state.repository} was edited since this session began; it works in {state.place.folder} and does not see it"
-    )

@@ -1,0 +1,142 @@
+"""Forms of «not implemented», parameters handed on, and code that is never compiled do nothing, by their syntax."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.codebase.parsing.empty_bodies import is_empty
+
+EMPTY = [
+    ("a.kt", "fun f(x: Int): Int {\n    throw NotImplementedError()\n}\n"),
+    ("a.kt", "fun f(x: Int): Int = kotlin.TODO()\n"),
+    ("a.kt", 'fun f(x: Int): Int = kotlin.TODO("later")\n'),
+    ("a.kt", "fun f(x: Int): Int {\n    val y = x\n    return y\n}\n"),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    core::todo!()\n}\n"),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    std::unimplemented!()\n}\n"),
+    ("a.rs", 'fn f(x: i32) -> i32 {\n    panic!("{}", "later")\n}\n'),
+    ("a.rs", "fn f(x: i32) -> Result<i32, ()> {\n    Ok(x)\n}\n"),
+    ("a.rs", "fn f(x: i32) -> Result<i32, ()> {\n    Ok(0)\n}\n"),
+    ("a.rs", "fn f(x: i32) -> Result<i32, ()> {\n    Err(())\n}\n"),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    let y = x;\n    y\n}\n"),
+    ("a.rs", "fn f(x: i32) -> Option<i32> {\n    Some(x)\n}\n"),
+    (
+        "a.c",
+        'PyObject *f(PyObject *x) {\n    PyErr_SetString(PyExc_NotImplementedError, "later");\n    return NULL;\n}\n',
+    ),
+    ("a.c", 'int f(int x) {\n    assert(!"todo");\n}\n'),
+    ("a.c", 'int f(int x) {\n    assert(0 && "todo");\n    return 0;\n}\n'),
+    ("a.c", "int f(int x) {\n    __builtin_unreachable();\n}\n"),
+    ("a.c", "int f(int x) {\n    int y = x;\n    return y;\n}\n"),
+    ("a.c", "int f(int x) {\n#if 0\n    g(x);\n#endif\n    return 0;\n}\n"),
+    ("a.cpp", "int f(int x) {\n    auto y = x;\n    return y;\n}\n"),
+    ("a.cpp", "int f(int x) {\n    std::unreachable();\n}\n"),
+    ("a.ts", "function f(x: string): string {\n    return undefined!;\n}\n"),
+    ("a.ts", "function f(x: string): string {\n    return null!;\n}\n"),
+    ("a.ts", 'function f(x: string): string {\n    throw "todo";\n}\n'),
+    ("a.ts", "function f(x: string): number {\n    return x as any;\n}\n"),
+    ("a.ts", "function f(x: string): string {\n    const y = x;\n    return y;\n}\n"),
+    ("a.js", "function f(x) {\n    let y = x;\n    return y;\n}\n"),
+    ("a.cs", "class A {\n    string F(string x) {\n        return default!;\n    }\n}\n"),
+    ("a.cs", "class A {\n    string F(string x) => default!;\n}\n"),
+    ("a.cs", "class A {\n    string F(string x) {\n        return null!;\n    }\n}\n"),
+    ("a.cs", "class A {\n    string F(string x) {\n        throw null;\n    }\n}\n"),
+    ("a.cs", "class A {\n    string F(string x) {\n        var y = x;\n        return y;\n    }\n}\n"),
+    ("a.py", "def f(x):\n    return ...\n"),
+    ("a.py", "def f(x):\n    raise AssertionError\n"),
+    ("a.py", "def f(x):\n    y = (x)\n    return y\n"),
+    ("a.py", "def f(x):\n    return typing.cast(bytes, x)\n"),
+    ("a.py", "def f(x):\n    if isinstance(x, bytes):\n        return x\n    return x\n"),
+    ("a.py", "def f(x):\n    raise AssertionError()\n"),
+    ("a.py", "def f(x):\n    y = x\n    return y\n"),
+    ("a.py", "def f(x):\n    y = x\n    z = y\n    return z\n"),
+    ("a.go", "package a\n\nfunc f(x int) (int, error) {\n\treturn x, nil\n}\n"),
+    ("a.go", "package a\n\nfunc f(x int) int {\n\tpanic(nil)\n}\n"),
+    ("a.go", "package a\n\nfunc f(x int) int {\n\ty := x\n\treturn y\n}\n"),
+    ("a.java", "class A {\n    int f(int x) {\n        int y = x;\n        return y;\n    }\n}\n"),
+    ("a.java", "class A {\n    int f(int x) {\n        throw null;\n    }\n}\n"),
+    ("a.php", "<?php\nfunction f($x) {\n    $y = $x;\n    return $y;\n}\n"),
+    ("a.rb", "def f(x)\n  y = x\n  y\nend\n"),
+    ("a.rb", "def f(x)\n  y = x\n  return y\nend\n"),
+    ("a.scala", "def f(x: Int): Int = throw new NotImplementedError()\n"),
+]
+REAL = [
+    ("a.py", "def f(x):\n    y = x + 1\n    return y\n"),
+    ("a.py", "def f(x):\n    y = x\n    y.append(1)\n    return y\n"),
+    ("a.py", "def f(x, n):\n    y = x\n    if n:\n        y = 2\n    return y\n"),
+    ("a.py", "def f(x):\n    y = g(x)\n    return y\n"),
+    ("a.py", "def f(x):\n    y = x.name\n    return y\n"),
+    ("a.py", "def f(x):\n    return typing.cast(bytes, x.body)\n"),
+    ("a.py", "def f(x):\n    if isinstance(x, bytes):\n        return x.decode()\n    return x\n"),
+    ("a.py", "def f(x):\n    if isinstance(x, bytes):\n        return None\n    return x\n"),
+    ("a.py", "def f(x):\n    return isinstance(x, bytes)\n"),
+    ("a.py", "def f(x):\n    y = x\n    for z in y:\n        y = z\n    return y\n"),
+    ("a.py", "def f(x):\n    global y\n    y = x\n    return y\n"),
+    ("a.py", "def f(x):\n    raise AssertionError(f'{x} is wrong')\n"),
+    ("a.py", "def f(x):\n    if not x:\n        raise AssertionError\n    return g(x)\n"),
+    ("a.py", "def f(self):\n    y = self\n    return y\n"),
+    ("a.go", "package a\n\nfunc f(x int) (int, error) {\n\treturn x + 1, nil\n}\n"),
+    (
+        "a.go",
+        "package a\n\nfunc f(x int) (int, error) {\n\tif x > 3 {\n\t\treturn x, nil\n\t}\n\treturn 0, errSmall\n}\n",
+    ),
+    ("a.rs", "fn f(x: i32) -> Result<i32, ()> {\n    Ok(x + 1)\n}\n"),
+    ("a.rs", "fn f(x: i32) -> Result<i32, E> {\n    Err(E::Small(x))\n}\n"),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    let y = x.abs();\n    y\n}\n"),
+    ("a.rs", "fn f(x: i32) -> Result<i32, E> {\n    if x > 3 {\n        return Ok(x);\n    }\n    Err(E::Small)\n}\n"),
+    ("a.ts", "function f(x: string): number {\n    return parse(x) as any;\n}\n"),
+    ("a.ts", "function f(x: string): string {\n    throw new ParseError(x);\n}\n"),
+    ("a.kt", "fun f(x: Int): Int {\n    val y = x * 2\n    return y\n}\n"),
+    ("a.c", "int f(int x) {\n    int y = x * 2;\n    return y;\n}\n"),
+    ("a.c", "int f(int x) {\n    assert(x > 0);\n    return x;\n}\n"),
+    ("a.c", 'PyObject *f(PyObject *x) {\n    PyErr_SetString(PyExc_ValueError, "too long");\n    return NULL;\n}\n'),
+    ("a.c", "int f(int *x) {\n    int *y = x;\n    *y = 3;\n    return 0;\n}\n"),
+    ("a.c", "int f(int x) {\n#if 1\n    return g(x);\n#endif\n}\n"),
+    ("a.c", "int f(int x) {\n#if DEBUG\n    log_it(x);\n#endif\n    return 0;\n}\n"),
+    ("a.java", "class A {\n    int f(int x) {\n        int y = x;\n        y += 2;\n        return y;\n    }\n}\n"),
+    ("a.php", "<?php\nfunction f($x) {\n    $y = trim($x);\n    return $y;\n}\n"),
+    ("a.rb", "def f(x)\n  y = x.strip\n  y\nend\n"),
+    ("a.cs", "class A {\n    string F(string x) {\n        return x!.Trim();\n    }\n}\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), EMPTY)
+def test_a_body_that_only_says_that_it_is_unwritten_or_hands_on_what_it_got_is_empty(path: str, text: str) -> None:
+    assert is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize(("path", "text"), REAL)
+def test_a_body_that_computes_decides_or_fails_for_a_reason_is_not_empty(path: str, text: str) -> None:
+    assert not is_empty(text, path, 1, text.count("\n"))
+
+
+HANDLED = "def f(x):\n    try:\n        return g(x)\n    except (OSError, KeyError):\n        {}\n"
+CAUGHT = (
+    "class A {{\n    int f(int x) {{\n        try {{\n            return g(x);\n        }} catch (A | B e) {{\n"
+    "            {}\n        }}\n    }}\n}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line", "is_nothing"),
+    [
+        ("a.py", HANDLED.format("return h(x)"), 4, False),
+        ("a.py", HANDLED.format("pass"), 4, True),
+        ("a.py", HANDLED.replace(" (OSError, KeyError)", "").format("return h(x)"), 4, True),
+        ("a.java", CAUGHT.format("return h(x);"), 5, False),
+        ("a.java", CAUGHT.format(""), 5, True),
+    ],
+)
+def test_what_a_handler_that_does_something_is_for_is_decided_in_its_head(
+    path: str, text: str, line: int, is_nothing: bool
+) -> None:
+    assert is_empty(text, path, line, line) == is_nothing
+
+
+@pytest.mark.parametrize(("first", "last", "is_nothing"), [(2, 4, True), (3, 3, True), (2, 5, False)])
+def test_code_that_is_never_compiled_is_no_evidence_and_its_alternative_is(
+    first: int, last: int, is_nothing: bool
+) -> None:
+    text = "int f(int x) {\n#if 0\n    g(x);\n#endif\n    return h(x);\n}\n"
+    assert is_empty(text, "a.c", first, last) == is_nothing
+    other = text.replace("#endif", "#else\n    h(x);\n#endif")
+    assert not is_empty(other, "a.c", 2, 6)
