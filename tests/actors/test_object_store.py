@@ -46,7 +46,7 @@ async def test_a_call_without_room_for_its_values_says_what_to_do(kind: type[Exc
     full = kind("Local disk is full\nThe object cannot be created")
 
     async def call() -> None:
-        raise RayTaskError("envelope", "traceback", full) if is_of_result else full
+        raise RayTaskError("envelope", "traceback", full) if is_of_result else full  # type: ignore[no-untyped-call]
 
     with pytest.raises(ClusterError, match=r"object store .* no room .*`ray memory`.*bus.links") as told:
         await call_actor(call)
