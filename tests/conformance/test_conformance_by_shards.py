@@ -41,6 +41,8 @@ async def test_each_supervisor_drives_a_part_of_the_runs_and_every_run_has_one(s
     request = Request("line", "?", metadata={"script": {}})
     run_ids = await asyncio.gather(*(system.submit(request) for _ in range(RUNS)))
     shards = [ray.get_actor(name, namespace="jeeves") for name in supervisor_addresses(SHARDS)]
-    drives = [await asyncio.gather(*(shard.drives.remote(run_id) for shard in shards)) for run_id in run_ids]
+    drives: list[list[bool]] = [
+        await asyncio.gather(*(shard.drives.remote(run_id) for shard in shards)) for run_id in run_ids
+    ]
     assert all(sum(each) == 1 for each in drives)
     assert all(any(of_shard) for of_shard in zip(*drives, strict=True))
