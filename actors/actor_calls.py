@@ -9,6 +9,7 @@ from typing import Any
 
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
 
+from actors.object_store import STORE_FULL, is_store_full, store_full_error
 from runtime import errors
 from runtime.errors import ClusterError, JeevesError
 
@@ -25,7 +26,9 @@ async def wait_until_answering(actor: Any) -> None:
 
 
 async def call_actor(call: Callable[[], Awaitable[Any]]) -> Any:
-    """Return the result of an actor call; our errors are raised as themselves, a dead actor as ClusterError.
+    """Return the result of an actor call; our errors are raised as themselves, other trouble as ClusterError.
+
+    That is the death of an actor, and an object store without room.
 
     A call whose process died meanwhile may or may not have been carried out. It is made again, so it has to be
     idempotent.
@@ -40,7 +43,11 @@ async def call_actor(call: Callable[[], Awaitable[Any]]) -> Any:
             cause = error.cause
             if isinstance(cause, JeevesError):
                 raise cause from error
+            if is_store_full(error):
+                raise store_full_error() from error
             raise
+        except STORE_FULL as error:
+            raise store_full_error() from error
         except (ActorUnavailableError, ActorDiedError) as error:
             if isinstance(error, ActorDiedError) or asyncio.get_running_loop().time() >= gives_up_s:
                 raise actor_lost_error(error) from error

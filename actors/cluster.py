@@ -34,6 +34,7 @@ from ray._private.node import Node
 from ray._private.parameter import RayParams
 from ray._private.resource_isolation_config import ResourceIsolationConfig
 from ray._private.services import canonicalize_bootstrap_address
+from ray._private.state import actors as _actor_row
 from ray.job_config import JobConfig
 
 from actors.actor_logs import pass_on_log_options
@@ -191,6 +192,12 @@ def probe(address: str) -> None:
     if not found:
         raise ClusterError("no Ray cluster is found on this machine (`ray.address` is auto)", address=address)
     _probe_host(found)
+
+
+def has_process(actor: Any) -> bool:
+    """Return whether Ray has given an actor a process: until then, it waits for what it claims."""
+    row: Mapping[str, Any] = _actor_row(actor._actor_id.hex())
+    return bool(row.get("Pid")) or row.get("State") == "ALIVE"
 
 
 class _Head(Node):

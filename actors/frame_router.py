@@ -14,6 +14,7 @@ from ray.exceptions import RayActorError
 
 from actors.links.carrier import Carrier
 from actors.links.link import Link
+from actors.object_store import is_store_full
 from runtime.bus.dispatcher import Delivery, Dispatcher
 from runtime.bus.frames import SendOutcome
 from runtime.bus.link_messages import encode_outcomes
@@ -23,6 +24,7 @@ from runtime.primitives.ids import Address
 
 FRAMES_UNDER_WAY = 10_000
 RETRY_S = 0.1
+RETRY_FULL_S = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +92,10 @@ class FrameRouter:
             self._table.settled(address, data)
         elif isinstance(error, RayActorError):
             self._requeue(address, data, incarnation)
+        elif is_store_full(error):
+            # It counts against nobody, and what waits is bounded like all that is under way.
+            log.warning("bus.object_store_full", extra={"address": address, "bytes": len(data)})
+            asyncio.get_running_loop().call_later(RETRY_FULL_S, self._deliver, address, data)
         else:
             self._under_way -= 1
             log.error("bus.not_delivered", extra={"address": address}, exc_info=error)

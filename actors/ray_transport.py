@@ -19,6 +19,7 @@ from actors.addresses import BUS_NAME, DEFAULT_NAMESPACE
 from actors.links.carrier import Carrier
 from actors.links.doors import Door, connected
 from actors.links.link import OnFrames
+from actors.object_store import STORE_FULL
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.bus.link_messages import decode_outcomes
 from runtime.errors import LinkLostError
@@ -75,10 +76,13 @@ class RayTransport:
         self._following = asyncio.get_running_loop().create_task(self._keep_link(door, address, on_frames))
 
     async def send(self, frame: Frame) -> SendOutcome:
-        """Hand a frame to the bus; a bus that is gone is `unreachable`."""
+        """Hand a frame to the bus; one that is gone, or to which nothing can be carried now, is `unreachable`."""
         try:
             return await self._carrier.send(encode_frame(frame))
         except RayActorError:
+            return "unreachable"
+        except STORE_FULL:
+            log.warning("transport.object_store_full", extra={"type": frame.header.type, "bytes": len(frame.body)})
             return "unreachable"
 
     def _connect(self, introduction: tuple[Any, ...], tries_left: int = BIND_TRIES) -> None:

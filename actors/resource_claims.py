@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.errors import ClusterError
+from runtime.primitives.ids import Address
 
 _NAMES_IN_RAY = {"num_cpus": "CPU", "num_gpus": "GPU"}
 
@@ -51,6 +52,21 @@ def check_claims(pipelines: Iterable[Mapping[str, Any]], resources: Mapping[str,
     if problems:
         advice = "lower the agents' `resources`, or give the cluster more"
         raise ClusterError(f"{'; '.join(problems)}; {advice}", claimed=dict(in_all))
+
+
+def check_room(waiting: Mapping[Address, Mapping[str, float]], free: Mapping[str, float]) -> None:
+    """Raise ClusterError when what an actor that has no process yet claims is held by other work.
+
+    `waiting`: the claims of such actors, by their addresses; `free`: `ray.available_resources()`.
+    """
+    problems = [
+        f"{address} waits for " + ", ".join(f"{amount:g} {name} ({free.get(name, 0):g} free)" for name, amount in short)
+        for address, claimed in waiting.items()
+        if (short := [(name, amount) for name, amount in claimed.items() if free.get(name, 0) < amount])
+    ]
+    if problems:
+        advice = "end that work, lower the agents' `resources`, or add a node"
+        raise ClusterError(f"other work holds what the cluster has: {'; '.join(problems)}; {advice}", free=dict(free))
 
 
 def _short(claimed: Mapping[str, float], resources: Mapping[str, float]) -> str:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
+import ray
 from ray.exceptions import RayError
 
 from actors.actor_calls import call_actor, wait_until_answering
 from actors.addresses import (
     shard_of,
 )
+from actors.cluster import has_process
 from actors.links.linked_actor import LinkedActor
+from actors.resource_claims import check_room
 from actors.tracing.trace_export import trace_options
 from runtime.agents.live_text import Marks, with_event
 from runtime.codebase.index.progress import Progress
@@ -28,7 +31,7 @@ from runtime.llm.call_metrics import ModelStats
 from runtime.memory.run_metrics import RUN_TOTALS, RunTotals
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import SystemClock
-from runtime.primitives.ids import RunId, new_run_id
+from runtime.primitives.ids import Address, RunId, new_run_id
 from runtime.run.envelope import Envelope, InterruptResponse, Request, decode_envelope
 from runtime.supervision.commands import ClientEvent
 from runtime.tools.tool_host import TOOL_HEALTH
@@ -38,6 +41,8 @@ log = logging.getLogger(__name__)
 LONG_POLL_S = 10.0
 STATS_TIMEOUT_S = 2.0
 FLUSH_TIMEOUT_S = 3.0
+# Beside other load, processes of a system took up to 30 s to start.
+PATIENCE_FOR_ROOM_S = 60.0
 PLACES_KEPT = 10_000
 
 _STATS_DECODER = msgspec.msgpack.Decoder(ModelStats)
@@ -55,8 +60,11 @@ class System:
         store: Any,
         others: list[Any],
         agents: list[Any] | None = None,
+        claims: Mapping[Address, tuple[Any, dict[str, float]]] | None = None,
     ) -> None:
+        """Hold these handles. `claims`: the agents that claim resources, by their addresses, with what they claim."""
         self._agents = agents or []
+        self._claims = claims or {}
         self._bus = bus
         self._supervisors = [LinkedActor(supervisor) for supervisor in supervisors]
         self._index = LinkedActor(index)
@@ -202,7 +210,21 @@ class System:
         return answer
 
     async def ready(self) -> None:
-        """Return when every actor has started. Raises ClusterError that names what failed."""
+        """Return when every actor has started. Raises ClusterError that names what failed, or what others hold."""
+        answering = asyncio.ensure_future(self._all_answer())
+        try:
+            while not (await asyncio.wait({answering}, timeout=PATIENCE_FOR_ROOM_S))[0]:
+                await asyncio.to_thread(self._check_room)
+            await answering
+        finally:
+            answering.cancel()
+
+    def _check_room(self) -> None:
+        waiting = {name: claimed for name, (agent, claimed) in self._claims.items() if not has_process(agent)}
+        if waiting:
+            check_room(waiting, ray.available_resources())  # type: ignore[no-untyped-call]
+
+    async def _all_answer(self) -> None:
         for actor in [*(supervisor.handle for supervisor in self._supervisors), self._index.handle, *self._others]:
             await wait_until_answering(actor)
 

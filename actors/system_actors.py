@@ -122,7 +122,12 @@ def start_system(spec: SystemSpec) -> System:
         create(ServiceActor, service.address, name, spec.services[name], _store_of(spec))
         for name, service in services.items()
     ]
-    return System(bus, supervisors, index, store, [store, *hosts, *others], others)
+    claiming = {
+        address: (actor, claimed)
+        for (address, _, config), actor in zip(agents, others, strict=True)
+        if (claimed := claimed_of(config))
+    }
+    return System(bus, supervisors, index, store, [store, *hosts, *others], others, claiming)
 
 
 def _places(

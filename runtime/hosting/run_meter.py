@@ -25,6 +25,7 @@ class RunMeter:
         self._source = secrets.token_hex(8)
         self._counters = {each.name: LabelledCounter.of(each) for each in metrics_of("runs", CounterMetric)}
         self._histograms = {each.name: LabelledHistogram.of(each) for each in metrics_of("runs", HistogramMetric)}
+        self._count = {name: each.count for name, each in (self._counters | self._histograms).items()}
         self._number = 0
         self._unsent: RunReport | None = None
         self._has_counted = False
@@ -33,10 +34,7 @@ class RunMeter:
     def note(self, config: PipelineConfig, before: RunState, event: Event, decision: Decision) -> None:
         """Count an event that has been recorded."""
         for metric, value, labels in counts_of(config, before, event, decision):
-            if isinstance(metric, CounterMetric):
-                self._counters[metric.name].add(*labels, by=int(value))
-            else:
-                self._histograms[metric.name].observe(value, *labels)
+            self._count[metric.name](value, labels)
             self._has_counted = True
 
     def wrote(self, seconds: float) -> None:

@@ -6,7 +6,7 @@ import secrets
 
 from runtime.llm.call_metrics import Outcome
 from runtime.llm.messages import Completion
-from runtime.primitives.spans import Span, SpanValue, current_stage, emit, span_id_of, trace_id_of
+from runtime.primitives.spans import Span, SpanValue, current_stage, emit, stage_span_id_of, trace_id_of
 
 
 def emit_model_call(
@@ -26,6 +26,6 @@ def emit_model_call(
         attributes["gen_ai.usage.output_tokens"] = completion.tokens_out
         attributes["jeeves.tokens_cached"] = completion.tokens_cached
     error = None if outcome in ("served", "cancelled") else outcome
-    trace_id, parent_id = trace_id_of(key.run_id), span_id_of(str(key))
+    trace_id, parent_id = trace_id_of(key.run_id), stage_span_id_of(key)
     span_id = secrets.randbits(64) or 1
     emit(Span(trace_id, span_id, parent_id, f"model {deployment}", start_ms, end_ms, attributes, error))

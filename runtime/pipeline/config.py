@@ -169,6 +169,11 @@ class PipelineConfig(_Frozen):
         return {agent.name: agent for agent in self.agents}
 
     @cached_property
+    def measured_stages(self) -> dict[str, StageMeasures]:
+        """Stage name → the fields of its output that are counted; other stages are absent."""
+        return {agent.name: agent.measures for agent in self.agents if agent.measures is not None}
+
+    @cached_property
     def edge_limit_of(self) -> dict[str, int]:
         """Edge as "from->to" → how often it may be taken; edges without a limit are absent."""
         return {edge_name(limit.source, limit.target): limit.max_count for limit in self.edge_limits}

@@ -76,7 +76,13 @@ class LabelledCounter:
 
     def add(self, *values: str, by: int = 1) -> None:
         """Count once, or `by` times, under one value for each label."""
-        self._counts[self._bounds.bounded(values)] += by
+        self.count(by, values)
+
+    def count(self, amount: float, values: tuple[str, ...]) -> None:
+        """Count a whole number of times under one value for each label."""
+        if values not in self._counts:  # what is counted there was bounded before
+            values = self._bounds.bounded(values)
+        self._counts[values] += int(amount)
 
     def samples(self) -> list[Sample]:
         """Return the counts, one sample for each set of labels."""
@@ -111,10 +117,16 @@ class LabelledHistogram:
 
     def observe(self, value: float, *values: str) -> None:
         """Count one value under one value for each label."""
-        known = self._labels.bounded(values)
-        counts = self._counts.setdefault(known, [0] * (len(self.bounds) + 1))
+        self.count(value, values)
+
+    def count(self, value: float, values: tuple[str, ...]) -> None:
+        """Count one value, as `observe` does."""
+        counts = self._counts.get(values)
+        if counts is None:  # what is counted there was bounded before
+            values = self._labels.bounded(values)
+            counts = self._counts.setdefault(values, [0] * (len(self.bounds) + 1))
         counts[bisect_left(self.bounds, value)] += 1
-        self._totals[known] = self._totals.get(known, 0.0) + value
+        self._totals[values] = self._totals.get(values, 0.0) + value
 
     def samples(self) -> list[HistogramSample]:
         """Return the counts, one sample for each set of labels."""

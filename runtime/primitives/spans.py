@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 
 import msgspec
 
@@ -19,7 +20,7 @@ from runtime.primitives.ids import RunId, StageKey
 SpanValue = str | int | float | bool
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """Describes one operation of a trace; `error` is its failure in words."""
 
     trace_id: int
@@ -41,6 +42,11 @@ class _Tracing:
 
 _STAGE: ContextVar[StageKey | None] = ContextVar("jeeves_traced_stage", default=None)
 _MOST_TRACES = 2**128
+_MOST_SPANS = 2**64
+# Odd and without a pattern: small multiples of them differ in their sums.
+_APART = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93)
+# Every event of a run asks for its ids: as many as runs may well be under way at once.
+_REMEMBERED_IDS = 4_096
 
 
 def trace_to(sink: Callable[[Span], None] | None, ratio: float = 1.0) -> None:
@@ -50,7 +56,9 @@ def trace_to(sink: Callable[[Span], None] | None, ratio: float = 1.0) -> None:
 
 def is_traced(run_id: RunId) -> bool:
     """Return whether spans of a run are exported; every process of a system decides alike."""
-    return _Tracing.sink is not None and trace_id_of(run_id) < _Tracing.ratio * _MOST_TRACES
+    if _Tracing.sink is None:
+        return False
+    return _Tracing.ratio >= 1 or trace_id_of(run_id) < _Tracing.ratio * _MOST_TRACES
 
 
 def emit(span: Span) -> None:
@@ -75,11 +83,19 @@ def current_stage() -> StageKey | None:
     return key if key is not None and is_traced(key.run_id) else None
 
 
+@lru_cache(_REMEMBERED_IDS)
 def trace_id_of(run_id: RunId) -> int:
     """Return the trace id of a run, 128 bits and never 0."""
     return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16]) or 1
 
 
+def stage_span_id_of(key: StageKey) -> int:
+    """Return the span id of a stage attempt; made from that of its run without a hash, as each attempt asks for it."""
+    apart = key.hop * _APART[0] + key.item * _APART[1] + key.attempt * _APART[2]
+    return (span_id_of(key.run_id) + apart) % _MOST_SPANS or 1
+
+
+@lru_cache(_REMEMBERED_IDS)
 def span_id_of(name: str) -> int:
     """Return the span id of what has this name in its system, 64 bits and never 0."""
     return int.from_bytes(hashlib.sha256(f"span {name}".encode()).digest()[:8]) or 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from runtime.pipeline.config import PipelineConfig, StageMeasures
 from runtime.primitives.ids import StageName
@@ -41,51 +41,51 @@ _RETRY_TIMER = "retry:"
 MOST_OF_ONE = 1_000_000
 
 
-class Count(NamedTuple):
-    """Adds `value` to a counter, or observes it in a histogram, under these values of its labels."""
-
-    metric: CounterMetric | HistogramMetric
-    value: float = 1
-    labels: tuple[str, ...] = ()
+# What is added to a counter, or observed in a histogram, under these values of its labels.
+Count = tuple[CounterMetric | HistogramMetric, float, tuple[str, ...]]
 
 
-def counts_of(config: PipelineConfig, before: RunState, event: Event, decision: Decision) -> Iterator[Count]:
-    """Yield what an event of a run adds to the metrics; `before`: the state that it was decided on."""
-    yield from _spent(before.envelope, decision.state.envelope)
+def counts_of(config: PipelineConfig, before: RunState, event: Event, decision: Decision) -> list[Count]:
+    """Return what an event of a run adds to the metrics; `before`: the state that it was decided on.
+
+    Every event of every run passes here: most add nothing, and are to cost next to nothing.
+    """
+    found = _spent(before.envelope, decision.state.envelope)
     for command in decision.commands:
-        if isinstance(command, Emit):
+        if type(command) is Emit:
             if (read := _OF_CLIENT_EVENTS.get(command.event.type)) is not None:
-                yield from read(command.event, decision.state.envelope)
+                found += read(command.event, decision.state.envelope)
         elif (stage := _retried(command, before, event.payload)) is not None:
-            yield Count(RETRIES, 1, (stage, "stage"))
-            yield Count(RETRY_REASONS, 1, (_reason(event.payload),))
-    if isinstance(event.payload, StageSucceeded):
-        yield from _of_output(config, before, event.payload)
+            found += ((RETRIES, 1, (stage, "stage")), (RETRY_REASONS, 1, (_reason(event.payload),)))
+    if type(event.payload) is StageSucceeded and config.measured_stages:
+        found += _of_output(config, before, event.payload)
+    return found
 
 
-def _spent(before: Envelope, after: Envelope) -> Iterator[Count]:
+def _spent(before: Envelope, after: Envelope) -> list[Count]:
     then, now = before.usage, after.usage
     if then is now:
-        return
-    for metric, more in (
-        (HOPS, now.agent_hops - then.agent_hops),
-        (TOOL_CALLS, now.tool_calls - then.tool_calls),
-        (SLOW_STAGES, now.slow_stages - then.slow_stages),
-    ):
-        if more:
-            yield Count(metric, more)
+        return []
+    found: list[Count] = []
+    if now.agent_hops != then.agent_hops:
+        found.append((HOPS, now.agent_hops - then.agent_hops, ()))
+    if now.tool_calls != then.tool_calls:
+        found.append((TOOL_CALLS, now.tool_calls - then.tool_calls, ()))
+    if now.slow_stages != then.slow_stages:
+        found.append((SLOW_STAGES, now.slow_stages - then.slow_stages, ()))
+    return found
 
 
-def _of_stage_end(event: ClientEvent, _after: Envelope) -> Iterator[Count]:
-    yield Count(STAGE_S, event.data["duration_ms"] / 1000, (str(event.stage), event.data["status"]))
+def _of_stage_end(event: ClientEvent, _after: Envelope) -> tuple[Count, ...]:
+    return ((STAGE_S, event.data["duration_ms"] / 1000, (str(event.stage), event.data["status"])),)
 
 
-def _of_run_end(event: ClientEvent, after: Envelope) -> Iterator[Count]:
-    yield Count(REQUESTS, 1, (event.data["terminal_reason"],))
-    yield Count(REQUEST_S, max(0, event.at_ms - after.received_at_ms) / 1000)
+def _of_run_end(event: ClientEvent, after: Envelope) -> tuple[Count, ...]:
+    took_s = max(0, event.at_ms - after.received_at_ms) / 1000
+    return (REQUESTS, 1, (event.data["terminal_reason"],)), (REQUEST_S, took_s, ())
 
 
-_OF_CLIENT_EVENTS: Mapping[str, Callable[[ClientEvent, Envelope], Iterator[Count]]] = {
+_OF_CLIENT_EVENTS: Mapping[str, Callable[[ClientEvent, Envelope], tuple[Count, ...]]] = {
     "stage.finished": _of_stage_end,
     "run.finished": _of_run_end,
 }
@@ -93,10 +93,10 @@ _OF_CLIENT_EVENTS: Mapping[str, Callable[[ClientEvent, Envelope], Iterator[Count
 
 def _retried(command: Command, before: RunState, payload: Payload) -> StageName | None:
     """Return the stage that a command repeats, after a failure or because its process or its supervisor was lost."""
-    if isinstance(command, SetTimer) and command.timer_id.startswith(_RETRY_TIMER):
+    if type(command) is SetTimer and command.timer_id.startswith(_RETRY_TIMER):
         entry = before.in_flight.get(command.timer_id.removeprefix(_RETRY_TIMER))
         return None if entry is None else entry.stage
-    if isinstance(command, RunStage) and command.key.attempt > 1 and isinstance(payload, ActorLost | RunAdopted):
+    if type(command) is RunStage and command.key.attempt > 1 and isinstance(payload, ActorLost | RunAdopted):
         return command.stage
     return None
 
@@ -115,17 +115,17 @@ def _reason(payload: Payload) -> str:
 def _of_output(config: PipelineConfig, before: RunState, payload: StageSucceeded) -> Iterator[Count]:
     """Count the fields of an output that the pipeline names; outputs of attempts that no longer count are left out."""
     entry = before.in_flight.get(str(payload.key))
-    agent = None if entry is None else config.stages.get(entry.stage)
-    if agent is None or agent.measures is None:
+    measures = None if entry is None else config.measured_stages.get(entry.stage)
+    if entry is None or measures is None:
         return
-    measures, output = agent.measures, payload.output
+    output = payload.output
     verdict, confidence = _field(output, measures.verdict), _field(output, measures.confidence)
     if isinstance(verdict, str) and verdict:
-        yield Count(DECISIONS, 1, (verdict,))
+        yield DECISIONS, 1, (verdict,)
     if isinstance(confidence, int | float) and not isinstance(confidence, bool) and math.isfinite(confidence):
-        yield Count(CONFIDENCE, min(max(float(confidence), 0.0), 1.0))
+        yield CONFIDENCE, min(max(float(confidence), 0.0), 1.0), ()
     yield from _of_issues(measures, output)
-    yield from _of_repeated_work(agent.name, measures, output)
+    yield from _of_repeated_work(entry.stage, measures, output)
 
 
 def _of_issues(measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[Count]:
@@ -133,9 +133,9 @@ def _of_issues(measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[C
     if not isinstance(issues, Mapping):
         return
     found = {str(kind): count for kind, count in issues.items() if isinstance(count, int) and 0 < count <= MOST_OF_ONE}
-    yield Count(REPORTS, 1, ("issues" if found else "clean",))
+    yield REPORTS, 1, ("issues" if found else "clean",)
     for kind, count in found.items():
-        yield Count(ISSUES, count, (kind,))
+        yield ISSUES, count, (kind,)
 
 
 def _of_repeated_work(stage: str, measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[Count]:
@@ -143,14 +143,14 @@ def _of_repeated_work(stage: str, measures: StageMeasures, output: Mapping[str, 
     retries = measures.retries
     kind = None if retries is None else retries.kinds.get(str(_field(output, retries.field)))
     if retries is not None and kind is not None:
-        yield Count(RETRIES, 1, (stage, kind))
-        yield Count(RETRY_REASONS, 1, (str(_field(output, retries.reason) or kind),))
+        yield RETRIES, 1, (stage, kind)
+        yield RETRY_REASONS, 1, (str(_field(output, retries.reason) or kind),)
     steps = _field(output, measures.step_attempts)
     for attempts in steps.values() if isinstance(steps, Mapping) else ():
         for former, following in _pairs(attempts):
             if following.get("strategy") != _SKIPPED:
-                yield Count(RETRIES, 1, (stage, "step"))
-                yield Count(RETRY_REASONS, 1, (str(former.get("status")),))
+                yield RETRIES, 1, (stage, "step")
+                yield RETRY_REASONS, 1, (str(former.get("status")),)
 
 
 def _field(output: Mapping[str, Any], name: str | None) -> Any:

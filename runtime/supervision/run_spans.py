@@ -6,10 +6,8 @@ ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from runtime.primitives.ids import StageKey
-from runtime.primitives.spans import Span, SpanValue, span_id_of, trace_id_of
+from runtime.primitives.spans import Span, SpanValue, span_id_of, stage_span_id_of, trace_id_of
 from runtime.run.envelope import FAILURE_REASONS, Envelope, HistoryRecord
 from runtime.supervision.events import Event, ToolCalled
 from runtime.supervision.state import Decision, RunState
@@ -18,22 +16,24 @@ from runtime.tools.result import USABLE
 MAX_ERROR_CHARS = 500
 
 
-def spans_of(before: RunState, event: Event, decision: Decision) -> Iterator[Span]:
-    """Yield the spans that an event of a run completes; `before`: the state that it was decided on."""
+def spans_of(before: RunState, event: Event, decision: Decision) -> list[Span]:
+    """Return the spans that an event of a run completes; `before`: the state that it was decided on."""
     then, now = before.envelope, decision.state.envelope
-    if isinstance(event.payload, ToolCalled):
-        yield _of_tool(event, event.payload)
-    for record in now.history[len(then.history) :]:
-        yield _of_stage(now, record)
+    found = []
+    if type(event.payload) is ToolCalled:
+        found.append(_of_tool(event, event.payload))
+    if now.history is not then.history:
+        found += [_of_stage(now, record) for record in now.history[len(then.history) :]]
     if now.lifecycle == "terminated" and then.lifecycle != "terminated":
-        yield _of_run(now, event.at_ms)
+        found.append(_of_run(now, event.at_ms))
+    return found
 
 
 def _of_tool(event: Event, called: ToolCalled) -> Span:
     return Span(
         trace_id_of(event.run_id),
         span_id_of(f"{called.key}/{event.seq}"),
-        span_id_of(str(called.key)),
+        stage_span_id_of(called.key),
         f"tool {called.tool}",
         event.at_ms - called.duration_ms,
         event.at_ms,
@@ -56,7 +56,7 @@ def _of_stage(run: Envelope, record: HistoryRecord) -> Span:
     }
     return Span(
         trace_id_of(run.run_id),
-        span_id_of(str(StageKey(run.run_id, record.hop, record.item, record.attempt))),
+        stage_span_id_of(StageKey(run.run_id, record.hop, record.item, record.attempt)),
         span_id_of(run.run_id),
         f"stage {record.stage}",
         record.started_at_ms,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.addresses import SUPERVISOR, AgentPlace, agent_address, agent_addresses, place_of
-from actors.resource_claims import check_claims, claim_of
+from actors.resource_claims import check_claims, check_room, claim_of
 from runtime.errors import ClusterError
 from runtime.pipeline.config import MAX_REPLICAS, as_wire
 from runtime.primitives.ids import Address, RunId, StageKey
@@ -93,3 +93,15 @@ def test_what_a_cluster_can_never_give_is_told_before_anything_is_started(
         with pytest.raises(ClusterError) as raised:
             check_claims([pipeline], has)
         assert raised.value.message == f"{says}; lower the agents' `resources`, or give the cluster more"
+
+
+@pytest.mark.parametrize(("free", "waits"), [(1.0, True), (2.0, False), (3.0, False)])
+def test_an_agent_that_waits_for_what_others_hold_is_named(free: float, waits: bool) -> None:
+    waiting = {Address("agent:p.a"): {"CPU": 2.0, "GPU": 0.5}, Address("agent:p.b"): {"CPU": 1.0}}
+    if not waits:
+        check_room(waiting, {"CPU": free, "GPU": 0.5})
+        return
+    with pytest.raises(ClusterError) as told:
+        check_room(waiting, {"CPU": free, "GPU": 0.5})
+    assert "agent:p.a waits for 2 CPU (1 free);" in told.value.message
+    assert "agent:p.b" not in told.value.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from ray.exceptions import ActorUnavailableError
+from ray.exceptions import ActorUnavailableError, ObjectStoreFullError, OutOfDiskError
 
 from actors import frame_router
 from actors.frame_router import FrameRouter
@@ -27,9 +27,10 @@ def frame(number: int) -> bytes:
 class Process:
     """An endpoint's process: keeps what arrives; its first `unavailable` calls fail, and `gate` holds all of them."""
 
-    def __init__(self, unavailable: int = 0) -> None:
+    def __init__(self, unavailable: int = 0, error: Exception | None = None) -> None:
         self.got: list[bytes] = []
         self.unavailable = unavailable
+        self.error = error or ActorUnavailableError("not now", None)
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -37,7 +38,7 @@ class Process:
         await self.gate.wait()
         if self.unavailable:
             self.unavailable -= 1
-            raise ActorUnavailableError("not now", None)
+            raise self.error
         self.got += frames
         return [None] * len(frames)
 
@@ -68,6 +69,18 @@ async def test_a_frame_for_a_process_that_is_away_for_a_moment_is_delivered_all_
         while not process.got:  # noqa: ASYNC110
             await asyncio.sleep(frame_router.RETRY_S / 10)
     assert process.got == [frame(1)]
+
+
+@pytest.mark.parametrize("kind", [OutOfDiskError, ObjectStoreFullError])
+async def test_a_frame_for_which_the_object_store_has_no_room_is_delivered_once_it_has(kind: type[Exception]) -> None:
+    process = Process(unavailable=1, error=kind("full"))
+    router, table = router_to(process)
+    assert router.route(frame(1)) == "accepted"
+    async with asyncio.timeout(10):
+        while not process.got:  # noqa: ASYNC110
+            await asyncio.sleep(frame_router.RETRY_FULL_S / 10)
+    assert process.got == [frame(1)]
+    assert table.stats()["dead_letters"] == 0
 
 
 async def test_a_frame_for_an_endpoint_that_is_lost_meanwhile_waits_for_the_next_process() -> None:

@@ -18,7 +18,17 @@ from runtime.errors import ModelDownError
 from runtime.llm.scripted import ScriptedModel
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId, StageKey
-from runtime.primitives.spans import Span, current_stage, is_traced, trace_id_of, trace_to, traced_stage
+from runtime.primitives.spans import (
+    Span,
+    SpanValue,
+    current_stage,
+    is_traced,
+    span_id_of,
+    stage_span_id_of,
+    trace_id_of,
+    trace_to,
+    traced_stage,
+)
 from runtime.run.stage_view import StageView
 from runtime.testing import PipelineBuilder
 from tests.runtime.hosting.hosted import Hosted
@@ -167,6 +177,24 @@ def test_a_collector_that_comes_back_gets_the_spans_from_then_on(
     export.close()
     assert [int(span["spanId"], 16) for span in collector.spans] == [3]
     assert [each.message for each in caplog.records] == ["traces.collector_away", "traces.collector_back"]
+
+
+def test_no_two_attempts_of_a_run_and_not_the_run_itself_have_one_span_id() -> None:
+    run_id = RunId("r-1")
+    keys = [StageKey(run_id, hop, item, attempt) for hop in range(1, 40) for item in range(20) for attempt in (1, 2, 3)]
+    ids = {span_id_of(run_id), *map(stage_span_id_of, keys), *map(stage_span_id_of, [StageKey(RunId("r-2"), 1)])}
+    assert len(ids) == len(keys) + 2
+    assert all(0 < each < 2**64 for each in ids)
+
+
+def test_numbers_that_are_equal_keep_their_kinds(collector: Collector) -> None:
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    values: tuple[SpanValue, ...] = (1, True, 1.0, "1")
+    for number, value in enumerate(values, 1):
+        export.emit(Span(1, number, None, "run x", 1, 2, {"value": value}))
+    export.close()
+    told = [span["attributes"][0]["value"] for span in collector.spans]
+    assert told == [{"intValue": "1"}, {"boolValue": True}, {"doubleValue": 1.0}, {"stringValue": "1"}]
 
 
 def test_a_share_of_the_runs_is_traced_and_every_process_takes_the_same() -> None:

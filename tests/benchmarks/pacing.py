@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 Run = Callable[[], Awaitable[Any]]
 
 
+# Linux makes the clock of a process from its id and the kind of time: that which the scheduler has given it.
+_SCHEDULED = 2
+
+
 class Pace(NamedTuple):
     """What one round took: runs per second, and CPU for a run in milliseconds."""
 
@@ -63,12 +67,8 @@ def children() -> dict[int, str]:
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """Return the CPU time that these processes have spent so far, over all their threads, in seconds."""
-    total_ns = 0
-    for pid in pids:
-        for task in Path("/proc", str(pid), "task").iterdir():
-            total_ns += int((task / "schedstat").read_text(encoding="utf-8").split()[0])
-    return total_ns / 1e9
+    """Return the CPU time that these processes have spent so far, also in threads that have ended, in seconds."""
+    return sum(time.clock_gettime(~pid << 3 | _SCHEDULED) for pid in pids)
 
 
 def memory_mb(pids: Iterable[int]) -> float:

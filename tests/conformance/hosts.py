@@ -166,11 +166,13 @@ class ClusterUp:
         pipelines: tuple[PipelineConfig, ...] = PIPELINES,
         limits: dict[str, Any] | None = None,
         links: LinksBy = True,
+        shards: int = 1,
     ) -> None:
         self._state_dir = state_dir
         self._pipelines = pipelines
         self._limits = limits or {}
         self._links = links
+        self._shards = shards
 
     def __enter__(self) -> Any:
         from actors.cluster import start_local
@@ -178,7 +180,7 @@ class ClusterUp:
 
         self._cluster = start_local(RaySettings(), self._state_dir)
         spec = system_spec(self._state_dir, self._pipelines)
-        return start_system(SystemSpec(**spec, limits=self._limits, links=self._links))
+        return start_system(SystemSpec(**spec, limits=self._limits, links=self._links, shards=self._shards))
 
     def __exit__(self, *_: object) -> None:
         self._cluster.shutdown()

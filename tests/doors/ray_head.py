@@ -47,6 +47,11 @@ class RayHead:
         wait_until(self._answers, timeout_s=120)
         return self
 
+    @property
+    def pid(self) -> int:
+        """The process that started all others of the node."""
+        return self._head.pid
+
     def _answers(self) -> bool:
         try:
             with urllib.request.urlopen(f"{self.address}/api/version", timeout=5):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.doors.program import TREE, WITHOUT_VECTORS, Program, wait_until
+from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
 from tests.doors.ray_head import RayHead, free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -37,9 +42,13 @@ class Deployed:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def ask(self, path: str, body: dict[str, Any] | None = None, token: str | None = None) -> tuple[int, Any]:
-        """The status and the document that a route answers with."""
+    def ask(
+        self, path: str, body: dict[str, Any] | None = None, token: str | None = None, key: str | None = None
+    ) -> tuple[int, Any]:
+        """The status and the document that a route answers with; 0 if the connection broke."""
         headers = {"content-type": "application/json", "authorization": f"Bearer {token or self.token}"}
+        if key is not None:
+            headers["idempotency-key"] = key
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}{path}", data, headers)
         try:
@@ -47,13 +56,13 @@ class Deployed:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, None
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return 0, None
 
 
-def test_the_shipped_config_deploys_a_service_that_answers_by_every_replica(
-    ray_jeeves: Program, repo: Path, tmp_path: Path
-) -> None:
+@contextlib.contextmanager
+def deployed_twice(ray_jeeves: Program, repo: Path, tmp_path: Path) -> Iterator[Deployed]:
+    """The shipped config with both of its replicas, on a head node of its own."""
     state = {"JEEVES_STATE_DIR": str(tmp_path / "state")}
     told = yaml.safe_load(SERVE_CONFIG.read_text(encoding="utf-8"))
     told["http_options"]["port"] = port = free_port()
@@ -64,11 +73,62 @@ def test_the_shipped_config_deploys_a_service_that_answers_by_every_replica(
     config.write_text(yaml.safe_dump(told), encoding="utf-8")
     made = ray_jeeves.run("token", "create", "ann", "--scopes", "ask,watch", env=state)
     assert made.status == 0, made.err
-    with RayHead({**os.environ, **TREE, **WITHOUT_VECTORS, **state}) as head:
+    with RayHead({**os.environ, **TREE, **WITHOUT_VECTORS, **UNHURRIED, **state}) as head:
         deployed = Deployed(head, f"http://127.0.0.1:{port}", made.out.strip())
         deployed.serve("deploy", "-a", head.address, str(config))
         wait_until(lambda: deployed.ask("/ready")[0] == 200, timeout_s=200)
         wait_until(lambda: "RUNNING: 2" in deployed.serve("status", "-a", head.address), timeout_s=120)
+        yield deployed
+
+
+def replicas_below(pid: int) -> list[int]:
+    """The processes of replicas among those that a process started, directly or not."""
+    parents, names = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended while it was looked at
+            parents[int(entry.name)] = int((entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+            names[int(entry.name)] = (entry / "cmdline").read_text(encoding="utf-8")
+
+    def is_below(one: int) -> bool:
+        while one in parents and one != pid:
+            one = parents[one]
+        return one == pid
+
+    return [one for one, name in names.items() if name.startswith("ray::ServeReplica:") and is_below(one)]
+
+
+def test_a_killed_replica_costs_no_answer_and_no_second_run(ray_jeeves: Program, repo: Path, tmp_path: Path) -> None:
+    questions = [f"Where are letters sorted? {number}" for number in range(12)]
+    with deployed_twice(ray_jeeves, repo, tmp_path) as deployed:
+
+        def asked(question: str) -> tuple[int, Any]:
+            return deployed.ask("/api/v1/chat/messages", {"message": question}, key=question)
+
+        with ThreadPoolExecutor(len(questions)) as pool:
+            first = [pool.submit(asked, question) for question in questions]
+            wait_until(lambda: (deployed.ask("/ready")[1] or {}).get("runs_under_way", 0) > 0, timeout_s=60)
+            killed, *others = replicas_below(deployed.head.pid)
+            assert len(others) == 1
+            os.kill(killed, signal.SIGKILL)
+            statuses = [future.result()[0] for future in first]
+            answers = list(pool.map(lambda each: wait_until(lambda: told_by(asked(each)), timeout_s=200), questions))
+        assert any(status != 200 for status in statuses), "no question was in the hands of the replica that was killed"
+        assert [answer["question"] for answer in answers] == questions
+        status, listed = deployed.ask("/api/v1/runs?limit=100")
+        assert status == 200
+        assert sorted(run["run_id"] for run in listed) == sorted(answer["run_id"] for answer in answers)
+        wait_until(lambda: "RUNNING: 2" in deployed.serve("status", "-a", deployed.head.address), timeout_s=120)
+
+
+def told_by(answer: tuple[int, Any]) -> Any:
+    """The document of an answer, None of a refusal or a broken connection."""
+    return answer[1] if answer[0] == 200 else None
+
+
+def test_the_shipped_config_deploys_a_service_that_answers_by_every_replica(
+    ray_jeeves: Program, repo: Path, tmp_path: Path
+) -> None:
+    with deployed_twice(ray_jeeves, repo, tmp_path) as deployed:
         status, document = deployed.ask("/api/v1/chat/messages", {"message": "Where are letters sorted?"})
         assert status == 200
         assert document["citations"]
