@@ -242,6 +242,7 @@ _SHAPE_FACTORS = {
     Shape.STATEMENT: 1.0,
     Shape.PARAGRAPH: 1.0,
     Shape.PREPARED: 1.0,
+    Shape.RESULT: 1.0,
     Shape.SERIES: 0.95,
     Shape.REST: 0.92,
 }

@@ -9,13 +9,21 @@ from enum import Enum
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.complexity import complexity_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, bound_names, names_read, statement_lists
+from actors.capabilities.violation_fix.refactoring.name_scopes import (
+    Scope,
+    bound_names,
+    names_read,
+    own_nodes,
+    statement_lists,
+)
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 # How many simple statements may prepare the compound statement of a block, and how many may follow it.
 _MAX_LEADING = 4
 _MAX_TRAILING = 3
 _MAX_PARAGRAPHS = 5
+# How many statements may work on one result.
+_MAX_FOR_RESULT = 6
 
 
 class Shape(Enum):
@@ -26,6 +34,7 @@ class Shape(Enum):
     PARAGRAPH = "what stands between blank lines or comments"
     PREPARED = "a compound statement with what it needs"
     SERIES = "compound statements in a row"
+    RESULT = "all that makes one result"
     REST = "everything up to the end of the block"
 
 
@@ -83,12 +92,39 @@ def _shape(
         return Shape.REST
     if all(compound[begin:end]) and (end == len(body) or not compound[end]) and (not begin or not compound[begin - 1]):
         return Shape.SERIES
+    if _makes_one_result(body, begin, end, compound):
+        return Shape.RESULT
     first = compound.index(True, begin)
     if first - begin > _MAX_LEADING or end - first - 1 > _MAX_TRAILING:
         return None
     is_led = all(_prepares(statement, body[first]) for statement in body[begin:first])
     is_followed = all(_continues(statement, body[begin:end]) for statement in body[first + 1 : end])
     return Shape.PREPARED if is_led and is_followed else None
+
+
+def _makes_one_result(body: Sequence[ast.stmt], begin: int, end: int, compound: Sequence[bool]) -> bool:
+    """Check that statements begin with what is bound to a name and all go on with it, the last of those that do."""
+    first = body[begin]
+    target = first.targets[0] if isinstance(first, ast.Assign) else getattr(first, "target", None)
+    if not isinstance(first, ast.Assign | ast.AnnAssign) or not isinstance(target, ast.Name) or compound[begin]:
+        return False
+    if not 2 <= end - begin <= _MAX_FOR_RESULT or not all(_fills(body[at], target.id) for at in range(begin + 1, end)):
+        return False
+    return not (end < len(body) and _fills(body[end], target.id)) and not (begin and _fills(body[begin - 1], target.id))
+
+
+def _fills(statement: ast.stmt, name: str) -> bool:
+    """Return whether a statement binds a name, its items or attributes, or calls one of its methods for the effect."""
+    if name in bound_names(statement):
+        return True
+    for node in own_nodes(statement):
+        is_stored = isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
+        if is_stored and isinstance(node.value, ast.Name) and node.value.id == name:
+            return True
+        called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == name:
+            return True
+    return False
 
 
 def _begins_paragraph(body: Sequence[ast.stmt], position: int, source: SourceText) -> bool:

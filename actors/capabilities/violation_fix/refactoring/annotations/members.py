@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from actors.capabilities.violation_fix.refactoring.annotations.known_calls import ATTRIBUTES
@@ -21,6 +22,9 @@ _PLAIN_DECORATORS = frozenset(
         *("cached_property", "property", "deprecated"),
     }
 )
+_CLASS_NAME = re.compile(r"[A-Z][a-z][A-Za-z0-9]*$")
+# Functions are named there as classes are, and special forms look like calls of classes.
+_FACTORIES = frozenset({"typing", "typing_extensions", "multiprocessing", "threading", "collections", "ctypes"})
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 
 
@@ -117,7 +121,7 @@ class MemberTypes:
         """Return what a call of a function or class of the package gives."""
         found = self._package.definition(full_name)
         if found is None:
-            return None
+            return None if is_awaited else self._made_elsewhere(full_name)
         module, path, statement = found
         if isinstance(statement, ast.ClassDef):
             return None if self._is_generic(full_name) else Type(f"{module.name}.{path}")
@@ -127,6 +131,16 @@ class MemberTypes:
         if owner:
             return self.method_result(Type(f"{module.name}.{owner}"), name, is_awaited=is_awaited)
         return self._result(statement, module, is_awaited=is_awaited)
+
+    def _made_elsewhere(self, full_name: str) -> Type | None:
+        """Return what a call gives whose name is spelled as a class of another project is.
+
+        Strict typing asks for type arguments, of which nothing is known.
+        """
+        root, _, rest = full_name.partition(".")
+        if not _CLASS_NAME.match(rest.rpartition(".")[2]) or root in _FACTORIES or self._package.rules.is_strict:
+            return None
+        return None if self._package.is_missing(full_name) else Type(full_name)
 
     def instance(self, made: Type) -> Type | None:
         """Return the type of what a call of a class gives, for a class of the package without type arguments."""

@@ -167,7 +167,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
-        quality -= 0.25
+        quality -= 0.15
     if verb in ("get", "determine") and context.has_guards:
         quality -= 0.25
     if asks:
@@ -188,9 +188,15 @@ _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
 def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
     if not context.only_raises or all(is_flag_test(test) for test in context.tests):
         return
+    label = context.label
+    if label is not None and not label.noun.startswith("missing") and context.is_branch_body:
+        yield SuggestedName(_joined("check", label.noun), 0.72, "the branch whose tests raise")
     counted: Counter[str] = Counter()
     for test in context.tests:
-        counted.update(set(tested_nouns(test, context.place.locals)) - context.bound)
+        tested = set(tested_nouns(test, context.place.locals))
+        counted.update(tested - context.bound)
+        # One item of a loop after the other is checked.
+        counted.update({plural(name) for name in tested & context.loop_targets if is_good_noun(name)})
     most = max(counted.values(), default=0)
     share = most / len(context.tests)
     noun = common_noun(sorted(name for name, count in counted.items() if count == most)) if most else ""
@@ -222,6 +228,49 @@ def _from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(_joined(verb, noun), quality, f"the attribute {noun}")
     elif is_good_noun(owner):
         yield SuggestedName(_joined("set", owner, noun), quality - 0.04, f"the attribute {noun} of {owner}")
+
+
+def _from_shared_words(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what sets several attributes of one object after the words that all of their names begin with."""
+    attributes = context.effects.attributes
+    owners = {owner for owner, _ in attributes}
+    split = [words_of(name) for name in dict.fromkeys(name for _, name in attributes)]
+    if len(split) < 2 or len(owners) > 1 or context.outputs or not _ends_plainly(context) or context.has_guards:
+        return
+    shared: list[str] = []
+    for column in zip(*split, strict=False):
+        if len(set(column)) > 1:
+            break
+        shared.append(column[0])
+    noun = "_".join(shared)
+    if noun and is_good_noun(noun) and all(len(words) > len(shared) for words in split):
+        verb = "init" if context.function_name == "__init__" else "set"
+        quality = 0.66 if context.label is not None and set(shared) & set(words_of(context.label.noun)) else 0.6
+        kind = {words[-1] for words in split}
+        ending = [] if len(kind) > 1 else [plural(kind.pop())]
+        yield SuggestedName(_joined(verb, [*shared, *(ending or ["attributes"])]), quality, f"the attributes of {noun}")
+
+
+def _from_last_call(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what is done to each item of a loop after its last step, which all others prepare."""
+    effects = context.effects.all
+    if not 2 <= len(effects) <= _MOST_PREPARING or context.outputs or not _ends_plainly(context) or context.has_guards:
+        return
+    loop = context.only_loop
+    body = context.statements if context.is_loop_body else loop.body if loop is not None else []
+    noun = context.loop_noun if context.is_loop_body else context.iterated_noun
+    last = effects[-1]
+    if not body or noun is None or not is_good_noun(noun) or last.kind is not EffectKind.CALL or last.call is None:
+        return
+    tail = body[-1].value if isinstance(body[-1], ast.Expr) else None
+    tail = tail.value if isinstance(tail, ast.Await) else tail
+    verb = next(iter(words_of(last.name)), "")
+    if tail is last.call and verb in VERBS - VAGUE_VERBS - _OBJECT_VERBS:
+        words = singular(noun) if context.is_loop_body else noun
+        yield SuggestedName(_joined(verb, words), 0.58 * noun_quality(noun), "the last step for each item")
+
+
+_MOST_PREPARING = 4
 
 
 def _from_collection(context: BlockContext) -> Iterator[SuggestedName]:
@@ -390,6 +439,8 @@ _RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
     _from_outputs,
     _from_validation,
     _from_attributes,
+    _from_shared_words,
+    _from_last_call,
     _from_collection,
     _from_calls,
     _from_one_object,

@@ -238,4 +238,6 @@ def common_noun(names: Sequence[str]) -> str:
         shared.insert(0, ends.pop())
     if shared:
         return "_".join([*shared[:-1], plural(shared[-1])])
+    if len(split) == 2 and all(len(words) == 2 for words in split) and split[0][0] == split[1][0]:
+        return f"{split[0][0]}_{split[0][1]}_and_{split[1][1]}"
     return "_and_".join(stripped)
