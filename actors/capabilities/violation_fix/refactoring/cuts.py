@@ -92,7 +92,7 @@ def _shape(
         return Shape.REST
     if all(compound[begin:end]) and (end == len(body) or not compound[end]) and (not begin or not compound[begin - 1]):
         return Shape.SERIES
-    if _makes_one_result(body, begin, end, compound):
+    if _makes_one_result(body, begin, end, compound) or (is_inner and _leads_to_last(body, begin, end, compound)):
         return Shape.RESULT
     first = compound.index(True, begin)
     if first - begin > _MAX_LEADING or end - first - 1 > _MAX_TRAILING:
@@ -113,6 +113,13 @@ def _makes_one_result(body: Sequence[ast.stmt], begin: int, end: int, compound: 
     return not (end < len(body) and _fills(body[end], target.id)) and not (begin and _fills(body[begin - 1], target.id))
 
 
+def _leads_to_last(body: Sequence[ast.stmt], begin: int, end: int, compound: Sequence[bool]) -> bool:
+    """Check that statements are all of a branch or loop but its last one, which hands on what they end with."""
+    if begin > 0 or end != len(body) - 1 or compound[end]:
+        return False
+    return bool(bound_names(body[end - 1]) & names_read(body[end]))
+
+
 def _fills(statement: ast.stmt, name: str) -> bool:
     """Return whether a statement binds a name, its items or attributes, or calls one of its methods for the effect."""
     if name in bound_names(statement):
@@ -128,12 +135,18 @@ def _fills(statement: ast.stmt, name: str) -> bool:
 
 
 def _begins_paragraph(body: Sequence[ast.stmt], position: int, source: SourceText) -> bool:
-    if position == 0:
+    if position == 0 or (position == 1 and _is_text(body[0])):
         return True
     before = last_line(body[position - 1])
     return any(
         source.is_blank(number) or source.is_comment(number) for number in range(before + 1, first_line(body[position]))
     )
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Check for a docstring."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _prepares(statement: ast.stmt, compound: ast.stmt) -> bool:

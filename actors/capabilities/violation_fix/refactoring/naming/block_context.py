@@ -238,7 +238,7 @@ class BlockContext:
     @cached_property
     def label(self) -> Label | None:
         """The case that the condition around the block names."""
-        return label_of_body(self.statements, self.parents)
+        return label_of_body(self.statements, self.parents, self.place.function.body)
 
     @cached_property
     def topic(self) -> str | None:
