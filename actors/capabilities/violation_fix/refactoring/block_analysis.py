@@ -176,6 +176,8 @@ class _BlockAnalysis:
             form = Form.IF_NONE
         self._refuse_lost_bindings()
         inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
+        if form is Form.IF_NONE and len(outputs) == 1 and outputs & inputs:
+            raise self.refuse("outputs_with_jump", f"{_list(outputs)} may be of before the block, and may be None")
         self._refuse_orphans(outputs)
         self._refuse_closures()
         read = frozenset[str]().union(*(facts.read for facts in self.facts))
@@ -253,7 +255,8 @@ class _BlockAnalysis:
             return frozenset()
         names = self.flow.spelled(wanted_anywhere)
         # A tuple of two or more is never None, so that None can stand for the jump.
-        tells_jump = form is Form.IF_JUMP and len(names) > 1 and not self._wanted_at(set(self._exits()) - set(exits))
+        is_told = len(names) > 1 or self._is_never_none(names)
+        tells_jump = form is Form.IF_JUMP and is_told and not self._wanted_at(set(self._exits()) - set(exits))
         if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
         for node, after in exits:
@@ -266,6 +269,24 @@ class _BlockAnalysis:
                 message = f"the block defines {part.name}, which is used after it"
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
+
+    def _is_never_none(self, names: frozenset[str]) -> bool:
+        """Check that all that the block binds to its only output is something, and that nothing else binds it."""
+        local = self.function.place.locals
+        nodes = [part for statement in self.statements for part in own_nodes(statement)]
+        bindings = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)]
+        bindings = [node for node in bindings if node.id in names]
+        given = {
+            id(target): node.value
+            for node in nodes
+            if isinstance(node, ast.Assign) and len(node.targets) == 1
+            for target in node.targets
+        }
+        if not all(id(node) in given and is_never_none(given[id(node)], local) for node in bindings):
+            return False
+        everywhere = [node for node in ast.walk(self.function.place.function) if isinstance(node, ast.Name)]
+        stored = [node for node in everywhere if node.id in names and not isinstance(node.ctx, ast.Load)]
+        return bool(bindings) and len(stored) == len(bindings)
 
     def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
         """Return the names that the block may bind and that may be read after some of its exits."""

@@ -22,6 +22,15 @@ class Form(Enum):
     IF_NONE = "jump if the call returns None, or else unpack its outputs"
 
 
+_METHODS_OF_TEXT = frozenset({"join", "format"})
+
+
+def _is_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.JoinedStr) or (
+        isinstance(value, ast.Constant) and isinstance(value.value, str | bytes)
+    )
+
+
 def is_boolean(value: ast.expr) -> bool:
     """Check that an expression is True or False and nothing else."""
     if isinstance(value, ast.Compare):
@@ -35,6 +44,11 @@ def is_never_none(value: ast.expr | None, local_names: frozenset[str]) -> bool:
     """Check that an expression cannot be None whatever its names stand for."""
     if isinstance(value, ast.Constant):
         return value.value is not None
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        # A method of a text that is written down, such as `", ".join(...)`.
+        return _is_text(value.func.value) and value.func.attr in _METHODS_OF_TEXT
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod):
+        return _is_text(value.left)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
         return value.func.id in _NEVER_NONE_CALLS and value.func.id not in local_names
     if isinstance(value, ast.Compare):

@@ -243,12 +243,13 @@ def _from_shared_words(context: BlockContext) -> Iterator[SuggestedName]:
             break
         shared.append(column[0])
     noun = "_".join(shared)
-    if noun and is_good_noun(noun) and all(len(words) > len(shared) for words in split):
+    if not noun or not is_good_noun(noun) or not all(len(words) > len(shared) for words in split):
+        return
+    if context.label is not None and set(shared) & set(words_of(context.label.noun)):
+        yield SuggestedName(_joined("configure", noun), 0.66, f"the attributes of {noun}")
+    elif len(endings := {words[-1] for words in split}) == 1:
         verb = "init" if context.function_name == "__init__" else "set"
-        quality = 0.66 if context.label is not None and set(shared) & set(words_of(context.label.noun)) else 0.6
-        kind = {words[-1] for words in split}
-        ending = [] if len(kind) > 1 else [plural(kind.pop())]
-        yield SuggestedName(_joined(verb, [*shared, *(ending or ["attributes"])]), quality, f"the attributes of {noun}")
+        yield SuggestedName(_joined(verb, [*shared, plural(endings.pop())]), 0.6, f"the attributes of {noun}")
 
 
 def _from_last_call(context: BlockContext) -> Iterator[SuggestedName]:
