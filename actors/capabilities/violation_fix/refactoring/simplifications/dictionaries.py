@@ -15,7 +15,7 @@ def set_default(spot: Spot) -> str | None:
 
     Only of a dictionary that the function made itself: another mapping may do more when an item is asked for.
     """
-    node, after = spot.node, spot.after
+    node = spot.node
     if not isinstance(node, ast.If) or node.orelse or len(node.body) != 1 or spot.source.is_elif(node):
         return None
     test, made = node.test, node.body[0]
@@ -31,19 +31,32 @@ def set_default(spot: Spot) -> str | None:
     if not is_made_here(spot, holder.id, (ast.Dict, ast.DictComp)):
         return None
     call = f"{holder.id}.setdefault({spot.text(test.left)}, {spot.text(made.value)})"
-    if after is None or not isinstance(after, ast.Expr | ast.AugAssign):
+    used = _call_on(spot.after, item)
+    if used is None:
         spot.refuse_comments(spot.line, last_line(node))
-        return _replaced(spot, node, call)
-    found = after.value.func if isinstance(after, ast.Expr) and isinstance(after.value, ast.Call) else None
-    if not isinstance(found, ast.Attribute) or not _is_same_item(found.value, item):
+        return _replaced(spot, node, call) if not _is_counted(spot.after, item) else None
+    if holder.id in frozenset[str]().union(*(names_read(argument) for argument in used.args)) or used.keywords:
         return None
-    if holder.id in names_read(ast.Tuple([*after.value.args], ast.Load())):  # type: ignore[attr-defined]
-        return None
-    spot.refuse_comments(spot.line, last_line(after))
-    rest = spot.source.text[spot.source.end_of(found.value) : spot.source.end_of(after)]
+    assert spot.after is not None
+    spot.refuse_comments(spot.line, last_line(spot.after))
+    assert isinstance(used.func, ast.Attribute)
+    rest = spot.source.text[spot.source.end_of(used.func.value) : spot.source.end_of(spot.after)]
     if "\n" in rest:
         raise spot.refuse("long_condition", "the call spans lines")
-    return _replaced(spot, after, call + rest)
+    return _replaced(spot, spot.after, call + rest)
+
+
+def _call_on(statement: ast.stmt | None, item: ast.Subscript) -> ast.Call | None:
+    """Return the call of a method of the item, where a statement is nothing else."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    return call if isinstance(call.func.value, ast.Subscript) and _is_same(call.func.value, item) else None
+
+
+def _is_counted(statement: ast.stmt | None, item: ast.Subscript) -> bool:
+    """Check for `d[k] += 1`, which reads better behind the condition."""
+    return isinstance(statement, ast.AugAssign) and _is_same(statement.target, item)
 
 
 def _replaced(spot: Spot, last: ast.stmt, text: str) -> str | None:
@@ -53,10 +66,6 @@ def _replaced(spot: Spot, last: ast.stmt, text: str) -> str | None:
 
 def _is_same(one: ast.expr, two: ast.expr) -> bool:
     return ast.dump(one).replace("Store()", "Load()") == ast.dump(two).replace("Store()", "Load()")
-
-
-def _is_same_item(one: ast.expr, two: ast.expr) -> bool:
-    return isinstance(one, ast.Subscript) and _is_same(one, two)
 
 
 def _is_free_to_make(value: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, names_read
+from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
     Search,
     bracketed,
@@ -26,10 +26,9 @@ def return_first(spot: Spot) -> str | None:
     if not isinstance(found, ast.Return) or found.value is None or not names_read(found) & search.targets:
         return None
     default = after.value if after.value is not None else ast.Constant(None)
-    if not _is_fit(found.value, default, search):
+    if not _is_fit(found.value, default, search, spot.around.place.locals):
         return None
-    refuse_unfit(spot, search, found.value)
-    _refuse_generators(spot)
+    refuse_unfit(spot, search, found.value, default)
     spot.refuse_shadowed("next")
     spot.refuse_comments(spot.line, last_line(after))
     text = spot.text(after.value) if after.value is not None else "None"
@@ -45,19 +44,15 @@ def assign_first(spot: Spot) -> str | None:
     if not isinstance(ending, ast.Break) or not isinstance(keeping, ast.Assign):
         return None
     name = only_name(keeping)
-    if (
-        name is None
-        or name != only_name(before)
-        or name in search.targets
-        or not _is_fit(keeping.value, before.value, search)
-    ):
+    if name is None or name != only_name(before) or name in search.targets:
+        return None
+    if not isinstance(before.value, ast.Constant) or not is_simple_value(keeping.value):
         return None
     if name in frozenset[str]().union(*(names_read(part) for part in (*search.expressions, keeping.value))):
         return None
-    if not names_read(keeping.value) & search.targets or not isinstance(before.value, ast.Constant):
+    if not names_read(keeping.value) & search.targets:
         return None
     refuse_unfit(spot, search, keeping.value)
-    _refuse_generators(spot)
     if spot.is_guarded:
         raise spot.refuse("exception_visible", f"{name} may be read after the loop raises")
     spot.refuse_shadowed("next")
@@ -79,7 +74,6 @@ def count_hits(spot: Spot) -> str | None:
     if name in search.targets or any(name in names_read(part) for part in search.expressions):
         return None
     refuse_unfit(spot, search)
-    _refuse_generators(spot)
     if spot.is_guarded:
         raise spot.refuse("exception_visible", f"{name} may be read after the loop raises")
     spot.refuse_shadowed("sum")
@@ -91,19 +85,10 @@ def _is_number(value: ast.expr, number: int) -> bool:
     return isinstance(value, ast.Constant) and type(value.value) is int and value.value == number
 
 
-def _is_fit(found: ast.expr, default: ast.expr, search: Search) -> bool:
+def _is_fit(found: ast.expr, default: ast.expr, search: Search, local: frozenset[str]) -> bool:
     """Check that both values read well in a call, and that it makes no difference to look at the default first."""
-    is_inert = isinstance(default, ast.Constant) or (isinstance(default, ast.Name) and default.id not in search.targets)
-    return is_inert and is_simple_value(found)
-
-
-def _refuse_generators(spot: Spot) -> None:
-    """Refuse what a generator would make another error of, or could not reach."""
-    if any(isinstance(parent, ast.ClassDef) for parent in spot.parents):
-        raise spot.refuse("closure", "a generator does not see the names of a class")
-    parts = ast.walk(spot.node)
-    if any(isinstance(part, Scope | ast.Lambda) for part in parts):
-        raise spot.refuse("closure", "a function in the loop sees its names")
+    is_local = isinstance(default, ast.Name) and default.id in local - search.targets
+    return (is_local or isinstance(default, ast.Constant)) and is_simple_value(found)
 
 
 def _next_lines(spot: Spot, head: str, found: ast.expr, search: Search, default: str) -> list[str]:
