@@ -168,7 +168,8 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
         quality -= 0.15
-    if verb in ("get", "determine") and context.has_guards:
+    # A result that may be missing is looked for, or read; to get it promises too much.
+    if verb in ("get", "determine") and (context.has_guards or context.extraction.form is Form.IF_NONE):
         quality -= 0.25
     if asks:
         yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
