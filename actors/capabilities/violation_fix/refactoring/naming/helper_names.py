@@ -329,7 +329,7 @@ def _from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     if context.iterated_noun and is_good_noun(context.iterated_noun):
         quality = 0.76 * noun_quality(context.iterated_noun)
         yield SuggestedName(_joined(verb, context.iterated_noun), quality, "what the loop does with each item")
-    if context.label is not None and not rest:
+    if context.label is not None and not rest and words_of(context.label.noun)[-1] not in VERBS:
         yield SuggestedName(_joined(verb, context.label.noun), 0.7, "the only call in the branch")
     first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
     nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
