@@ -667,3 +667,38 @@ def test_a_call_of_what_is_spelled_as_a_class_of_another_project_makes_one(
         assert signature(source) == f"def _do_part(size: int) -> {returned}"
     strict = extracted(source, STRICT)
     assert isinstance(strict, Refused)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "written"),
+    [
+        ("store: Store | None", "store or Store()", "Store"),
+        ("store: list[int] | None", "store or []", "list[int]"),
+        ("store: list[int] | None", "store or {}", None),
+        ("store", "store or Store()", None),
+        ("store: Store | None", "store and Store()", None),
+    ],
+)
+def test_an_attribute_that_is_given_or_made_is_of_either_type(parameter: str, value: str, written: str | None) -> None:
+    source = f"""
+        class Store:
+            size: int
+
+        class Shop:
+            def __init__(self, {parameter}) -> None:
+                self.store = {value}
+
+            def work(self, size: int) -> int:
+                store = self.store
+                # begin
+                if size:
+                    print(store)
+                    print(size)
+                # end
+                return size
+    """
+    done = extracted(source, STRICT)
+    if written is None:
+        assert isinstance(done, Refused)
+    else:
+        assert signature(source, STRICT) == f"def _do_part(size: int, store: {written}) -> None"
