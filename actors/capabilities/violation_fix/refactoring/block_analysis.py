@@ -7,7 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from actors.capabilities.violation_fix.refactoring.block_exits import Form, is_never_none
+from actors.capabilities.violation_fix.refactoring.block_exits import (
+    Form,
+    binds_no_none,
+    is_never_none,
+)
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
 from actors.capabilities.violation_fix.refactoring.control_flow import Node
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
@@ -255,7 +259,7 @@ class _BlockAnalysis:
             return frozenset()
         names = self.flow.spelled(wanted_anywhere)
         # A tuple of two or more is never None, so that None can stand for the jump.
-        is_told = len(names) > 1 or self._is_never_none(names)
+        is_told = len(names) > 1 or binds_no_none(self.statements, names, self.function.place)
         tells_jump = form is Form.IF_JUMP and is_told and not self._wanted_at(set(self._exits()) - set(exits))
         if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
@@ -269,24 +273,6 @@ class _BlockAnalysis:
                 message = f"the block defines {part.name}, which is used after it"
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
-
-    def _is_never_none(self, names: frozenset[str]) -> bool:
-        """Check that all that the block binds to its only output is something, and that nothing else binds it."""
-        local = self.function.place.locals
-        nodes = [part for statement in self.statements for part in own_nodes(statement)]
-        bindings = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)]
-        bindings = [node for node in bindings if node.id in names]
-        given = {
-            id(target): node.value
-            for node in nodes
-            if isinstance(node, ast.Assign) and len(node.targets) == 1
-            for target in node.targets
-        }
-        if not all(id(node) in given and is_never_none(given[id(node)], local) for node in bindings):
-            return False
-        everywhere = [node for node in ast.walk(self.function.place.function) if isinstance(node, ast.Name)]
-        stored = [node for node in everywhere if node.id in names and not isinstance(node.ctx, ast.Load)]
-        return bool(bindings) and len(stored) == len(bindings)
 
     def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
         """Return the names that the block may bind and that may be read after some of its exits."""

@@ -36,11 +36,8 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
 )
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext, is_function_body
-from actors.capabilities.violation_fix.refactoring.naming.helper_names import (
-    BRANCH_REASON,
-    SuggestedName,
-    suggest_names,
-)
+from actors.capabilities.violation_fix.refactoring.naming.helper_names import BRANCH_REASON, suggest_names
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 

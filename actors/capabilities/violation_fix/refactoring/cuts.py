@@ -125,9 +125,10 @@ def _fills(statement: ast.stmt, name: str) -> bool:
     if name in bound_names(statement):
         return True
     for node in own_nodes(statement):
-        is_stored = isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
-        if is_stored and isinstance(node.value, ast.Name) and node.value.id == name:
-            return True
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            if isinstance(node.value, ast.Name) and node.value.id == name:
+                return True
+            continue
         called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == name:
             return True
