@@ -406,3 +406,47 @@ def test_two_results_that_begin_with_one_word_share_it() -> None:
             return lines_max - lines_min
     """
     assert names(source)[4, 8] == "_determine_lines_min_and_max"
+
+
+def test_a_number_that_a_loop_counts_is_no_thing_that_it_goes_through() -> None:
+    source = """
+        def work(sheet, table, width):
+            print(width)
+            for column_number in range(width):
+                if column_number in table:
+                    value = table[column_number]
+                    sheet.write_cell(column_number, value)
+            print(table)
+            return sheet
+    """
+    assert names(source)[3, 6] == "_write_cells"
+
+
+def test_counting_is_not_what_a_block_is_there_for() -> None:
+    source = """
+        class Search:
+            def work(self, item):
+                print(item)
+                if self.warning_count < 10:
+                    warning("A set has no order")
+                    {change}
+                print(self)
+                return item
+    """
+    assert names(source.format(change="self.warning_count += 1"), "Search.work") == {}
+
+
+def test_a_check_beside_a_class_is_named_after_its_method() -> None:
+    source = """
+        class Client:
+            def send_publish(self, topic, payload):
+                if not isinstance(topic, bytes):
+                    raise TypeError(topic)
+                if payload and not isinstance(payload, bytes):
+                    raise TypeError(payload)
+                print(self)
+                print(topic)
+                print(payload)
+                return topic
+    """
+    assert names(source, "Client.send_publish")[3, 6] == "_check_publish_arguments"

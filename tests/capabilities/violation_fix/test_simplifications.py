@@ -182,6 +182,8 @@ KEPT = {
         "out = {}\nfor x in a:\n    out[b(x)] = c(x)\nreturn out",
         "out = []\nfor x in out:\n    out.append(x)\nreturn out",
         "out = []\nfor x in a:\n    out.append(x)\nelse:\n    b()\nreturn out",
+        "out = {}\nfor x in a:\n    if x in b:\n        out[x] = b.pop(x)\nreturn out",
+        "out = []\nfor x in a:\n    if b.add(x):\n        out.append(x)\nreturn out",
     ],
     "extend_list": [
         "out = b\nfor x in a:\n    out.append(x)\nreturn out",

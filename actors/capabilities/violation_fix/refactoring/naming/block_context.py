@@ -289,6 +289,9 @@ def _nouns_in(statements: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _target_noun(loop: ast.For | ast.AsyncFor) -> str | None:
+    if isinstance(loop.iter, ast.Call) and getattr(loop.iter.func, "id", "") == "range":
+        # A number says where the loop is, not what is done there.
+        return None
     names = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)]
     good = [name for name in names if is_good_noun(name)]
     if len(names) == 2 and isinstance(loop.target, ast.Tuple) and _counts_or_keys(loop.iter):

@@ -30,7 +30,7 @@ def from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
     if not names or context.outputs or not ends_plainly(context) or context.has_guards or context.has_blank_lines:
         return
     noun = common_noun(names)
-    if not all(is_good_noun(name) for name in names) or "_and_" in noun:
+    if not all(is_good_noun(name) for name in names) or "_and_" in noun or _only_counts(context):
         return
     quality = (0.74 if len(names) == 1 else 0.62) * min(noun_quality(name) for name in names)
     verb = "init" if context.function_name == "__init__" else "set"
@@ -40,6 +40,15 @@ def from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name(verb, noun), quality, f"the attribute {noun}")
     elif is_good_noun(owner):
         yield SuggestedName(joined_name("set", owner, noun), quality - 0.04, f"the attribute {noun} of {owner}")
+
+
+def _only_counts(context: BlockContext) -> bool:
+    """Check for attributes that are only ever raised or lowered: what is done besides that is the point."""
+    stored = [
+        node for node in context.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
+    ]
+    counted = [node.target for node in context.nodes if isinstance(node, ast.AugAssign)]
+    return bool(stored) and all(any(node is target for target in counted) for node in stored)
 
 
 def from_shared_words(context: BlockContext) -> Iterator[SuggestedName]:

@@ -196,7 +196,9 @@ def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
     parameters = {argument.arg for argument in context.place.parameters} - {"self", "cls"}
     tested = [set(tested_nouns(test, context.place.locals)) for test in context.tests]
     if all(names & parameters for names in tested) and len(parameters & set(counted)) > 1:
-        yield SuggestedName("_check_arguments", 0.7, "tests of arguments that raise")
+        # Beside a class, the plain name would be one for all of its methods.
+        is_beside = context.place.is_method and context.extraction.host is None
+        yield SuggestedName("_check_arguments", 0.66 if is_beside else 0.7, "tests of arguments that raise")
         own = context.function_noun or context.function_name
         if is_good_noun(own) and not context.function_name.startswith("__"):
             yield SuggestedName(joined_name("check", own, "arguments"), 0.68, "tests of arguments that raise")

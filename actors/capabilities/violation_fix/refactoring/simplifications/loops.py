@@ -130,6 +130,8 @@ def collect(spot: Spot) -> str | None:
     if len(found.parts) == 2 and sum(_may_act(part) for part in found.parts) > 1:
         raise spot.refuse("order", "key and value would be worked out in another order")
     refuse_unfit(spot, search, *found.parts)
+    if any(_changes(part) for part in (*search.expressions, *found.parts)):
+        raise spot.refuse("changes", "the loop changes something else besides, which a comprehension hides")
     if spot.is_guarded:
         raise spot.refuse("exception_visible", f"{name} may be read after the loop raises")
     if found.opening != "[":
@@ -226,6 +228,18 @@ def _is_empty(value: ast.expr | None, opening: str) -> bool:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args and not value.keywords:
         return value.func.id == {"[": "list", "{": "set"}[opening]
     return False
+
+
+_CHANGING = frozenset(
+    {"append", "add", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "remove", "setdefault"}
+    | {"update", "write", "writelines"}
+)
+
+
+def _changes(value: ast.expr) -> bool:
+    """Check for calls that take from a container or add to it."""
+    calls = (part.func for part in ast.walk(value) if isinstance(part, ast.Call))
+    return any(isinstance(function, ast.Attribute) and function.attr in _CHANGING for function in calls)
 
 
 def _may_act(value: ast.expr) -> bool:
