@@ -1,4 +1,4 @@
-"""Names blocks after what they change outside themselves: attributes, collections, objects, what they call."""
+"""Names blocks after what they change: attributes, collections, objects, or what they call."""
 
 from __future__ import annotations
 
