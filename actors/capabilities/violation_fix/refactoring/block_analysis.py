@@ -7,11 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from actors.capabilities.violation_fix.refactoring.block_exits import (
-    Form,
-    binds_no_none,
-    is_never_none,
-)
+from actors.capabilities.violation_fix.refactoring.block_exits import Form, binds_no_none, is_never_none
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
 from actors.capabilities.violation_fix.refactoring.control_flow import Node
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
