@@ -85,6 +85,9 @@ class Writer:
             )
             compound(depth, nesting, in_loop)
             return
+        if nesting and self.random.random() < 0.12:
+            self.text_or_jump(depth, in_loop)
+            return
         self.simple(depth, in_loop)
 
     def simple(self, depth: int, in_loop: bool) -> None:
@@ -114,6 +117,18 @@ class Writer:
         jumps = ["return", "return None", "return 7", "return 'done'", f"return {self.expression()}"]
         jumps += [f"raise ValueError({self.expression()})", "raise KeyError"] + ["break", "continue"] * 2 * in_loop
         self.emit(depth, self.random.choice(jumps))
+
+    def text_or_jump(self, depth: int, in_loop: bool) -> None:
+        """Leave the block early, or bind a text, mostly under a name that nothing else binds, and use it."""
+        self.closures += 1
+        name = f"text{self.closures}" if self.random.random() < 0.8 else self.name()
+        self.emit(depth, f"if {self.test()}:")
+        self.jump(depth + 1, in_loop)
+        self.emit(depth, f"{name} = {self.random.choice([f'str({self.name()})[:9]', f'str({self.name()})', 'None'])}")
+        if self.random.random() < 0.3:
+            self.emit(depth, f"if {self.test()}:")
+            self.jump(depth + 1, in_loop)
+        self.emit(depth, f"log.append({name})")
 
     def nested_function(self, depth: int, name: str) -> None:
         self.closures += 1

@@ -632,3 +632,73 @@ def test_what_a_test_above_the_block_tells_of_an_attribute_keeps_the_block_where
     """
     assert "self.line" in refusal(source.format(test="assert self.line is not None"), STRICT)
     assert "count" in signature(source.format(test="print(self.line)"), STRICT)
+
+
+@pytest.mark.parametrize(
+    ("imported", "made", "returned"),
+    [
+        ("from rich.table import Table", "Table(3)", "Table"),
+        ("import rich", "rich.Table(3)", "rich.Table"),
+        ("from rich.table import make_table", "make_table(3)", None),
+        ("from rich.table import TABLE", "TABLE(3)", None),
+        ("from typing import NewType", "NewType('A', int)", None),
+        ("from threading import Lock", "Lock()", None),
+    ],
+)
+def test_a_call_of_what_is_spelled_as_a_class_of_another_project_makes_one(
+    imported: str, made: str, returned: str | None
+) -> None:
+    source = f"""
+        {imported}
+
+        def work(size: int) -> int:
+            # begin
+            found = {made}
+            if size:
+                print(size)
+            # end
+            print(found)
+            return size
+    """
+    done = extracted(source)
+    if returned is None:
+        assert isinstance(done, Refused)
+    else:
+        assert signature(source) == f"def _do_part(size: int) -> {returned}"
+    strict = extracted(source, STRICT)
+    assert isinstance(strict, Refused)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "written"),
+    [
+        ("store: Store | None", "store or Store()", "Store"),
+        ("store: list[int] | None", "store or []", "list[int]"),
+        ("store: list[int] | None", "store or {}", None),
+        ("store", "store or Store()", None),
+        ("store: Store | None", "store and Store()", None),
+    ],
+)
+def test_an_attribute_that_is_given_or_made_is_of_either_type(parameter: str, value: str, written: str | None) -> None:
+    source = f"""
+        class Store:
+            size: int
+
+        class Shop:
+            def __init__(self, {parameter}) -> None:
+                self.store = {value}
+
+            def work(self, size: int) -> int:
+                store = self.store
+                # begin
+                if size:
+                    print(store)
+                    print(size)
+                # end
+                return size
+    """
+    done = extracted(source, STRICT)
+    if written is None:
+        assert isinstance(done, Refused)
+    else:
+        assert signature(source, STRICT) == f"def _do_part(size: int, store: {written}) -> None"

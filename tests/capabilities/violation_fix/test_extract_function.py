@@ -437,6 +437,72 @@ def test_none_stands_for_the_jump_where_two_outputs_are_returned_otherwise() -> 
     assert call + "        key, value = result\n        names[key] = value\n" in done
 
 
+SKIPPING = text("""
+    def load(rows, out, log):
+        for row in rows:
+            if not row:
+                log("empty")
+                continue
+            name = ", ".join(row)
+            if row[0] == "#":
+                continue
+            out.append(name)
+        return out
+""")
+
+
+def test_one_result_that_is_never_none_tells_by_none_that_the_rest_is_skipped() -> None:
+    assert extracted(SKIPPING, 3, 8, "_read_name") == text("""
+        def _read_name(log, row):
+            if not row:
+                log("empty")
+                return None
+            name = ", ".join(row)
+            if row[0] == "#":
+                return None
+            return name
+
+
+        def load(rows, out, log):
+            for row in rows:
+                name = _read_name(log, row)
+                if name is None:
+                    continue
+                out.append(name)
+            return out
+    """)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('", ".join(row)', "row.name"),
+        ('", ".join(row)', "log(row)"),
+        ('", ".join(row)', "None"),
+        ("    return out", "    return out, name"),
+        ("    for row in rows:", "    name = 1\n    for row in rows:"),
+        ('        if row[0] == "#":', '        name += "x"\n        if row[0] == "#":'),
+        ('        if row[0] == "#":', '        with row as name:\n            log(1)\n        if row[0] == "#":'),
+    ],
+    ids=["attribute", "call", "None", "read after the jump", "bound before", "changed", "bound otherwise"],
+)
+def test_a_result_that_may_be_none_or_of_elsewhere_tells_nothing(old: str, new: str) -> None:
+    source = SKIPPING.replace(old, new)
+    before, inside = source[: source.index("        if not row")], source[: source.index("        out.append")]
+    code = refusal(source, before.count("\n") + 1, inside.count("\n")).code
+    assert code in ("outputs_with_jump", "maybe_unbound")
+
+
+@pytest.mark.parametrize(
+    ("base", "is_method"), [("asyncio.Protocol", True), ("Protocol", False), ("typing.Protocol", False)]
+)
+def test_a_protocol_of_asyncio_takes_a_new_method_and_one_of_typing_none(base: str, is_method: bool) -> None:
+    body = "    def work(self, data):\n        if data:\n            self.size = 1\n        return self\n"
+    source = f"class Server({base}):\n{body}"
+    done = extract_function(source, 3, 4, "_do_part")
+    assert isinstance(done, Refactored) is is_method
+
+
 def test_a_value_that_is_worked_out_in_the_block_is_not_returned_outside_it() -> None:
     source = (
         "def f(a, log):\n    with unknown(log):\n        b = a\n        return b * b\n    print(a)\n    return None\n"

@@ -338,3 +338,63 @@ def test_an_ordinal_that_opens_a_comment_is_no_noun() -> None:
     proposed = names(source, "collect_rows").values()
     assert "_drop_empty_rows" in proposed
     assert all("second" not in name for name in proposed)
+
+
+def test_all_statements_that_make_one_result_are_a_block() -> None:
+    source = """
+        def work(lines, files, strict):
+            print(strict)
+            wanted_names = []
+            for line in lines:
+                if line.startswith("+"):
+                    wanted_names.append(line)
+            for file in files:
+                wanted_names.extend(file.names)
+            if strict:
+                print(files)
+            return wanted_names
+    """
+    assert names(source)[3, 8] == "_collect_wanted_names"
+
+
+def test_what_a_loop_does_before_it_hands_on_a_result_is_a_block() -> None:
+    source = """
+        def work(lines, output):
+            for line in lines:
+                line = line.strip()
+                size = len(line)
+                print(size)
+                print(line)
+                print(output)
+                label = None
+                for word in line.split():
+                    if word.isupper():
+                        label = word
+                        break
+                output.append(label)
+            return output
+    """
+    assert names(source)[3, 12] == "_find_label"
+
+
+def test_what_follows_a_docstring_begins_a_paragraph() -> None:
+    source = """
+        def work(rows, limit):
+            '''Work.'''
+            print(limit)
+            print(rows)
+            print(1)
+            print(2)
+            print(3)
+            widest_row = None
+            for row in rows:
+                if row.width > limit:
+                    widest_row = row
+                    break
+            print(4)
+            print(5)
+
+            print(widest_row)
+            return widest_row
+    """
+    assert (3, 14) in names(source)

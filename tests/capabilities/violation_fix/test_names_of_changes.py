@@ -96,6 +96,9 @@ def test_a_comment_names_all_paragraphs_that_change_the_one_thing_it_speaks_of()
         ('kind.startswith("multipart/form-data")', "multipart_form_data"),
         ('kind == "$eq"', "eq"),
         ('kind == "--verbose"', "verbose"),
+        ('kind == "websocket.accept"', "websocket_accept"),
+        ('kind == "http.response.start"', "http_response_start"),
+        ('kind == "set: default"', "set_default"),
     ],
 )
 def test_marks_around_the_text_of_a_case_are_no_part_of_its_name(test: str, noun: str) -> None:
@@ -210,3 +213,240 @@ def test_raising_where_a_flag_is_set_checks_nothing() -> None:
             return rows
     """
     assert names(source) == {}
+
+
+def test_a_text_of_many_words_is_no_name_of_a_case() -> None:
+    source = """
+        def parse_body(kind, rows):
+            if kind == "this is a long story":
+                for row in rows:
+                    if row.width:
+                        print(row)
+                    elif row.height:
+                        print(kind)
+            elif kind == "form":
+                print(1)
+            elif kind == "other":
+                print(2)
+            return rows
+    """
+    assert not any("story" in name for name in names(source, "parse_body").values())
+
+
+def test_a_branch_that_only_raises_is_named_after_what_it_checks() -> None:
+    source = """
+        def work(array, key, is_issuer, is_list):
+            if key not in array:
+                print(key)
+            elif is_issuer:
+                if not array[key].startswith("https"):
+                    raise ValueError(key)
+                if "?" in array[key] or "#" in array[key]:
+                    raise ValueError(array)
+            elif is_list:
+                for part in array[key]:
+                    if not isinstance(part, str):
+                        raise TypeError(key)
+                if not array[key]:
+                    raise ValueError(key)
+            return array
+    """
+    found = names(source)
+    assert found[5, 8] == "_check_issuer"
+    assert found[10, 14] == "_check_list"
+
+
+def test_items_of_loops_are_checked_in_the_plural() -> None:
+    source = """
+        def work(table, name):
+            for channel, handler in table.channels:
+                if handler is None:
+                    raise KeyError(channel)
+            for pattern, handler in table.patterns:
+                if handler is None:
+                    raise KeyError(pattern)
+
+            print(name)
+            return table
+    """
+    assert names(source)[2, 7] == "_check_handlers"
+
+
+def test_what_sets_attributes_of_one_word_is_named_after_it() -> None:
+    source = """
+        class Settings:
+            def work(self, patterns):
+                print(patterns)
+
+                if self.should_reload:
+                    self.reload_includes = [each for each in patterns if each]
+                    self.reload_folders = []
+                    for each in patterns:
+                        if each.is_folder:
+                            self.reload_folders.append(each)
+
+                print(self)
+                return patterns
+
+            def load(self, first, last):
+                print(first)
+
+                if last:
+                    self.cookie_path_value = first
+                else:
+                    self.cookie_domain_value = last
+                    self.other = 1
+
+                print(self)
+    """
+    assert names(source, "Settings.work")[5, 10] == "_configure_reload"
+    assert names(source, "Settings.load") == {}
+
+
+def test_what_is_done_to_each_item_is_told_by_the_last_step() -> None:
+    source = """
+        def work(folder, packages, force):
+            print(folder)
+            for package in packages:
+                target = folder / package.name
+                if target.exists():
+                    if not force:
+                        continue
+                    remove_tree(target)
+                move(package, target)
+            print(packages)
+            print(force)
+            print(folder)
+            return folder
+    """
+    assert names(source)[3, 9] == "_move_packages"
+    rarely = source.replace("move(package, target)", "if force:\n                    move(package, target)")
+    assert not any(name.startswith("_move") for name in names(rarely).values())
+
+
+def test_making_one_thing_of_another_is_no_effect() -> None:
+    source = """
+        def work(lines, session):
+            wanted = {}
+            for line in lines:
+                request = install_request_from_line(line)
+                if request.name:
+                    wanted[request.name] = request
+            for request in session.requests:
+                if request.name:
+                    wanted[request.name] = request
+            if not wanted:
+                raise ValueError(lines)
+            return wanted
+    """
+    assert names(source)[2, 9] == "_build_wanted"
+    assert (2, 9) not in names(source.replace("install_request_from_line", "install_request"))
+
+
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("# if a client_name is given, set it", "_set_client_name"),
+        ("# If there's a client name, then send it", "_send_client_name"),
+        ("# When the user is known, send the client name", "_send_client_name"),
+        ("# Send client names if ``kind`` is ``<file>``, ``<dir>``", "_send_client_names"),
+        ("# if this is nothing, remove it from memory", None),
+        ("# If not found, return None", None),
+        ("# x = set(client_name)", None),
+    ],
+)
+def test_a_comment_tells_what_is_done_under_its_condition(comment: str, name: str | None) -> None:
+    source = f"""
+        def work(client_name, names, output):
+            print(output)
+            {comment}
+            if client_name:
+                if client_name not in names:
+                    names[client_name] = output
+                    output.write(client_name)
+                print(output.client.name)
+            return output
+    """
+    found = names(source)
+    assert name in found.values() if name else not found
+
+
+def test_conditions_in_a_row_that_compare_one_thing_are_cases_as_branches_are() -> None:
+    source = """
+        def work(message, table):
+            print(table)
+            if isinstance(message, Frame):
+                table.size = 1
+                if message.open:
+                    close(message)
+                    print(table)
+            if isinstance(message, Reset):
+                table.clear(message)
+            print(message)
+            print(table, message)
+            return table
+    """
+    assert names(source)[4, 7] == "_handle_frame"
+    alone = source.replace("isinstance(message, Reset)", "table.full")
+    assert "_handle_frame" not in names(alone).values()
+
+
+def test_two_results_that_begin_with_one_word_share_it() -> None:
+    source = """
+        def work(rows, node):
+            print(node)
+
+            lines_min = 0
+            lines_max = 0
+            if node:
+                lines_min = node.first
+                lines_max = node.last
+
+            print(lines_min, lines_max)
+            return lines_max - lines_min
+    """
+    assert names(source)[4, 8] == "_determine_lines_min_and_max"
+
+
+def test_a_number_that_a_loop_counts_is_no_thing_that_it_goes_through() -> None:
+    source = """
+        def work(sheet, table, width):
+            print(width)
+            for column_number in range(width):
+                if column_number in table:
+                    value = table[column_number]
+                    sheet.write_cell(column_number, value)
+            print(table)
+            return sheet
+    """
+    assert names(source)[3, 6] == "_write_cells"
+
+
+def test_counting_is_not_what_a_block_is_there_for() -> None:
+    source = """
+        class Search:
+            def work(self, item):
+                print(item)
+                if self.warning_count < 10:
+                    warning("A set has no order")
+                    {change}
+                print(self)
+                return item
+    """
+    assert names(source.format(change="self.warning_count += 1"), "Search.work") == {}
+
+
+def test_a_check_beside_a_class_is_named_after_its_method() -> None:
+    source = """
+        class Client:
+            def send_publish(self, topic, payload):
+                if not isinstance(topic, bytes):
+                    raise TypeError(topic)
+                if payload and not isinstance(payload, bytes):
+                    raise TypeError(payload)
+                print(self)
+                print(topic)
+                print(payload)
+                return topic
+    """
+    assert names(source, "Client.send_publish")[3, 6] == "_check_publish_arguments"

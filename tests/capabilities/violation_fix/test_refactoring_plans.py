@@ -157,3 +157,21 @@ def test_a_search_makes_no_further_cut_once_it_has_analysed_enough_blocks() -> N
     assert isinstance(whole, Plan)
     assert len(whole.steps) > 1
     assert isinstance(short, GiveUp)
+
+
+def test_small_cuts_do_not_hide_the_one_that_is_enough() -> None:
+    small = "".join(
+        f"    {name} = None\n    for row in rows:\n        if row.{name}:\n"
+        f"            {name} = row\n            break\n    print({name})\n"
+        for name in ("color", "border", "margin", "shadow", "corner", "weight")
+    )
+    large = (
+        "    # Check the table\n"
+        + "".join(f"    if table.{name}:\n        print('{name}')\n" for name in ("one", "two", "three", "four"))
+        + "".join(f"    if table.{name}:\n        print('{name}')\n" for name in ("five", "six", "seven", "eight"))
+    )
+    source = f"def work(rows, table):\n{small}{large}\n    return rows\n"
+    needed = complexities(source)["work"] - 8
+    plan = plan_refactorings(source, "work", Limits(complexity=needed))
+    assert isinstance(plan, Plan), plan
+    assert complexities(plan.source)["work"] <= needed

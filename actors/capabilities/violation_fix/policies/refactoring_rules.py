@@ -19,7 +19,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.registry impo
     SIMPLIFICATIONS,
     simplifications_in,
 )
-from actors.capabilities.violation_fix.refactoring.source_text import SourceText
+from actors.capabilities.violation_fix.refactoring.source_text import SourceText, last_line
 
 # A reader takes few cuts; the branches of one chain may be more.
 MAX_CUTS = 2
@@ -154,7 +154,9 @@ class _Step:
     proposal: Proposal
     score: float
     start_line: int
+    end_line: int
     family: str
+    removed: int
     apply: Callable[[], str | None]
 
 
@@ -181,11 +183,15 @@ class _Planner:
         if len(before) == MAX_STEPS or self.analysed >= self.options.max_analysed:
             return best
         followed = 0
-        for step in self._steps(source, self._extractions):
+        steps = self._steps(source, self._extractions)
+        needed = self._needed(source)
+        for step in steps:
             reached = _score_with(step, before, score)
             if reached < MIN_SCORE or (best is not None and reached <= best.score):
                 continue
             if not _is_bearable((*before, step), self.max_cuts):
+                continue
+            if _most_removed(step, steps, self.max_cuts - _cuts_of(before)) + MAX_SIMPLIFICATIONS < needed:
                 continue
             followed += 1
             if followed > BREADTH[len(before)]:
@@ -194,6 +200,13 @@ class _Planner:
             if plan is not None and (best is None or plan.score > best.score):
                 best = plan
         return best
+
+    def _needed(self, source: str) -> int:
+        """Return by how much the complexity has to fall; 0 where other measures decide."""
+        if self.options.goals != {"complexity"}:
+            return 0
+        place = find_function(SourceText(source).tree, self.name)
+        return exceeded_of(place, self.limits, self.options).get("complexity", 0) if place is not None else 0
 
     def _followed(self, step: _Step, before: tuple[_Step, ...], score: float) -> Plan | None:
         source = step.apply()
@@ -234,7 +247,15 @@ class _Planner:
         for refusal in search.refusals:
             self._count(refusal)
         return [
-            _Step(self._extraction(one), one.score, one.start_line, one.family, partial(self._extracted, one))
+            _Step(
+                self._extraction(one),
+                one.score,
+                one.start_line,
+                one.end_line,
+                one.family,
+                one.complexity_removed,
+                partial(self._extracted, one),
+            )
             for one in found
         ]
 
@@ -256,7 +277,8 @@ class _Planner:
                 continue
             if source is not None:
                 proposal = self._simplification(spot.line, kind)
-                steps.append(_Step(proposal, REDUCING[kind], spot.line, SIMPLIFIED, partial(str, source)))
+                lines = spot.line, last_line(spot.node)
+                steps.append(_Step(proposal, REDUCING[kind], *lines, SIMPLIFIED, 1, partial(str, source)))
         return steps
 
     def _simplification(self, line: int, kind: str) -> Proposal:
@@ -313,5 +335,23 @@ def _is_bearable(steps: Sequence[_Step], max_cuts: int) -> bool:
     # Two names for one thing leave the reader to guess which does what.
     if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
         return False
-    cuts = [step.family or str(number) for number, step in enumerate(steps)]
-    return len(set(cuts) - {SIMPLIFIED}) <= max_cuts
+    return _cuts_of(steps) <= max_cuts
+
+
+def _cuts_of(steps: Sequence[_Step]) -> int:
+    cuts = {step.family or str(number) for number, step in enumerate(steps)}
+    return len(cuts - {SIMPLIFIED})
+
+
+def _most_removed(step: _Step, steps: Sequence[_Step], cuts: int) -> int:
+    """Return at most how much complexity a step takes away, with the others that may still be made besides it."""
+    gains: dict[str, int] = {}
+    for number, other in enumerate(steps):
+        if other is step or step.start_line <= other.start_line <= other.end_line <= step.end_line:
+            continue
+        is_around = other.start_line <= step.start_line and step.end_line <= other.end_line
+        unit = other.family or str(number)
+        gains[unit] = gains.get(unit, 0) + other.removed - (step.removed if is_around else 0)
+    own = gains.pop(step.family, 0) if step.family else 0
+    further = sorted(gains.values(), reverse=True)[: max(cuts - 1, 0)]
+    return step.removed + own + sum(further)

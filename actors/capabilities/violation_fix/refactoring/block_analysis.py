@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from actors.capabilities.violation_fix.refactoring.block_exits import Form, is_never_none
+from actors.capabilities.violation_fix.refactoring.block_exits import Form, binds_no_none, is_never_none
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
 from actors.capabilities.violation_fix.refactoring.control_flow import Node
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
@@ -176,6 +176,8 @@ class _BlockAnalysis:
             form = Form.IF_NONE
         self._refuse_lost_bindings()
         inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
+        if form is Form.IF_NONE and len(outputs) == 1 and outputs & inputs:
+            raise self.refuse("outputs_with_jump", f"{_list(outputs)} may be of before the block, and may be None")
         self._refuse_orphans(outputs)
         self._refuse_closures()
         read = frozenset[str]().union(*(facts.read for facts in self.facts))
@@ -253,7 +255,8 @@ class _BlockAnalysis:
             return frozenset()
         names = self.flow.spelled(wanted_anywhere)
         # A tuple of two or more is never None, so that None can stand for the jump.
-        tells_jump = form is Form.IF_JUMP and len(names) > 1 and not self._wanted_at(set(self._exits()) - set(exits))
+        is_told = len(names) > 1 or binds_no_none(self.statements, names, self.function.place)
+        tells_jump = form is Form.IF_JUMP and is_told and not self._wanted_at(set(self._exits()) - set(exits))
         if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
         for node, after in exits:

@@ -36,11 +36,8 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
 )
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext, is_function_body
-from actors.capabilities.violation_fix.refactoring.naming.helper_names import (
-    BRANCH_REASON,
-    SuggestedName,
-    suggest_names,
-)
+from actors.capabilities.violation_fix.refactoring.naming.helper_names import BRANCH_REASON, suggest_names
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
@@ -237,11 +234,14 @@ _FORM_FACTORS = {
     Form.IF_RESULT: 0.75,
     Form.IF_NONE: 0.0,
 }
+# Of a call whose only result is None where the caller is to jump.
+_ONE_OR_NONE_FACTOR = 0.82
 _SHAPE_FACTORS = {
     Shape.BODY: 1.0,
     Shape.STATEMENT: 1.0,
     Shape.PARAGRAPH: 1.0,
     Shape.PREPARED: 1.0,
+    Shape.RESULT: 1.0,
     Shape.SERIES: 0.95,
     Shape.REST: 0.92,
 }
@@ -255,7 +255,9 @@ _INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> float:
     """Return the chance that a maintainer takes the cut, if its name is good."""
     inputs, outputs = extraction.parameters, extraction.outputs
-    factor = _FORM_FACTORS[extraction.form] * _SHAPE_FACTORS[context.cut.shape]
+    is_one_or_none = extraction.form is Form.IF_NONE and len(outputs) == 1
+    factor = _ONE_OR_NONE_FACTOR if is_one_or_none else _FORM_FACTORS[extraction.form]
+    factor *= _SHAPE_FACTORS[context.cut.shape]
     factor *= _INPUT_FACTORS[len(inputs)] if len(inputs) < len(_INPUT_FACTORS) else 0.6
     factor *= 0.9 if len(outputs) == 2 else 1.0
     factor *= 0.95 ** len(set(inputs) & set(outputs))

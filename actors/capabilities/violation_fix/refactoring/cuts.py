@@ -9,13 +9,21 @@ from enum import Enum
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.complexity import complexity_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, bound_names, names_read, statement_lists
+from actors.capabilities.violation_fix.refactoring.name_scopes import (
+    Scope,
+    bound_names,
+    names_read,
+    own_nodes,
+    statement_lists,
+)
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 # How many simple statements may prepare the compound statement of a block, and how many may follow it.
 _MAX_LEADING = 4
 _MAX_TRAILING = 3
 _MAX_PARAGRAPHS = 5
+# How many statements may work on one result.
+_MAX_FOR_RESULT = 6
 
 
 class Shape(Enum):
@@ -26,6 +34,7 @@ class Shape(Enum):
     PARAGRAPH = "what stands between blank lines or comments"
     PREPARED = "a compound statement with what it needs"
     SERIES = "compound statements in a row"
+    RESULT = "all that makes one result"
     REST = "everything up to the end of the block"
 
 
@@ -83,6 +92,8 @@ def _shape(
         return Shape.REST
     if all(compound[begin:end]) and (end == len(body) or not compound[end]) and (not begin or not compound[begin - 1]):
         return Shape.SERIES
+    if _makes_one_result(body, begin, end, compound) or (is_inner and _leads_to_last(body, begin, end, compound)):
+        return Shape.RESULT
     first = compound.index(True, begin)
     if first - begin > _MAX_LEADING or end - first - 1 > _MAX_TRAILING:
         return None
@@ -91,13 +102,52 @@ def _shape(
     return Shape.PREPARED if is_led and is_followed else None
 
 
+def _makes_one_result(body: Sequence[ast.stmt], begin: int, end: int, compound: Sequence[bool]) -> bool:
+    """Check that statements begin with what is bound to a name and all go on with it, the last of those that do."""
+    first = body[begin]
+    target = first.targets[0] if isinstance(first, ast.Assign) else getattr(first, "target", None)
+    if not isinstance(first, ast.Assign | ast.AnnAssign) or not isinstance(target, ast.Name) or compound[begin]:
+        return False
+    if not 2 <= end - begin <= _MAX_FOR_RESULT or not all(_fills(body[at], target.id) for at in range(begin + 1, end)):
+        return False
+    return not (end < len(body) and _fills(body[end], target.id)) and not (begin and _fills(body[begin - 1], target.id))
+
+
+def _leads_to_last(body: Sequence[ast.stmt], begin: int, end: int, compound: Sequence[bool]) -> bool:
+    """Check that statements are all of a branch or loop but its last one, which hands on what they end with."""
+    if begin > 0 or end != len(body) - 1 or compound[end]:
+        return False
+    return bool(bound_names(body[end - 1]) & names_read(body[end]))
+
+
+def _fills(statement: ast.stmt, name: str) -> bool:
+    """Return whether a statement binds a name, its items or attributes, or calls one of its methods for the effect."""
+    if name in bound_names(statement):
+        return True
+    for node in own_nodes(statement):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            if isinstance(node.value, ast.Name) and node.value.id == name:
+                return True
+            continue
+        called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == name:
+            return True
+    return False
+
+
 def _begins_paragraph(body: Sequence[ast.stmt], position: int, source: SourceText) -> bool:
-    if position == 0:
+    if position == 0 or (position == 1 and _is_text(body[0])):
         return True
     before = last_line(body[position - 1])
     return any(
         source.is_blank(number) or source.is_comment(number) for number in range(before + 1, first_line(body[position]))
     )
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Check for a docstring."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _prepares(statement: ast.stmt, compound: ast.stmt) -> bool:

@@ -87,7 +87,8 @@ class HelperWriter:
         elif form is Form.IF_NONE:
             result = self._result_name
             lines += [f"{indent}if {result} is None:", f"{indent}{unit}{self._jump_text(jump)}"]
-            lines.append(f"{indent}{', '.join(self.extraction.outputs)} = {result}")
+            if len(self.extraction.outputs) > 1:
+                lines.append(f"{indent}{', '.join(self.extraction.outputs)} = {result}")
         elif form is Form.IF_RESULT:
             result = self._result_name
             lines += [f"{indent}if {result} is not None:", f"{indent}{unit}return {result}"]
@@ -102,6 +103,8 @@ class HelperWriter:
 
     @property
     def _result_name(self) -> str:
+        if self.extraction.form is Form.IF_NONE and len(self.extraction.outputs) == 1:
+            return self.extraction.outputs[0]
         taken = self.place.locals | names_read(self.place.function)
         free = [name for name in RESULT_NAMES if name not in taken]
         if not free:

@@ -47,10 +47,19 @@ def find_host(place: FunctionPlace) -> Host | None:
     return None
 
 
+def _unsubscripted(base: ast.expr) -> ast.expr:
+    return base.value if isinstance(base, ast.Subscript) else base
+
+
+def _is_of_asyncio(base: ast.expr) -> bool:
+    """Check for a class such as `asyncio.Protocol`, which is an ordinary one."""
+    return isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name) and base.value.id == "asyncio"
+
+
 def _host(class_: ast.ClassDef, method: Function, function: Function) -> Host | None:
     decorators = decorator_names(method)
     arguments = [*method.args.posonlyargs, *method.args.args]
-    bases = {_last_name(base.value if isinstance(base, ast.Subscript) else base) for base in class_.bases}
+    bases = {_last_name(base) for base in map(_unsubscripted, class_.bases) if not _is_of_asyncio(base)}
     # To call a method would call `__getattribute__` again, without end.
     is_lookup = method.name == "__getattribute__"
     if not arguments or is_lookup or "staticmethod" in decorators or bases & _STRICT_BASES:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.annotations.known_calls import ATTRIBUTES
 from actors.capabilities.violation_fix.refactoring.annotations.modules import ModuleTypes, Package
-from actors.capabilities.violation_fix.refactoring.annotations.types import Type, joined
+from actors.capabilities.violation_fix.refactoring.annotations.types import Type, joined, union, without_none
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.name_scopes import parameters_of, statement_lists
 from actors.capabilities.violation_fix.refactoring.placement import decorator_names
@@ -21,6 +22,10 @@ _PLAIN_DECORATORS = frozenset(
         *("cached_property", "property", "deprecated"),
     }
 )
+_EMPTY_KINDS = {"[]": "list", "{}": "dict", "set()": "set", "()": "tuple", "''": "str"}
+_CLASS_NAME = re.compile(r"[A-Z][a-z][A-Za-z0-9]*$")
+# Functions are named there as classes are, and special forms look like calls of classes.
+_FACTORIES = frozenset({"typing", "typing_extensions", "multiprocessing", "threading", "collections", "ctypes"})
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty"})
 
 
@@ -111,13 +116,29 @@ class MemberTypes:
         if isinstance(value, ast.Call):
             full = module.resolve(value.func)
             return self.call_result(full, is_awaited=False) if full is not None else None
+        if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
+            return self._either(value.values, method, module)
         return literal_type(value)
+
+    def _either(
+        self, values: Sequence[ast.expr], method: ast.FunctionDef | ast.AsyncFunctionDef, module: ModuleTypes
+    ) -> Type | None:
+        """Return the type of `a or b`: what is left of `a` is not None; an empty `b` of the same kind adds nothing."""
+        *firsts, last = values
+        found = [self._assigned(each, method, module) for each in firsts]
+        known = [without_none(each) for each in found if each is not None]
+        if len(known) < len(found):
+            return None
+        if len(known) == 1 and _EMPTY_KINDS.get(ast.unparse(last)) == known[0].name:
+            return known[0]
+        other = self._assigned(last, method, module)
+        return union([*known, other]) if other is not None else None
 
     def call_result(self, full_name: str, *, is_awaited: bool) -> Type | None:
         """Return what a call of a function or class of the package gives."""
         found = self._package.definition(full_name)
         if found is None:
-            return None
+            return None if is_awaited else self._made_elsewhere(full_name)
         module, path, statement = found
         if isinstance(statement, ast.ClassDef):
             return None if self._is_generic(full_name) else Type(f"{module.name}.{path}")
@@ -127,6 +148,16 @@ class MemberTypes:
         if owner:
             return self.method_result(Type(f"{module.name}.{owner}"), name, is_awaited=is_awaited)
         return self._result(statement, module, is_awaited=is_awaited)
+
+    def _made_elsewhere(self, full_name: str) -> Type | None:
+        """Return what a call gives whose name is spelled as a class of another project is.
+
+        Strict typing asks for type arguments, of which nothing is known.
+        """
+        root, _, rest = full_name.partition(".")
+        if not _CLASS_NAME.match(rest.rpartition(".")[2]) or root in _FACTORIES or self._package.rules.is_strict:
+            return None
+        return None if self._package.is_missing(full_name) else Type(full_name)
 
     def instance(self, made: Type) -> Type | None:
         """Return the type of what a call of a class gives, for a class of the package without type arguments."""

@@ -234,11 +234,11 @@ class Package:
     def _class_type(self, name: str) -> Type | None:
         full = self.full_name(name)
         found = self.definition(full) if "." in full else None
-        if (found is None and self._is_missing(full)) or (found is not None and isinstance(found[2], Function)):
+        if (found is None and self.is_missing(full)) or (found is not None and isinstance(found[2], Function)):
             return None
         return named(full)
 
-    def _is_missing(self, name: str) -> bool:
+    def is_missing(self, name: str) -> bool:
         """Return whether a module of the package should define a name, but no statement that is understood does."""
         parts = name.split(".")
         for count in range(len(parts) - 1, 0, -1):

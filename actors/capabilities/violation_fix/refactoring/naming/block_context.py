@@ -209,6 +209,18 @@ class BlockContext:
         return call is not None and any(part is call for loop in loops for part in ast.walk(loop))
 
     @cached_property
+    def loop_targets(self) -> frozenset[str]:
+        """The names that loops in the block give their items."""
+        loops = (node for node in self.nodes if isinstance(node, ast.For | ast.AsyncFor))
+        return frozenset(part.id for loop in loops for part in ast.walk(loop.target) if isinstance(part, ast.Name))
+
+    @cached_property
+    def is_branch_body(self) -> bool:
+        """True where the block is all that a branch of a condition does."""
+        parent = self.parents[-1] if self.parents else None
+        return isinstance(parent, ast.If) and list(self.statements) == parent.body
+
+    @cached_property
     def changes_several_items(self) -> bool:
         """True where items under several fixed keys are set, or one in each turn of a loop in the block."""
         keys = {effect.name for effect in self.effects.all if effect.kind is EffectKind.ITEM and effect.name}
@@ -226,7 +238,7 @@ class BlockContext:
     @cached_property
     def label(self) -> Label | None:
         """The case that the condition around the block names."""
-        return label_of_body(self.statements, self.parents)
+        return label_of_body(self.statements, self.parents, self.place.function.body)
 
     @cached_property
     def topic(self) -> str | None:
@@ -277,6 +289,9 @@ def _nouns_in(statements: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _target_noun(loop: ast.For | ast.AsyncFor) -> str | None:
+    if isinstance(loop.iter, ast.Call) and getattr(loop.iter.func, "id", "") == "range":
+        # A number says where the loop is, not what is done there.
+        return None
     names = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)]
     good = [name for name in names if is_good_noun(name)]
     if len(names) == 2 and isinstance(loop.target, ast.Tuple) and _counts_or_keys(loop.iter):

@@ -115,8 +115,10 @@ class BlockEffects:
             if root_of(function) not in self._fresh and not isinstance(function.value, ast.Constant):
                 yield Effect(EffectKind.MUTATION, spelled(function.value), name, call)
             return
-        first = next(iter(words_of(name)), "")
-        if for_effect or (first in _ACTING and name not in _FRESH_CALLS and not name[:1].isupper()):
+        words = words_of(name)
+        # `install_request_from_line` makes one thing of another, and does nothing to either.
+        is_acting = bool(words) and words[0] in _ACTING and not {"from", "to"} & set(words[1:-1])
+        if for_effect or (is_acting and name not in _FRESH_CALLS and not name[:1].isupper()):
             target = spelled(function.value) if isinstance(function, ast.Attribute) else ""
             if for_effect and root_of(function) in self._fresh:
                 return

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from actors.capabilities.violation_fix.refactoring.name_scopes import statement_lists
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
     description_of,
     description_of_pattern,
@@ -23,7 +24,9 @@ class Label:
     subject: str
 
 
-def label_of_body(statements: Sequence[ast.stmt], parents: Sequence[ast.stmt]) -> Label | None:
+def label_of_body(
+    statements: Sequence[ast.stmt], parents: Sequence[ast.stmt], function_body: Sequence[ast.stmt] = ()
+) -> Label | None:
     """Return the label of the branch that a block is the body of, or of the only `if` that it consists of."""
     parent = parents[-1] if parents else None
     body = list(statements)
@@ -42,7 +45,19 @@ def label_of_body(statements: Sequence[ast.stmt], parents: Sequence[ast.stmt]) -
     if not noun:
         return None
     subject = subject_of(asked.test)
-    return Label(noun, subject is not None, _chain_length(asked, parents, subject), subject or "")
+    around = [parent for parent in parents if parent is not asked]
+    length = max(_chain_length(asked, parents, subject), _row_length(asked, around, function_body, subject))
+    return Label(noun, subject is not None, length, subject or "")
+
+
+def _row_length(
+    asked: ast.If, around: Sequence[ast.stmt], function_body: Sequence[ast.stmt], subject: str | None
+) -> int:
+    """Return how many conditions beside one, in the same list of statements, compare the same thing."""
+    lists = statement_lists(around[-1]) if around else [list(function_body)]
+    row = next((body for body in lists if asked in body), [asked])
+    alike = [each for each in row if isinstance(each, ast.If) and subject_of(each.test) == subject]
+    return len(alike) if subject is not None else 0
 
 
 def _chain_length(asked: ast.If, parents: Sequence[ast.stmt], subject: str | None) -> int:

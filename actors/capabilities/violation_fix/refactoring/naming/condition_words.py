@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from actors.capabilities.violation_fix.refactoring.naming.name_words import is_good_noun, words_of
@@ -78,6 +79,9 @@ def _words_of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -
 # Marks around the words of an option, an operator or a media type.
 _MARKS = "$-@:./ "
 _PLAIN_PREFIXES = ("application/", "x-", "www-")
+# What parts the words of a value, such as `http.response.start`; a text of more words is a sentence.
+_SEPARATORS = re.compile(r"[-/.: ]+")
+_MAX_WORDS = 4
 
 
 def _words_of_value(value: ast.expr) -> list[str]:
@@ -86,8 +90,9 @@ def _words_of_value(value: ast.expr) -> list[str]:
         spelled = text.strip(_MARKS) if isinstance(text, str) else ""
         for prefix in _PLAIN_PREFIXES:
             spelled = spelled.removeprefix(prefix)
-        spelled = spelled.replace("-", "_").replace("/", "_")
-        return words_of(spelled) if spelled.isidentifier() else []
+        spelled = _SEPARATORS.sub("_", spelled)
+        words = words_of(spelled) if spelled.isidentifier() else []
+        return words if len(words) <= _MAX_WORDS else []
     if isinstance(value, ast.Attribute):
         return words_of(value.attr)
     return words_of(value.id) if isinstance(value, ast.Name) and value.id.isupper() else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
@@ -17,11 +17,17 @@ from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.change_names import (
+    from_attributes,
+    from_calls,
+    from_collection,
+    from_last_call,
+    from_one_object,
+    from_shared_words,
+)
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
-    VAGUE_VERBS,
-    VERBS,
     common_noun,
     is_good_noun,
     noun_of_comment,
@@ -32,19 +38,11 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     words_of_comment,
 )
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import QUESTION_WORDS, is_flag, verb_for
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
 
 MAX_NAME_LENGTH = 36
 MAX_NAME_WORDS = 5
 BRANCH_REASON = "the case of the branch"
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestedName:
-    """Proposes a name; `quality` is between 0 and 1, and `reason` tells what it was derived from."""
-
-    name: str
-    quality: float
-    reason: str
 
 
 def suggest_names(context: BlockContext) -> list[SuggestedName]:
@@ -79,24 +77,15 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
     return all(first != second for first, second in pairwise(words))
 
 
-def _joined(*parts: str | Sequence[str]) -> str:
-    words: list[str] = []
-    for part in parts:
-        for word in words_of(part) if isinstance(part, str) else part:
-            if not words or words[-1] != word:
-                words.append(word)
-    return "_" + "_".join(words)
-
-
 def _from_comment_on_result(context: BlockContext) -> Iterator[SuggestedName]:
     """Take a comment's command where what it names is all that the block, paragraphs below it included, changes."""
     words, _ = words_of_comment(context.comment) if context.comment else ([], False)
-    ends_well = _ends_plainly(context) or context.outputs
+    ends_well = ends_plainly(context) or context.outputs
     if len(words) < 2 or not ends_well or (words[0] in _ASKING and context.has_guards):
         return
     changed = [_changed_by(effect) for effect in context.effects.all] + list(context.outputs)
     if changed and all(_ends_alike(words_of(name), words[1:]) for name in changed):
-        yield SuggestedName(_joined(words), 0.8, "the comment above the block")
+        yield SuggestedName(joined_name(words), 0.8, "the comment above the block")
 
 
 def _changed_by(effect: Effect) -> str:
@@ -123,15 +112,15 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
         if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
             return
-        yield SuggestedName(_joined(words), quality, "the comment above the block")
+        yield SuggestedName(joined_name(words), quality, "the comment above the block")
     heading = noun_of_comment(context.comment) if not context.has_long_comment else []
     if (
         heading
-        and _ends_plainly(context)
+        and ends_plainly(context)
         and context.function_verb in DISTRIBUTIVE_VERBS
         and context.cut.shape is not Shape.REST
     ):
-        yield SuggestedName(_joined(context.function_verb or "", heading), 0.68, "the heading above the block")
+        yield SuggestedName(joined_name(context.function_verb or "", heading), 0.68, "the heading above the block")
 
 
 def _from_skipping(context: BlockContext) -> Iterator[SuggestedName]:
@@ -140,7 +129,7 @@ def _from_skipping(context: BlockContext) -> Iterator[SuggestedName]:
     if extraction.form is not Form.IF_JUMP or not context.only_tests or not context.effects.is_pure:
         return
     if isinstance(extraction.jump, ast.Continue) and context.loop_noun:
-        yield SuggestedName(_joined("should_skip", context.loop_noun), 0.8, "tests that skip an item of the loop")
+        yield SuggestedName(joined_name("should_skip", context.loop_noun), 0.8, "tests that skip an item of the loop")
 
 
 def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
@@ -167,8 +156,9 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
-        quality -= 0.25
-    if verb in ("get", "determine") and context.has_guards:
+        quality -= 0.15
+    # A result that may be missing is looked for, or read; to get it promises too much.
+    if verb in ("get", "determine") and (context.has_guards or context.extraction.form is Form.IF_NONE):
         quality -= 0.25
     if asks:
         yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
@@ -177,7 +167,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
         quality -= 0.15
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
         quality *= 0.9
-    yield SuggestedName(_joined(verb, noun), quality, f"the output {', '.join(names)}")
+    yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
 
 
 # They promise a result.
@@ -188,133 +178,30 @@ _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
 def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
     if not context.only_raises or all(is_flag_test(test) for test in context.tests):
         return
+    label = context.label
+    if label is not None and not label.noun.startswith("missing") and context.is_branch_body:
+        yield SuggestedName(joined_name("check", label.noun), 0.72, "the branch whose tests raise")
     counted: Counter[str] = Counter()
     for test in context.tests:
-        counted.update(set(tested_nouns(test, context.place.locals)) - context.bound)
+        nouns = set(tested_nouns(test, context.place.locals))
+        counted.update(nouns - context.bound)
+        # One item of a loop after the other is checked.
+        counted.update({plural(name) for name in nouns & context.loop_targets if is_good_noun(name)})
     most = max(counted.values(), default=0)
     share = most / len(context.tests)
     noun = common_noun(sorted(name for name, count in counted.items() if count == most)) if most else ""
     if share >= 0.66 and "_and_" not in noun and is_good_noun(noun):
         quality = 0.8 if share == 1.0 else 0.68
-        yield SuggestedName(_joined("check", noun), quality * noun_quality(noun), "tests that raise")
+        yield SuggestedName(joined_name("check", noun), quality * noun_quality(noun), "tests that raise")
     parameters = {argument.arg for argument in context.place.parameters} - {"self", "cls"}
     tested = [set(tested_nouns(test, context.place.locals)) for test in context.tests]
     if all(names & parameters for names in tested) and len(parameters & set(counted)) > 1:
-        yield SuggestedName("_check_arguments", 0.7, "tests of arguments that raise")
+        # Beside a class, the plain name would be one for all of its methods.
+        is_beside = context.place.is_method and context.extraction.host is None
+        yield SuggestedName("_check_arguments", 0.66 if is_beside else 0.7, "tests of arguments that raise")
         own = context.function_noun or context.function_name
         if is_good_noun(own) and not context.function_name.startswith("__"):
-            yield SuggestedName(_joined("check", own, "arguments"), 0.68, "tests of arguments that raise")
-
-
-def _from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
-    attributes = context.effects.attributes
-    names = list(dict.fromkeys(name.strip("_") for _, name in attributes))
-    if not names or context.outputs or not _ends_plainly(context) or context.has_guards or context.has_blank_lines:
-        return
-    noun = common_noun(names)
-    if not all(is_good_noun(name) for name in names) or "_and_" in noun:
-        return
-    quality = (0.74 if len(names) == 1 else 0.62) * min(noun_quality(name) for name in names)
-    verb = "init" if context.function_name == "__init__" else "set"
-    owners = {owner.rpartition(".")[2] for owner, _ in attributes}
-    owner = owners.pop() if len(owners) == 1 else ""
-    if owner in ("self", "cls"):
-        yield SuggestedName(_joined(verb, noun), quality, f"the attribute {noun}")
-    elif is_good_noun(owner):
-        yield SuggestedName(_joined("set", owner, noun), quality - 0.04, f"the attribute {noun} of {owner}")
-
-
-def _from_collection(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what only fills collections, or takes from them."""
-    effects = context.effects.all
-    targets = list(dict.fromkeys(effect.target.rpartition(".")[2] for effect in effects))
-    if not targets or context.outputs or not _ends_plainly(context):
-        return
-    if any(effect.kind not in (EffectKind.MUTATION, EffectKind.ITEM) for effect in effects):
-        return
-    noun = common_noun(targets)
-    if "_and_" in noun or not all(is_good_noun(target) for target in targets):
-        return
-    names = {effect.name for effect in effects}
-    removes = names & {"remove", "discard", "pop", "popitem", "clear"}
-    adds = names - removes - {"sort", "reverse"}
-    verb = "update" if removes and adds else "remove" if removes else "add"
-    label = context.label
-    if label is not None and label.is_case and all(effect.kind is EffectKind.MUTATION for effect in effects):
-        words = words_of(label.noun)
-        is_same = singular(words[-1]) == singular(words_of(noun)[-1])
-        quality = (0.68 if label.is_case else 0.58) * noun_quality(noun)
-        yield SuggestedName(_joined(verb, words if is_same else [*words, *words_of(noun)]), quality, f"the {noun}")
-
-
-def _from_calls(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what makes the same call again and again."""
-    effects = context.effects.all
-    if not effects or context.outputs or not _ends_plainly(context):
-        return
-    if any(effect.kind is not EffectKind.CALL for effect in effects):
-        return
-    verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
-    verb = verbs.pop() if len(verbs) == 1 else ""
-    if verb not in VERBS - VAGUE_VERBS:
-        return
-    if all(context.is_trivial_call(effect.call) for effect in effects):
-        return
-    called = {effect.name for effect in effects}
-    rest = words_of(called.pop())[1:] if len(called) == 1 else []
-    several = any(context.is_repeated(effect.call) for effect in effects)
-    if rest and rest[-1] not in VERBS and is_good_noun("_".join(rest)):
-        words = [*rest[:-1], plural(rest[-1])] if several else rest
-        if several or len(effects) == 1:
-            yield SuggestedName(_joined([verb, *words]), 0.74 if several else 0.6, "the only call that has an effect")
-        items = words_of(context.iterated_noun or "")
-        if len(items) == 1 and not {singular(items[0])} & {singular(word) for word in rest}:
-            owner = singular(items[0])
-            quality = 0.77 * noun_quality(owner)
-            yield SuggestedName(_joined([verb, owner, *words]), quality, "what the loop does with each item")
-    # `set_exception` says what is set, not what it is done to.
-    if rest and verb in _OBJECT_VERBS:
-        return
-    if context.iterated_noun and is_good_noun(context.iterated_noun):
-        quality = 0.76 * noun_quality(context.iterated_noun)
-        yield SuggestedName(_joined(verb, context.iterated_noun), quality, "what the loop does with each item")
-    if context.label is not None and not rest:
-        yield SuggestedName(_joined(verb, context.label.noun), 0.7, "the only call in the branch")
-    first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
-    nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
-    noun = nouns.pop() if len(nouns) == 1 else None
-    if not rest and noun and is_good_noun(noun):
-        yield SuggestedName(_joined(verb, noun), 0.64 * noun_quality(noun), "the only call that has an effect")
-
-
-_OBJECT_VERBS = frozenset({"set", "add", "append", "insert", "put", "remove", "get", "show", "start", "call"})
-
-
-def _from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what changes one object in several ways, by its attributes, items and methods."""
-    effects = context.effects.all
-    if len(effects) < 2 or context.outputs or not _ends_plainly(context) or context.has_guards:
-        return
-    if any(effect.kind is EffectKind.CALL and not effect.target for effect in effects):
-        return
-    owner = min((effect.target for effect in effects), key=len)
-    if owner in ("self", "cls", "") or not all(_is_done_to(owner, effect) for effect in effects):
-        return
-    noun = owner.rpartition(".")[2]
-    kinds = {effect.kind for effect in effects}
-    # One item is no update of the whole.
-    is_update = EffectKind.ATTRIBUTE in kinds or (EffectKind.ITEM in kinds and context.changes_several_items)
-    if not is_good_noun(noun) or not is_update:
-        return
-    quality = 0.68 if EffectKind.ATTRIBUTE in kinds else 0.62
-    yield SuggestedName(_joined("update", noun), quality * noun_quality(noun), f"what is done to {noun}")
-
-
-def _is_done_to(owner: str, effect: Effect) -> bool:
-    """Return whether an effect is one on an object or its attributes; what it holds are other objects."""
-    receiver = effect.call.func.value if effect.call and isinstance(effect.call.func, ast.Attribute) else None
-    is_held = any(isinstance(part, ast.Subscript | ast.Call) for part in ast.walk(receiver)) if receiver else False
-    return not is_held and f"{effect.target}.".startswith(f"{owner}.")
+            yield SuggestedName(joined_name("check", own, "arguments"), 0.68, "tests of arguments that raise")
 
 
 def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
@@ -329,7 +216,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     # One word for a flag, such as `double`, tells nothing of what is done.
     tells = label.is_case or len(words_of(label.noun)) > 1 or label.noun.endswith("s")
     if verb in DISTRIBUTIVE_VERBS and tells:
-        yield SuggestedName(_joined(verb, label.noun), quality + 0.04, BRANCH_REASON)
+        yield SuggestedName(joined_name(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
         label.is_case
         and verb
@@ -337,9 +224,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         and verb not in ("init", "handle")
         and words_of(noun)[-1] != words_of(label.noun)[-1]
     ):
-        yield SuggestedName(_joined(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
-    if label.is_case and label.chain >= 2 and _ends_plainly(context) and not context.outputs:
-        yield SuggestedName(_joined("handle", label.noun), quality - 0.02, BRANCH_REASON)
+        yield SuggestedName(joined_name(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
+    if label.is_case and label.chain >= 2 and ends_plainly(context) and not context.outputs:
+        yield SuggestedName(joined_name("handle", label.noun), quality - 0.02, BRANCH_REASON)
 
 
 def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
@@ -350,11 +237,11 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
         noun = singular(context.loop_noun)
         quality = 0.8 if words_of(noun)[-1] in own else 0.7
         if verb is not None:
-            yield SuggestedName(_joined(verb, noun), quality * noun_quality(noun), "the loop's body")
+            yield SuggestedName(joined_name(verb, noun), quality * noun_quality(noun), "the loop's body")
     elif context.iterated_noun and is_good_noun(context.iterated_noun):
         noun = context.iterated_noun
         if verb is not None:
-            yield SuggestedName(_joined(verb, noun), 0.62 * noun_quality(noun), "the loop over " + noun)
+            yield SuggestedName(joined_name(verb, noun), 0.62 * noun_quality(noun), "the loop over " + noun)
 
 
 def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
@@ -363,7 +250,7 @@ def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
     delegates = any(isinstance(node, ast.YieldFrom) for node in context.nodes)
     noun = nouns.pop() if len(nouns) == 1 and not delegates else None
     if noun and is_good_noun(noun) and not noun.endswith("ed") and context.effects.is_pure:
-        yield SuggestedName(_joined("iterate", plural(noun)), 0.66 * noun_quality(noun), "what the block yields")
+        yield SuggestedName(joined_name("iterate", plural(noun)), 0.66 * noun_quality(noun), "what the block yields")
 
 
 def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
@@ -375,12 +262,7 @@ def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
     nouns = {noun_of(function) if function is not None else None for function in made}
     noun = nouns.pop() if len(nouns) == 1 else None
     if noun and noun[:1].isupper() and not noun.isupper() and is_good_noun(noun):
-        yield SuggestedName(_joined("create", noun), 0.68, "what the block returns")
-
-
-def _ends_plainly(context: BlockContext) -> bool:
-    """Return whether the call tells nothing but what its name says."""
-    return context.extraction.form in (Form.PLAIN, Form.THEN_JUMP)
+        yield SuggestedName(joined_name("create", noun), 0.68, "what the block returns")
 
 
 _RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
@@ -389,10 +271,12 @@ _RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
     _from_skipping,
     _from_outputs,
     _from_validation,
-    _from_attributes,
-    _from_collection,
-    _from_calls,
-    _from_one_object,
+    from_attributes,
+    from_shared_words,
+    from_last_call,
+    from_collection,
+    from_calls,
+    from_one_object,
     _from_branch,
     _from_loop,
     _from_yields,

@@ -99,6 +99,15 @@ _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
 )
 
+# What follows a condition is the command; `it` is what the condition asks for.
+_CONDITION = re.compile(r"^(?:if|when|where)\s+(?P<asked>[^,.;:()]+?),\s+(?:then\s+)?(?P<command>\w.*)$", re.I)
+_ASKED_FOR = re.compile(
+    r"^(?:there(?:'s| is| are)|we have|we got)?\s*(?:an?|the|any)\s+(?P<noun>[\w ]+?)"
+    r"(?:\s+(?:is|are|was|were|has been)\s+(?:given|specified|set|present|provided|passed|found))?$",
+    re.I,
+)
+_REFERRING = words_in("it them")
+
 _ORDINAL = re.compile(r"^(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,\s+", re.I)
 
 
@@ -133,6 +142,9 @@ def base_form(word: str) -> str | None:
 
 def words_of_comment(comment: str) -> tuple[list[str], bool]:
     """Return verb and object of a comment that is a command, and whether they are all that it says."""
+    found = None if _NOISE.match(comment) else _CONDITION.match(comment.lstrip("#:! ").strip())
+    if found is not None:
+        return _words_of_condition(found["asked"], found["command"])
     words = _words_of_prose(comment)
     while words and words[0] in _OPENINGS:
         words = words[1:]
@@ -142,6 +154,20 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     taken, rest = _object_words(words[1:])
     is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
     return ([verb, *taken], is_whole) if taken else ([], False)
+
+
+def _words_of_condition(asked: str, command: str) -> tuple[list[str], bool]:
+    """Return verb and object of a command under a condition; what is left out of the name is the condition."""
+    words = _words_of_prose(command)
+    verb = base_form(words[0]) if words else None
+    if verb is None or verb in VAGUE_VERBS:
+        return [], False
+    if len(words) == 2 and words[1] in _REFERRING:
+        meant = _ASKED_FOR.match(asked)
+        taken, rest = _object_words(meant["noun"].lower().split()) if meant is not None else ([], words)
+    else:
+        taken, rest = _object_words(words[1:])
+    return ([verb, *taken], not rest) if taken else ([], False)
 
 
 def noun_of_comment(comment: str) -> list[str]:
@@ -158,7 +184,7 @@ def _words_of_prose(comment: str) -> list[str]:
         return []
     prose = _ORDINAL.sub("", comment.lstrip("#:! ").strip())
     prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
-    if not prose or any(character in prose for character in "=[]{}<>@\\()?") or not prose.isascii():
+    if not prose or "?" in prose or not prose.isascii():
         return []
     return [word.strip("`'\"*").lower() for word in prose.split()]
 
@@ -238,4 +264,6 @@ def common_noun(names: Sequence[str]) -> str:
         shared.insert(0, ends.pop())
     if shared:
         return "_".join([*shared[:-1], plural(shared[-1])])
+    if len(split) == 2 and all(len(words) == 2 for words in split) and split[0][0] == split[1][0]:
+        return f"{split[0][0]}_{split[0][1]}_and_{split[1][1]}"
     return "_and_".join(stripped)

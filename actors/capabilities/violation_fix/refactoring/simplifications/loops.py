@@ -12,7 +12,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import first_line
 
 
 @dataclass(frozen=True)
-class _Search:
+class Search:
     """Holds a loop with at most one condition in it and what is done where it holds."""
 
     loop: ast.For
@@ -28,14 +28,14 @@ class _Search:
         return [self.loop.iter, *([self.condition] if self.condition is not None else [])]
 
 
-def _search(spot: Spot) -> _Search | None:
+def search_of(spot: Spot) -> Search | None:
     loop = spot.node
     if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment or len(loop.body) != 1:
         return None
     inner = loop.body[0]
     if isinstance(inner, ast.If) and not inner.orelse:
-        return _Search(loop, inner.test, inner.body)
-    return _Search(loop, None, loop.body)
+        return Search(loop, inner.test, inner.body)
+    return Search(loop, None, loop.body)
 
 
 def _is_plain_target(target: ast.expr) -> bool:
@@ -44,7 +44,7 @@ def _is_plain_target(target: ast.expr) -> bool:
     return isinstance(target, ast.Name)
 
 
-def _refuse_unfit(spot: Spot, search: _Search, *others: ast.expr) -> None:
+def refuse_unfit(spot: Spot, search: Search, *others: ast.expr) -> None:
     """Refuse where a comprehension would not run as the loop does."""
     if not _is_plain_target(search.loop.target) or suspends_or_binds(*search.expressions, *others):
         raise spot.refuse("not_a_comprehension", "the loop does what a comprehension cannot")
@@ -55,13 +55,13 @@ def _refuse_unfit(spot: Spot, search: _Search, *others: ast.expr) -> None:
 
 def return_any(spot: Spot) -> str | None:
     """Return any() or all() in place of a loop that returns True or False at the first hit."""
-    search, after = _search(spot), spot.after
+    search, after = search_of(spot), spot.after
     if search is None or search.condition is None or len(search.done) != 1:
         return None
     hit, missed = _truth(search.done[0]), _truth(after)
     if hit is None or missed is None or hit == missed or not isinstance(after, ast.Return):
         return None
-    _refuse_unfit(spot, search)
+    refuse_unfit(spot, search)
     spot.refuse_shadowed("any", "all")
     spot.refuse_comments(spot.line, last_line(after))
     if not hit and isinstance(search.condition, ast.UnaryOp) and isinstance(search.condition.op, ast.Not):
@@ -72,19 +72,19 @@ def return_any(spot: Spot) -> str | None:
 
 def flag_any(spot: Spot) -> str | None:
     """Set a flag by any() in place of a loop that sets it and breaks."""
-    search, before = _search(spot), spot.before
+    search, before = search_of(spot), spot.before
     if search is None or search.condition is None or len(search.done) != 2:
         return None
     setting, ending = search.done
     if not isinstance(ending, ast.Break) or not isinstance(setting, ast.Assign) or not isinstance(before, ast.Assign):
         return None
-    names = [_only_name(setting), _only_name(before)]
+    names = [only_name(setting), only_name(before)]
     values = [_constant(setting.value), _constant(before.value)]
     if names[0] is None or names[0] != names[1] or None in values or values[0] == values[1]:
         return None
     if names[0] in search.targets or any(names[0] in names_read(part) for part in search.expressions):
         return None
-    _refuse_unfit(spot, search)
+    refuse_unfit(spot, search)
     if spot.is_guarded:
         raise spot.refuse("exception_visible", f"{names[0]} may be read after the loop raises")
     spot.refuse_shadowed("any")
@@ -95,7 +95,7 @@ def flag_any(spot: Spot) -> str | None:
 
 def test_any(spot: Spot) -> str | None:
     """Test by any() in place of a loop that leaves the function at the first hit, whichever it is."""
-    search = _search(spot)
+    search = search_of(spot)
     if search is None or search.condition is None or len(search.done) != 1:
         return None
     done = search.done[0]
@@ -103,7 +103,7 @@ def test_any(spot: Spot) -> str | None:
         return None
     if names_read(done) & search.targets:
         return None
-    _refuse_unfit(spot, search)
+    refuse_unfit(spot, search)
     spot.refuse_shadowed("any")
     spot.refuse_comments(spot.line, first_line(done) - 1)
     if any(spot.source.is_comment(number) for number in range(first_line(done), last_line(done) + 1)):
@@ -117,11 +117,11 @@ def test_any(spot: Spot) -> str | None:
 
 def collect(spot: Spot) -> str | None:
     """Collect by a comprehension in place of a loop that fills a new list, set or dictionary."""
-    search, before = _search(spot), spot.before
+    search, before = search_of(spot), spot.before
     if search is None or len(search.done) != 1 or not isinstance(before, ast.Assign | ast.AnnAssign):
         return None
-    name = _only_name(before)
-    found = _collected(search.done[0], name) if name is not None and before.value is not None else None
+    name = only_name(before)
+    found = collected_by(search.done[0], name) if name is not None and before.value is not None else None
     if found is None or name is None or not _is_empty(before.value, found.opening):
         return None
     read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *found.parts)))
@@ -129,7 +129,9 @@ def collect(spot: Spot) -> str | None:
         return None
     if len(found.parts) == 2 and sum(_may_act(part) for part in found.parts) > 1:
         raise spot.refuse("order", "key and value would be worked out in another order")
-    _refuse_unfit(spot, search, *found.parts)
+    refuse_unfit(spot, search, *found.parts)
+    if any(_changes(part) for part in (*search.expressions, *found.parts)):
+        raise spot.refuse("changes", "the loop changes something else besides, which a comprehension hides")
     if spot.is_guarded:
         raise spot.refuse("exception_visible", f"{name} may be read after the loop raises")
     if found.opening != "[":
@@ -138,56 +140,74 @@ def collect(spot: Spot) -> str | None:
     item = ": ".join(spot.text(part) for part in found.parts)
     annotation = f": {spot.source.segment(before.annotation)}" if isinstance(before, ast.AnnAssign) else ""
     head = f"{name}{annotation} = {found.opening}"
-    lines = _bracketed(spot, head, [item, *_clauses(spot, search)], found.closing)
+    lines = bracketed(spot, head, [item, *clauses_of(spot, search)], found.closing)
     return spot.replaced(before, spot.node, lines)
 
 
 def extend_list(spot: Spot) -> str | None:
-    """Extend a list by a generator in place of a loop that appends to it."""
-    search = _search(spot)
+    """Extend a list, or update a set, by a generator in place of a loop that adds to it."""
+    search = search_of(spot)
     added = search.done[0] if search is not None and len(search.done) == 1 else None
     function = added.value.func if isinstance(added, ast.Expr) and isinstance(added.value, ast.Call) else None
     if search is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return None
     name = function.value.id
-    found = _collected(search.done[0], name)
-    if found is None or function.attr != "append" or not _is_list(spot, name):
+    found = collected_by(search.done[0], name)
+    growing = _GROWING.get(function.attr)
+    if found is None or growing is None or not is_made_here(spot, name, growing.kinds):
         return None
     read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *found.parts)))
     if name in read or name in search.targets:
         return None
-    _refuse_unfit(spot, search, *found.parts)
+    refuse_unfit(spot, search, *found.parts)
     spot.refuse_maybe_unbound(frozenset({name}), search.loop)
     spot.refuse_comments(spot.line, last_line(spot.node))
-    parts = [spot.text(found.parts[0]), *_clauses(spot, search)]
-    return spot.replaced(spot.node, spot.node, _bracketed(spot, f"{name}.extend(", parts, ")"))
-
-
-def _is_list(spot: Spot, name: str) -> bool:
-    """Check that a local name only ever stands for a list made in the function, which nothing else can change."""
-    function = spot.around.place.function
-    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AnnAssign)]
-    values = [node.value for node in assigned if _only_name(node) == name]
-    stores = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
-    count = sum(isinstance(node.ctx, ast.Store) for node in stores)
-    is_parameter = name in {argument.arg for argument in spot.around.place.parameters}
-    made = all(isinstance(value, ast.List | ast.ListComp) for value in values)
-    return bool(values) and made and count == len(values) and not is_parameter and name in spot.around.place.locals
+    parts = [spot.text(found.parts[0]), *clauses_of(spot, search)]
+    return spot.replaced(spot.node, spot.node, bracketed(spot, f"{name}.{growing.method}(", parts, ")"))
 
 
 @dataclass(frozen=True)
-class _Collected:
+class _Growing:
+    method: str
+    kinds: tuple[type[ast.expr], ...]
+
+
+_GROWING = {"append": _Growing("extend", (ast.List, ast.ListComp)), "add": _Growing("update", (ast.Set, ast.SetComp))}
+_EMPTY_CALLS = {ast.List: "list", ast.Set: "set", ast.Dict: "dict"}
+
+
+def is_made_here(spot: Spot, name: str, kinds: tuple[type[ast.expr], ...]) -> bool:
+    """Check that a local name only ever stands for a container of one kind that the function makes."""
+    function = spot.around.place.function
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    values = [node.value for node in assigned if only_name(node) == name]
+    stores = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+    count = sum(isinstance(node.ctx, ast.Store) for node in stores)
+    is_parameter = name in {argument.arg for argument in spot.around.place.parameters}
+    made = all(isinstance(value, kinds) or _is_empty_call(spot, value, kinds) for value in values)
+    return bool(values) and made and count == len(values) and not is_parameter and name in spot.around.place.locals
+
+
+def _is_empty_call(spot: Spot, value: ast.expr | None, kinds: tuple[type[ast.expr], ...]) -> bool:
+    if not isinstance(value, ast.Call) or value.args or value.keywords or not isinstance(value.func, ast.Name):
+        return False
+    name = value.func.id
+    return name not in spot.around.bound_anywhere and any(_EMPTY_CALLS.get(kind) == name for kind in kinds)
+
+
+@dataclass(frozen=True)
+class Collected:
     opening: str
     closing: str
     parts: tuple[ast.expr, ...]
 
 
-def _collected(statement: ast.stmt, name: str | None) -> _Collected | None:
+def collected_by(statement: ast.stmt, name: str | None) -> Collected | None:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = statement.targets[0]
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name:
             is_plain = not isinstance(target.slice, ast.Slice | ast.Tuple | ast.Starred)
-            return _Collected("{", "}", (target.slice, statement.value)) if is_plain else None
+            return Collected("{", "}", (target.slice, statement.value)) if is_plain else None
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
         return None
@@ -197,7 +217,7 @@ def _collected(statement: ast.stmt, name: str | None) -> _Collected | None:
     brackets = {"append": "[]", "add": "{}"}.get(function.attr)
     if function.value.id != name or brackets is None or isinstance(item, ast.Starred):
         return None
-    return _Collected(brackets[0], brackets[1], (item,))
+    return Collected(brackets[0], brackets[1], (item,))
 
 
 def _is_empty(value: ast.expr | None, opening: str) -> bool:
@@ -210,13 +230,25 @@ def _is_empty(value: ast.expr | None, opening: str) -> bool:
     return False
 
 
+_CHANGING = frozenset(
+    {"append", "add", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "remove", "setdefault"}
+    | {"update", "write", "writelines"}
+)
+
+
+def _changes(value: ast.expr) -> bool:
+    """Check for calls that take from a container or add to it."""
+    calls = (part.func for part in ast.walk(value) if isinstance(part, ast.Call))
+    return any(isinstance(function, ast.Attribute) and function.attr in _CHANGING for function in calls)
+
+
 def _may_act(value: ast.expr) -> bool:
     """Check for calls and look-ups, whose order may be seen."""
     acting = (ast.Call, ast.Attribute, ast.Subscript, ast.BinOp, ast.JoinedStr, ast.Await)
     return any(isinstance(part, acting) for part in ast.walk(value))
 
 
-def _call_lines(spot: Spot, search: _Search, head: str) -> list[str]:
+def _call_lines(spot: Spot, search: Search, head: str) -> list[str]:
     one_line = f"{spot.indent}{head}{_generator(spot, search)})"
     if spot.fits(one_line):
         return [one_line]
@@ -227,30 +259,30 @@ def _call_lines(spot: Spot, search: _Search, head: str) -> list[str]:
     return [f"{spot.indent}{head}", inner, f"{spot.indent})"]
 
 
-def _generator(spot: Spot, search: _Search) -> str:
+def _generator(spot: Spot, search: Search) -> str:
     assert search.condition is not None
     condition = spot.text(search.condition)
     if isinstance(search.condition, ast.IfExp):
         condition = f"({condition})"
-    return f"{condition} {_for(spot, search)}"
+    return f"{condition} {for_clause(spot, search)}"
 
 
-def _for(spot: Spot, search: _Search) -> str:
+def for_clause(spot: Spot, search: Search) -> str:
     iterated = spot.text(search.loop.iter)
     if isinstance(search.loop.iter, ast.IfExp | ast.Tuple) and not iterated.startswith("("):
         iterated = f"({iterated})"
     return f"for {spot.text(search.loop.target).strip('()')} in {iterated}"
 
 
-def _clauses(spot: Spot, search: _Search) -> list[str]:
-    clauses = [_for(spot, search)]
+def clauses_of(spot: Spot, search: Search) -> list[str]:
+    clauses = [for_clause(spot, search)]
     if search.condition is not None:
         condition = spot.text(search.condition)
         clauses.append(f"if ({condition})" if isinstance(search.condition, ast.IfExp) else f"if {condition}")
     return clauses
 
 
-def _bracketed(spot: Spot, head: str, parts: Sequence[str], closing: str) -> list[str]:
+def bracketed(spot: Spot, head: str, parts: Sequence[str], closing: str) -> list[str]:
     one_line = f"{spot.indent}{head}{' '.join(parts)}{closing}"
     if spot.fits(one_line):
         return [one_line]
@@ -262,7 +294,7 @@ def _bracketed(spot: Spot, head: str, parts: Sequence[str], closing: str) -> lis
     return [f"{spot.indent}{head}", *lines, f"{spot.indent}{closing}"]
 
 
-def _only_name(statement: ast.Assign | ast.AnnAssign) -> str | None:
+def only_name(statement: ast.Assign | ast.AnnAssign) -> str | None:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     target = targets[0]
     return target.id if len(targets) == 1 and isinstance(target, ast.Name) else None

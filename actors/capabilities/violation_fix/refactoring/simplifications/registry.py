@@ -17,6 +17,12 @@ from actors.capabilities.violation_fix.refactoring.simplifications.choices impor
     call_choice,
     return_choice,
 )
+from actors.capabilities.violation_fix.refactoring.simplifications.dictionaries import set_default
+from actors.capabilities.violation_fix.refactoring.simplifications.first_hits import (
+    assign_first,
+    count_hits,
+    return_first,
+)
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
     collect,
@@ -54,6 +60,10 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "test_any": test_any,
     "collect": collect,
     "extend_list": extend_list,
+    "return_first": return_first,
+    "assign_first": assign_first,
+    "count_hits": count_hits,
+    "set_default": set_default,
     "merge_handlers": merge_handlers,
     "leave_else": leave_else,
     "suppress_exception": suppress_exception,
@@ -77,6 +87,10 @@ REDUCING: Mapping[str, float] = {
     "test_any": 0.84,
     "collect": 0.88,
     "extend_list": 0.8,
+    "return_first": 0.84,
+    "assign_first": 0.84,
+    "count_hits": 0.86,
+    "set_default": 0.88,
     "merge_handlers": 0.9,
     "leave_else": 0.72,
     "suppress_exception": 0.8,

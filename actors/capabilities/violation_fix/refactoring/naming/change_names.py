@@ -1,0 +1,184 @@
+"""Names blocks after what they change: attributes, collections, objects, or what they call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
+    VAGUE_VERBS,
+    VERBS,
+    common_noun,
+    is_good_noun,
+    noun_quality,
+    plural,
+    singular,
+    words_of,
+)
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
+
+_OBJECT_VERBS = frozenset({"set", "add", "append", "insert", "put", "remove", "get", "show", "start", "call"})
+# How many effects may lead to the last step for each item.
+_MOST_PREPARING = 4
+
+
+def from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
+    attributes = context.effects.attributes
+    names = list(dict.fromkeys(name.strip("_") for _, name in attributes))
+    if not names or context.outputs or not ends_plainly(context) or context.has_guards or context.has_blank_lines:
+        return
+    noun = common_noun(names)
+    if not all(is_good_noun(name) for name in names) or "_and_" in noun or _only_counts(context):
+        return
+    quality = (0.74 if len(names) == 1 else 0.62) * min(noun_quality(name) for name in names)
+    verb = "init" if context.function_name == "__init__" else "set"
+    owners = {owner.rpartition(".")[2] for owner, _ in attributes}
+    owner = owners.pop() if len(owners) == 1 else ""
+    if owner in ("self", "cls"):
+        yield SuggestedName(joined_name(verb, noun), quality, f"the attribute {noun}")
+    elif is_good_noun(owner):
+        yield SuggestedName(joined_name("set", owner, noun), quality - 0.04, f"the attribute {noun} of {owner}")
+
+
+def _only_counts(context: BlockContext) -> bool:
+    """Check for attributes that are only ever raised or lowered: what is done besides that is the point."""
+    stored = [
+        node for node in context.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
+    ]
+    counted = [node.target for node in context.nodes if isinstance(node, ast.AugAssign)]
+    return bool(stored) and all(any(node is target for target in counted) for node in stored)
+
+
+def from_shared_words(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what sets several attributes of one object after the words that all of their names begin with."""
+    attributes = context.effects.attributes
+    owners = {owner for owner, _ in attributes}
+    split = [words_of(name) for name in dict.fromkeys(name for _, name in attributes)]
+    if len(split) < 2 or len(owners) > 1 or context.outputs or not ends_plainly(context) or context.has_guards:
+        return
+    shared: list[str] = []
+    for column in zip(*split, strict=False):
+        if len(set(column)) > 1:
+            break
+        shared.append(column[0])
+    noun = "_".join(shared)
+    if not noun or not is_good_noun(noun) or not all(len(words) > len(shared) for words in split):
+        return
+    if context.label is not None and set(shared) & set(words_of(context.label.noun)):
+        yield SuggestedName(joined_name("configure", noun), 0.66, f"the attributes of {noun}")
+    elif len(endings := {words[-1] for words in split}) == 1:
+        verb = "init" if context.function_name == "__init__" else "set"
+        yield SuggestedName(joined_name(verb, [*shared, plural(endings.pop())]), 0.6, f"the attributes of {noun}")
+
+
+def from_last_call(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what is done to each item of a loop after its last step, which all others prepare."""
+    effects = context.effects.all
+    if not 2 <= len(effects) <= _MOST_PREPARING or context.outputs or not ends_plainly(context) or context.has_guards:
+        return
+    loop = context.only_loop
+    body = context.statements if context.is_loop_body else loop.body if loop is not None else []
+    noun = context.loop_noun if context.is_loop_body else context.iterated_noun
+    last = effects[-1]
+    if not body or noun is None or not is_good_noun(noun) or last.kind is not EffectKind.CALL or last.call is None:
+        return
+    tail = body[-1].value if isinstance(body[-1], ast.Expr) else None
+    tail = tail.value if isinstance(tail, ast.Await) else tail
+    verb = next(iter(words_of(last.name)), "")
+    if tail is last.call and verb in VERBS - VAGUE_VERBS - _OBJECT_VERBS:
+        words = singular(noun) if context.is_loop_body else noun
+        yield SuggestedName(joined_name(verb, words), 0.58 * noun_quality(noun), "the last step for each item")
+
+
+def from_collection(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what only fills collections, or takes from them."""
+    effects = context.effects.all
+    targets = list(dict.fromkeys(effect.target.rpartition(".")[2] for effect in effects))
+    if not targets or context.outputs or not ends_plainly(context):
+        return
+    if any(effect.kind not in (EffectKind.MUTATION, EffectKind.ITEM) for effect in effects):
+        return
+    noun = common_noun(targets)
+    if "_and_" in noun or not all(is_good_noun(target) for target in targets):
+        return
+    names = {effect.name for effect in effects}
+    removes = names & {"remove", "discard", "pop", "popitem", "clear"}
+    adds = names - removes - {"sort", "reverse"}
+    verb = "update" if removes and adds else "remove" if removes else "add"
+    label = context.label
+    if label is not None and label.is_case and all(effect.kind is EffectKind.MUTATION for effect in effects):
+        words = words_of(label.noun)
+        is_same = singular(words[-1]) == singular(words_of(noun)[-1])
+        quality = (0.68 if label.is_case else 0.58) * noun_quality(noun)
+        yield SuggestedName(joined_name(verb, words if is_same else [*words, *words_of(noun)]), quality, f"the {noun}")
+
+
+def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what makes the same call again and again."""
+    effects = context.effects.all
+    if not effects or context.outputs or not ends_plainly(context):
+        return
+    if any(effect.kind is not EffectKind.CALL for effect in effects):
+        return
+    verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
+    verb = verbs.pop() if len(verbs) == 1 else ""
+    if verb not in VERBS - VAGUE_VERBS:
+        return
+    if all(context.is_trivial_call(effect.call) for effect in effects):
+        return
+    called = {effect.name for effect in effects}
+    rest = words_of(called.pop())[1:] if len(called) == 1 else []
+    several = any(context.is_repeated(effect.call) for effect in effects)
+    if rest and rest[-1] not in VERBS and is_good_noun("_".join(rest)):
+        words = [*rest[:-1], plural(rest[-1])] if several else rest
+        if several or len(effects) == 1:
+            yield SuggestedName(
+                joined_name([verb, *words]), 0.74 if several else 0.6, "the only call that has an effect"
+            )
+        items = words_of(context.iterated_noun or "")
+        if len(items) == 1 and not {singular(items[0])} & {singular(word) for word in rest}:
+            owner = singular(items[0])
+            quality = 0.77 * noun_quality(owner)
+            yield SuggestedName(joined_name([verb, owner, *words]), quality, "what the loop does with each item")
+    # `set_exception` says what is set, not what it is done to.
+    if rest and verb in _OBJECT_VERBS:
+        return
+    if context.iterated_noun and is_good_noun(context.iterated_noun):
+        quality = 0.76 * noun_quality(context.iterated_noun)
+        yield SuggestedName(joined_name(verb, context.iterated_noun), quality, "what the loop does with each item")
+    if context.label is not None and not rest and words_of(context.label.noun)[-1] not in VERBS:
+        yield SuggestedName(joined_name(verb, context.label.noun), 0.7, "the only call in the branch")
+    first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
+    nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
+    noun = nouns.pop() if len(nouns) == 1 else None
+    if not rest and noun and is_good_noun(noun):
+        yield SuggestedName(joined_name(verb, noun), 0.64 * noun_quality(noun), "the only call that has an effect")
+
+
+def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what changes one object in several ways, by its attributes, items and methods."""
+    effects = context.effects.all
+    if len(effects) < 2 or context.outputs or not ends_plainly(context) or context.has_guards:
+        return
+    if any(effect.kind is EffectKind.CALL and not effect.target for effect in effects):
+        return
+    owner = min((effect.target for effect in effects), key=len)
+    if owner in ("self", "cls", "") or not all(_is_done_to(owner, effect) for effect in effects):
+        return
+    noun = owner.rpartition(".")[2]
+    kinds = {effect.kind for effect in effects}
+    # One item is no update of the whole.
+    is_update = EffectKind.ATTRIBUTE in kinds or (EffectKind.ITEM in kinds and context.changes_several_items)
+    if not is_good_noun(noun) or not is_update:
+        return
+    quality = 0.68 if EffectKind.ATTRIBUTE in kinds else 0.62
+    yield SuggestedName(joined_name("update", noun), quality * noun_quality(noun), f"what is done to {noun}")
+
+
+def _is_done_to(owner: str, effect: Effect) -> bool:
+    """Return whether an effect is one on an object or its attributes; what it holds are other objects."""
+    receiver = effect.call.func.value if effect.call and isinstance(effect.call.func, ast.Attribute) else None
+    is_held = any(isinstance(part, ast.Subscript | ast.Call) for part in ast.walk(receiver)) if receiver else False
+    return not is_held and f"{effect.target}.".startswith(f"{owner}.")

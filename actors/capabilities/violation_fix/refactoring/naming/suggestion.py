@@ -1,0 +1,33 @@
+"""Defines a proposed name, and how one is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
+from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedName:
+    """Proposes a name; `quality` is between 0 and 1, and `reason` tells what it was derived from."""
+
+    name: str
+    quality: float
+    reason: str
+
+
+def joined_name(*parts: str | Sequence[str]) -> str:
+    words: list[str] = []
+    for part in parts:
+        for word in words_of(part) if isinstance(part, str) else part:
+            if not words or words[-1] != word:
+                words.append(word)
+    return "_" + "_".join(words)
+
+
+def ends_plainly(context: BlockContext) -> bool:
+    """Return whether the call tells nothing but what its name says."""
+    return context.extraction.form in (Form.PLAIN, Form.THEN_JUMP)
