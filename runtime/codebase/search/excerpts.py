@@ -26,6 +26,7 @@ MAX_REST_LINES = 14
 # A longer comment above a definition that is shown whole is left out.
 MAX_COMMENT_LINES = 6
 MAX_QUOTED = 2
+MAX_PARAMETER_LINES = 30
 # A condition is shown above an excerpt in at most so many lines.
 MAX_HEAD_LINES = 3
 MAX_LINE_CHARS = 400
@@ -137,9 +138,10 @@ def _body(
     lines: Sequence[str], words: Words, weights: Mapping[str, float], statements: Statements, first: int, last: int
 ) -> range:
     """Return the positions of the code to show beside prose and bare signatures; none if there is code between them."""
+    is_head = _heads_of_definitions(lines)
     is_code = [
-        bool(line.strip()) and not prose and not says_nothing(line)
-        for line, prose in zip(lines, statements.is_comment, strict=True)
+        bool(line.strip()) and not prose and at not in is_head
+        for at, (line, prose) in enumerate(zip(lines, statements.is_comment, strict=True))
     ]
     of_code = [found if code else [] for found, code in zip(words, is_code, strict=True)]
     if any(is_code[first : last + 1]) or not any(of_code):
@@ -154,6 +156,19 @@ def _end_of(statements: Statements, lines: Sequence[str], last: int) -> int:
     whole = statements.whole()
     is_near = whole is not None and last < whole.end <= last + MAX_REST_LINES
     return whole.end if whole is not None and is_near else last
+
+
+def _heads_of_definitions(lines: Sequence[str]) -> set[int]:
+    """Return the positions of lines that say nothing, and of the parameters that such a line begins to list."""
+    found: set[int] = set()
+    for at, line in enumerate(lines):
+        if at not in found and says_nothing(line):
+            found.add(at)
+            end = at
+            while _is_open(lines[at : end + 1]) and end - at < MAX_PARAMETER_LINES and end + 1 < len(lines):
+                end += 1
+                found.add(end)
+    return found
 
 
 def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int]:

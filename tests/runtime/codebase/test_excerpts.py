@@ -247,3 +247,19 @@ def test_a_body_is_consecutive_lines_of_the_place(lines: list[str], first: int, 
     assert all(line == lines[number - first] for number, line in body)
     assert [number for number, _ in body] == list(range(body[0][0], body[-1][0] + 1) if body else ())
     assert len(body) <= MAX_SHOWN_LINES
+
+
+def test_the_parameters_of_a_definition_are_no_code_to_show() -> None:
+    lines = [
+        "def echo(",
+        "    message: str,",
+        "    color: bool,",
+        ") -> None:",
+        '    """Say it.',
+        *("    It is said to whoever listens." for _ in range(24)),
+        '    """',
+        "    stripped = strip(message)",
+        "    write(stripped, message)",
+    ]
+    chosen = excerpt_of(lines, 1, weights_of("message color"))
+    assert (chosen.shown_start, chosen.body) == (1, ((31, lines[30]), (32, lines[31])))

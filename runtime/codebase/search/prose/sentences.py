@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.prose.change_notes import asks_for_changes, is_change_note
 from runtime.codebase.search.prose.markup import is_damaged, without_markup, without_tags
 from runtime.codebase.search.prose.prose_paragraphs import (
     DISABLES,
@@ -270,8 +271,10 @@ def best_quote(
         else comment_paragraphs(lines, first_line)
     )
     found = _sentences_of(lines, first_line, paragraphs)
+    wants_changes = asks_for_changes(weights)
     for place, (sentence, _) in enumerate(found):
         is_usable = _is_quotable(sentence.text, is_document)
+        is_usable = is_usable and (wants_changes or not is_change_note(lines, sentence.start_line - first_line))
         needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
             continue
