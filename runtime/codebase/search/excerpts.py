@@ -63,7 +63,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     themselves, such as settings. `heads`: lines of the place above those that are shown, with their numbers, that
     decide whether these are reached, the outermost first. `rest`: the lines behind those that are shown, to the end of
     their definition, if these are few; else none. `body`: where nothing but comments, documentation and signatures is
-    shown, the lines of code of the place that speak most of the question, with their numbers.
+    shown, the lines of code of the place that speak most of the question, with their numbers. `is_bare`: nothing
+    but a signature, or a part of one, is shown.
     """
 
     start_line: int
@@ -80,6 +81,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     heads: tuple[tuple[int, str], ...] = ()
     rest: tuple[str, ...] = ()
     body: tuple[tuple[int, str], ...] = ()
+    is_bare: bool = False
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -114,7 +116,7 @@ def excerpt_of(
     covered = {term for found in words[start : end + 1] for term in found}
     told = {term for place in quoted for term in words[place]}
     whole = sum(weights.values())
-    return Excerpt(
+    chosen = Excerpt(
         first_line + start,
         first_line + end,
         first_line + first,
@@ -125,22 +127,33 @@ def excerpt_of(
         round(sum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
         best_quote(lines, first_line, weights, is_document=is_document, statements=statements),
         round(sum(weights[term] for term in told) / whole, 4) if whole else 0.0,
-        statements is not None and any(map(statements.is_member, quoted)),
-        () if statements is None else tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
-        () if statements is None else tuple(cut[last + 1 : _end_of(statements, cut, last) + 1]),
-        ()
-        if statements is None
-        else tuple((first_line + at, cut[at]) for at in _body(cut, own, weights, statements, first, last)),
+    )
+    if statements is None:
+        return chosen
+    bare = _heads_of_definitions(cut)
+    body = _body(cut, own, weights, statements, bare, first, last)
+    return msgspec.structs.replace(
+        chosen,
+        of_members=any(map(statements.is_member, quoted)),
+        heads=tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
+        rest=tuple(cut[last + 1 : _end_of(statements, cut, last) + 1]),
+        body=tuple((first_line + at, cut[at]) for at in body),
+        is_bare=all(at in bare for at in range(first, last + 1) if cut[at].strip()),
     )
 
 
 def _body(
-    lines: Sequence[str], words: Words, weights: Mapping[str, float], statements: Statements, first: int, last: int
+    lines: Sequence[str],
+    words: Words,
+    weights: Mapping[str, float],
+    statements: Statements,
+    bare: Collection[int],
+    first: int,
+    last: int,
 ) -> range:
     """Return the positions of the code to show beside prose and bare signatures; none if there is code between them."""
-    is_head = _heads_of_definitions(lines)
     is_code = [
-        bool(line.strip()) and not prose and at not in is_head
+        bool(line.strip()) and not prose and at not in bare
         for at, (line, prose) in enumerate(zip(lines, statements.is_comment, strict=True))
     ]
     of_code = [found if code else [] for found, code in zip(words, is_code, strict=True)]

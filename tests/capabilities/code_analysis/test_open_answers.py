@@ -503,3 +503,17 @@ def test_the_lead_shows_its_body_behind_the_sentence_that_documents_it() -> None
     (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, docstring=said.text), 1.0)])
     assert (lead.quotes, lead.code) == (("What it is all about.",), "if late:\n    go()")
     assert [(citation.start_line, citation.end_line) for citation in lead.citations] == [(1, 5), (8, 9)]
+
+
+@pytest.mark.parametrize(("rest", "code"), [((), ""), (("    go()",), "code 1\n    go()")])
+def test_a_signature_alone_is_not_shown_below_the_sentence_that_documents_it(rest: tuple[str, ...], code: str) -> None:
+    said = Sentence("What it is all about.", 90, 91, 0.5)
+    chosen = msgspec.structs.replace(excerpt(1, 5, said=said), is_bare=True, rest=rest)
+    (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, docstring=said.text), 1.0)])
+    assert lead.code == code
+
+
+def test_a_signature_alone_is_shown_where_no_sentence_documents_it() -> None:
+    chosen = msgspec.structs.replace(excerpt(1, 5), is_bare=True)
+    (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0)])
+    assert lead.code == "code 1"

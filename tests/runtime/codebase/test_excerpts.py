@@ -263,3 +263,12 @@ def test_the_parameters_of_a_definition_are_no_code_to_show() -> None:
     ]
     chosen = excerpt_of(lines, 1, weights_of("message color"))
     assert (chosen.shown_start, chosen.body) == (1, ((31, lines[30]), (32, lines[31])))
+    assert not chosen.is_bare
+
+
+@pytest.mark.parametrize(
+    ("last", "is_bare"), [("", True), ("    return color", False), ("    # color", False), ("echo = color", False)]
+)
+def test_a_signature_alone_is_bare(last: str, is_bare: bool) -> None:
+    head = ["def echo(", "    message: str,", ") -> None:"]
+    assert excerpt_of([*head, last], 1, weights_of("message color echo")).is_bare is is_bare

@@ -93,9 +93,10 @@ def _lead(fact: CodeFact) -> Claim:
     where = f"{named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
     said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
-    is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
+    adds_nothing = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
+    adds_nothing = adds_nothing or (said is not None and excerpt.is_bare and not excerpt.rest)
     lines = (_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest)
-    lines = tuple(line for _, line in excerpt.body) if excerpt.body else () if is_repeat else lines
+    lines = tuple(line for _, line in excerpt.body) if excerpt.body else () if adds_nothing else lines
     code = textwrap.dedent("\n".join(lines))
     cited = cited_lines(fact, said, range(excerpt.shown_start, excerpt.shown_end + 1))
     cited = (*cited, *_further(fact, cited)) if code else cited
