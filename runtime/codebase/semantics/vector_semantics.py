@@ -46,6 +46,8 @@ WAITING_PATIENCE_S = 300.0
 
 # Of the likely pieces of a question: some tenths of a second of work, so that what is made counts if time runs out.
 EMBEDDED_AT_ONCE = 12
+# More would only share the processor, and leave behind what nobody waits for any more.
+QUESTIONS_AT_ONCE = 2
 
 # Embeds texts within a number of seconds, one row each.
 EmbedWithin = Callable[[Sequence[str], float], Vectors]
@@ -60,6 +62,7 @@ class VectorSemantics:
         self._cache = cache
         self._stored = stored
         self._guard = threading.Lock()
+        self._turns = threading.Semaphore(QUESTIONS_AT_ONCE)
         self._known: OrderedDict[bytes, Vectors] = OrderedDict()
         self._of_index: OrderedDict[Path, PieceSearch] = OrderedDict()
         self._windows_of_index: OrderedDict[Path, WindowSearch] = OrderedDict()
@@ -81,19 +84,34 @@ class VectorSemantics:
     def embed_first(self, query: str, pieces: Sequence[Piece], read: ReadLines, patience_s: float) -> None:
         """Have the pieces embedded that have no vector, in order, as far as `patience_s` allows.
 
-        Those that are left are embedded behind the question, before all others. Pieces that a vector store is to be
-        asked for are left alone: it takes them in later.
+        Those that are left are embedded behind the question, before all others; so are all where two other questions
+        have their pieces embedded meanwhile. Pieces that a vector store is to be asked for are left alone: it takes
+        them in later.
         """
         if self._stored is not None or patience_s <= 0:
             return
         deadline_s = time.monotonic() + patience_s
+        if not self._turns.acquire(timeout=patience_s):
+            self._cache.want_first(dict(self._missing(pieces, read)))
+            return
+        try:
+            left = self._missing(pieces, read)
+            remaining_s = deadline_s - time.monotonic()
+            if left and remaining_s > 0 and self._query_vector(query, remaining_s) is not None:
+                self._embed_until(left, deadline_s)
+        finally:
+            self._turns.release()
+
+    def _missing(self, pieces: Sequence[Piece], read: ReadLines) -> list[tuple[bytes, str]]:
+        """Return the key and the text of each piece without a vector, in order."""
         known = self._cache.ids([piece.key for piece in pieces])
         missing = [piece for piece in pieces if piece.key not in known]
-        if not missing or self._query_vector(query, patience_s) is None:
-            return
         texts = {piece.key: piece.text(lines) for piece in missing if (lines := read(piece.file)) is not None}
         # A file that has changed since gives other texts: the next refresh sees to them.
-        left = [(key, text) for key, text in texts.items() if piece_key(text) == key]
+        return [(key, text) for key, text in texts.items() if piece_key(text) == key]
+
+    def _embed_until(self, left: list[tuple[bytes, str]], deadline_s: float) -> None:
+        """Make vectors until a deadline, and have the others made behind the question."""
         try:
             while left and (remaining_s := deadline_s - time.monotonic()) > 0:
                 self._make(dict(left[:EMBEDDED_AT_ONCE]), remaining_s)

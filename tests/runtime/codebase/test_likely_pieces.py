@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,7 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.likely_pieces import MAX_CHUNKS, MAX_PASSAGES, likely_pieces
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
 from runtime.codebase.semantics.vector_cache import VectorCache
-from runtime.codebase.semantics.vector_semantics import EMBEDDED_AT_ONCE, VectorSemantics
+from runtime.codebase.semantics.vector_semantics import EMBEDDED_AT_ONCE, QUESTIONS_AT_ONCE, VectorSemantics
 from runtime.errors import MachineError
 
 QUESTION = "How is the money of an order paid back?"
@@ -136,5 +137,43 @@ def test_a_file_that_changed_since_it_was_indexed_gets_no_vectors_of_its_new_tex
     embedder = Embedder()
     codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
     codebase.embed_likely(QUESTION, 2.0)
-    assert embedder.asked == [[QUESTION]]
+    assert embedder.asked == []
+    codebase.close()
+
+
+class Waits(Embedder):
+    """Embeds nothing until a test lets it, and tells when it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Semaphore(0)
+        self.may_end = threading.Event()
+
+    def within(self, texts: Sequence[str], patience_s: float) -> Vectors:
+        self.begun.release()
+        assert self.may_end.wait(60)
+        return super().within(texts, patience_s)
+
+
+def test_a_third_question_at_once_goes_on_without_and_leaves_its_pieces_behind(
+    root: Path, index_path: Path, cache: VectorCache
+) -> None:
+    shop(root, index_path, 3).close()
+    embedder = Waits()
+    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    asking = [
+        threading.Thread(target=codebase.embed_likely, args=(f"{QUESTION} {number}", 60.0))
+        for number in range(QUESTIONS_AT_ONCE)
+    ]
+    for thread in asking:
+        thread.start()
+        assert embedder.begun.acquire(timeout=60)
+    codebase.embed_likely(QUESTION, 0.01)
+    assert len(cache.wanted_first(100)) == 6
+    assert embedder.asked == []
+    embedder.may_end.set()
+    for thread in asking:
+        thread.join(60)
+    assert QUESTION not in {text for batch in embedder.asked for text in batch}
+    codebase.embed_likely(QUESTION, 60.0)
     codebase.close()
