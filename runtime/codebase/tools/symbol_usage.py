@@ -90,6 +90,7 @@ def explore_symbol_usage(
             data = _unlisted(wanted, lines, sheet) | sheet.note
             return log.result("partial", data, sheet.citations, truncated=bool(sheet.cut))
     if found:
+        found = found if "." in wanted else _called_first(codebase, found)
         data = {"symbol": wanted, **_usage(codebase, found, sheet, log)} | sheet.note
         return log.result("ok" if is_exact else "partial", data, sheet.citations, truncated=bool(sheet.cut))
     outside = log.retry("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
@@ -173,6 +174,14 @@ def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: At
     if likely is not None:
         parts |= {"left_out": left_out, "mentions": parts.pop("mentions")}
     return parts
+
+
+def _called_first(codebase: Codebase, found: list[SymbolRecord]) -> list[SymbolRecord]:
+    """Put the first of several methods first that calls are proven to mean: the one that others override, say."""
+    if len(found) < 2 or not found[0].owner:
+        return found
+    called = next((one for one in found[:MAX_OTHERS] if one.owner and codebase.calls_of(one, limit=1).calls), found[0])
+    return [called, *(one for one in found if one is not called)]
 
 
 def _allows(codebase: Codebase, likely: PossibleReceivers, use: ReferenceRecord) -> bool:

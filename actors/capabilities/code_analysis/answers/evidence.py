@@ -113,7 +113,9 @@ class Evidence(msgspec.Struct, frozen=True):
         """The definition whose uses were explored, where the question asks for the uses of a name that several bear."""
         if not kind_of(self.question).of_uses or not self.question.identifiers or self.question.paths:
             return []
-        explored = next((fact for fact in self.of("definition") if fact.about), None)
+        about = [fact for fact in self.of("definition") if fact.about]
+        # What was explored by the name as it was asked goes before the best place of a search, which has a longer one.
+        explored = next((fact for fact in about if fact.about in self.question.identifiers), next(iter(about), None))
         if explored is None or not is_named(explored.name, self.question.identifiers):
             return []
         return [

@@ -44,7 +44,8 @@ def usage(evidence: Evidence) -> list[Claim]:
     claims = _listed(caller_claim, callers, MAX_CALLERS)
     if is_of_member:
         claims += _listed(mention_claim, evidence.about_leads("mention"), MAX_CALLERS - len(claims))
-    claims = claims or _listed(importer_claim, evidence.about_leads("importer"), MAX_IMPORTERS)
+    if not is_of_member:  # an import names the type at most, or another one of the same module
+        claims = claims or _listed(importer_claim, evidence.about_leads("importer"), MAX_IMPORTERS)
     # Nobody says that a thing is not used while a call may mean it.
     defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven), None)
     if defined is not None:
