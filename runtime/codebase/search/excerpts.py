@@ -64,7 +64,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     decide whether these are reached, the outermost first. `rest`: the lines behind those that are shown, to the end of
     their definition, if these are few; else none. `body`: where nothing but comments, documentation and signatures is
     shown, the lines of code of the place that speak most of the question, with their numbers. `is_bare`: nothing
-    but a signature, or a part of one, is shown.
+    but a signature, or a part of one, is shown. `is_prose`: the place is a comment, of which it is not known what it
+    documents.
     """
 
     start_line: int
@@ -82,6 +83,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     rest: tuple[str, ...] = ()
     body: tuple[tuple[int, str], ...] = ()
     is_bare: bool = False
+    is_prose: bool = False
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -139,6 +141,7 @@ def excerpt_of(
         rest=tuple(cut[last + 1 : _end_of(statements, cut, last) + 1]),
         body=tuple((first_line + at, cut[at]) for at in body),
         is_bare=all(at in bare for at in range(first, last + 1) if cut[at].strip()),
+        is_prose=all(prose for line, prose in zip(cut, statements.is_comment, strict=True) if line.strip()),
     )
 
 

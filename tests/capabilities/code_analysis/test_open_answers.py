@@ -517,3 +517,10 @@ def test_a_signature_alone_is_shown_where_no_sentence_documents_it() -> None:
     chosen = msgspec.structs.replace(excerpt(1, 5), is_bare=True)
     (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0)])
     assert lead.code == "code 1"
+
+
+@pytest.mark.parametrize(("is_prose", "text"), [(True, "`a.py`"), (False, "`Command` in `a.py`")])
+def test_a_comment_by_itself_is_not_told_as_what_it_stands_in(is_prose: bool, text: str) -> None:
+    chosen = msgspec.structs.replace(excerpt(1, 5), is_prose=is_prose)
+    (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, name="Command"), 1.0)])
+    assert lead.text == text

@@ -272,3 +272,24 @@ def test_the_parameters_of_a_definition_are_no_code_to_show() -> None:
 def test_a_signature_alone_is_bare(last: str, is_bare: bool) -> None:
     head = ["def echo(", "    message: str,", ") -> None:"]
     assert excerpt_of([*head, last], 1, weights_of("message color echo")).is_bare is is_bare
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_prose"),
+    [(["/** Gets the route.", " */"], True), (["/** Gets the route. */", "route() {}"], False), (["route = 1"], False)],
+)
+def test_a_comment_by_itself_is_prose(lines: list[str], is_prose: bool) -> None:
+    assert excerpt_of(lines, 1, weights_of("route")).is_prose is is_prose
+
+
+@pytest.mark.parametrize(
+    ("first", "is_quoted"),
+    [
+        ("/// no other threads access the queue meanwhile.", False),
+        ("/// No other threads access the queue meanwhile.", True),
+        ("/// pushMut lets no other threads access the queue.", True),
+    ],
+)
+def test_a_sentence_that_began_above_the_place_is_not_quoted(first: str, is_quoted: bool) -> None:
+    said = excerpt_of([first, "pub fn pushMut(&mut self) {", "}"], 1, weights_of("threads access queue")).said
+    assert (said is not None) is is_quoted

@@ -151,8 +151,16 @@ def lines_of(fact: CodeFact, start: int, end: int) -> Citation:
 
 
 def named(fact: CodeFact) -> str:
-    """Return the name of a place as code, that of its file for one without a name."""
-    return code_span(fact.name or fact.citation.file)
+    """Return the name of a place as code, that of its file for one without a name.
+
+    What a comment by itself documents is not known: it is not what holds the place, such as a class.
+    """
+    return code_span(fact.name if has_name(fact) else fact.citation.file)
+
+
+def has_name(fact: CodeFact) -> bool:
+    """Return whether a place is what it is named after, not a comment in that."""
+    return bool(fact.name) and not (fact.excerpt is not None and fact.excerpt.is_prose)
 
 
 def quoted(text: str) -> str:

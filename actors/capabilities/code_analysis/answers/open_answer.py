@@ -18,6 +18,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     cited_lines,
     excerpt_in,
     further_claims,
+    has_name,
     lines_of,
     named,
     own_words,
@@ -90,7 +91,7 @@ def _place(fact: CodeFact, role: ClaimRole) -> Claim:
 def _lead(fact: CodeFact) -> Claim:
     """Return the claim about the best place, with its deciding lines as code."""
     excerpt = excerpt_in(fact)
-    where = f"{named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
+    where = f"{named(fact)} in {code_span(fact.citation.file)}" if has_name(fact) else code_span(fact.citation.file)
     said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
     adds_nothing = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line

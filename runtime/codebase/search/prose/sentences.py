@@ -21,6 +21,7 @@ from runtime.codebase.search.prose.prose_paragraphs import (
     DISABLES,
     Paragraph,
     bare,
+    comment_lines,
     comment_paragraphs,
     passage_paragraphs,
 )
@@ -274,6 +275,7 @@ def best_quote(
     wants_changes = asks_for_changes(weights)
     for place, (sentence, _) in enumerate(found):
         is_usable = _is_quotable(sentence.text, is_document)
+        is_usable = is_usable and not (place == 0 and not is_document and _is_begun_above(sentence, lines, first_line))
         is_usable = is_usable and (wants_changes or not is_change_note(lines, sentence.start_line - first_line))
         needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
@@ -287,6 +289,16 @@ def best_quote(
     if best is None or statements is None:
         return best
     return msgspec.structs.replace(best, of=_documented(lines, first_line, statements, best.end_line - first_line))
+
+
+def _is_begun_above(said: Sentence, lines: Sequence[str], first_line: int) -> bool:
+    """Return whether the first sentence of a place goes on with one above: it begins in lower case, with no name."""
+    word = _PROSE_WORD.match(said.text)
+    if said.start_line != first_line or word is None or not said.text[0].islower():
+        return False
+    name = re.compile(rf"(?<!\w){re.escape(word.group())}(?!\w)")
+    behind = lines[said.end_line - first_line + 1 :]
+    return not any(name.search(line) for line, prose in zip(behind, comment_lines(behind), strict=True) if not prose)
 
 
 def _documented(lines: Sequence[str], first_line: int, statements: Statements, place: int) -> Documented | None:
