@@ -36,6 +36,7 @@ MAY_OPEN = {
     "runtime/codebase/semantics/embedding_process.py": "a lock in the state folder",
     "runtime/codebase/semantics/embedding_socket.py": "the state folder, in which the socket lies",
     "runtime/codebase/semantics/model_file.py": "the sentence model of an installed package",
+    "runtime/codebase/semantics/integer_products.py": "what the system says of its processor",
     "runtime/codebase/search/ranker.py": "the weights of our own package",
     "runtime/codebase/search/lexicon.py": "the words of our own package",
     "runtime/codebase/search/familiarity.py": "the usual words, a file of the package",

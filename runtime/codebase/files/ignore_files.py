@@ -26,7 +26,7 @@ def ignore_files_below(root: Path) -> tuple[str, ...]:
         try:
             with os.scandir(root / prefix) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
+        except OSError:  # gone meanwhile, or not to be read: git does not look into it either
             continue
         names = {entry.name for entry in listed}
         if prefix and ".git" in names:

@@ -127,7 +127,7 @@ def _refuse_odd(git: GitWriter, files: Collection[str]) -> None:
     for file in files:
         try:
             kind = stat.S_IFMT(os.lstat(git.folder.top / file).st_mode)
-        except OSError:
+        except OSError:  # gone: git compares that
             continue
         if kind in _ODD:
             told = f"{printable(file)} in {git.folder.top} is {_ODD[kind]}, which git cannot compare"

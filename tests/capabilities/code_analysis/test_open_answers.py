@@ -524,3 +524,14 @@ def test_a_comment_by_itself_is_not_told_as_what_it_stands_in(is_prose: bool, te
     chosen = msgspec.structs.replace(excerpt(1, 5), is_prose=is_prose)
     (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, name="Command"), 1.0)])
     assert lead.text == text
+
+
+def test_where_only_documents_answer_the_first_of_them_with_a_sentence_leads() -> None:
+    said = Sentence("What it is all about.", 2, 2, 0.5)
+    texts = [None, said, Sentence("Something else of it.", 3, 3, 0.5)]
+    told = [
+        Place(found(f"{number}.md", 1, 1.0, excerpt=excerpt(1, 5, said=text), symbol_kind="section"), 1.0)
+        for number, text in enumerate(texts)
+    ]
+    assert all(place.is_prose for place in told)
+    assert [claim.text for claim in answer_claims(told)] == ["`1.md` says: «What it is all about.»"]

@@ -64,8 +64,8 @@ def answer_claims(
     code = [place for place in told if not place.is_prose]
     prose = [place for place in told if place.is_prose]
     if not code:
-        led = [claim for place in prose[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "lead")) is not None]
-        return [*led, *passages] if led else []
+        led = [claim for place in prose if (claim := _document_claim(place.fact, "lead")) is not None]
+        return [*led[:MAX_DOCUMENTS], *passages] if led else []
     lead, *others = code
     worth = worth_telling(told)
     numbers = numbers_of_places(parts)

@@ -29,7 +29,7 @@ def hollow_in_change(folder: Path, changed: ChangedLines) -> str:
     for file in parsed:
         try:
             data = read_start(folder / file, left + 1)
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # gone meanwhile, or no file: no function can be looked at
             continue
         if len(data) > left:
             unseen += 1

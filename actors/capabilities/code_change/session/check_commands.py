@@ -87,7 +87,7 @@ def _marks(folder: Path, changed: Iterable[str]) -> dict[str, tuple[int, int, in
     for file in files:
         try:
             stat = os.lstat(folder / file)
-        except OSError:
+        except OSError:  # gone, which the comparison of before and after tells
             continue
         found[file] = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
     return found
