@@ -7,9 +7,15 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.exceptions import (
+    ActorDiedError,
+    ActorUnavailableError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    RayActorError,
+    RayTaskError,
+)
 
-from actors.object_store import STORE_FULL, is_store_full, store_full_error
 from runtime import errors
 from runtime.errors import ClusterError, JeevesError
 
@@ -18,6 +24,8 @@ RESTART_POLL_S = 0.2
 AWAY_S = 180.0
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+# Ray carries what is larger than 100 KB through its object store, and raises where that and the disk have no room.
+STORE_FULL = (ObjectStoreFullError, OutOfDiskError)
 
 
 async def wait_until_answering(actor: Any) -> None:
@@ -71,3 +79,18 @@ def actor_lost_error(error: RayActorError) -> JeevesError:
     advice = "ask again; if it stays so, look" if may_come_back else "look"
     told = f"an actor of the system is gone: {reason}; {advice} into the state folder's logs"
     return ClusterError(told, may_come_back=may_come_back)
+
+
+def is_store_full(error: BaseException) -> bool:
+    """Return whether a call failed because its arguments or its result found no room."""
+    return isinstance(error, STORE_FULL) or (isinstance(error, RayTaskError) and isinstance(error.cause, STORE_FULL))
+
+
+def store_full_error() -> ClusterError:
+    """Return what a caller is told whose call found no room."""
+    return ClusterError(
+        "the object store of the Ray cluster has no room for a value of more than 100 KB, in memory or on disk; see "
+        "who holds it with `ray memory`, end that work, or start the nodes with more (`ray start "
+        "--object-store-memory`), and ask again; with `bus.links: true` most values do not pass through it",
+        may_come_back=True,
+    )

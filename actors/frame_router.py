@@ -12,9 +12,9 @@ from functools import partial
 
 from ray.exceptions import RayActorError
 
+from actors.actor_calls import is_store_full
 from actors.links.carrier import Carrier
 from actors.links.link import Link
-from actors.object_store import is_store_full
 from runtime.bus.dispatcher import Delivery, Dispatcher
 from runtime.bus.frames import SendOutcome
 from runtime.bus.link_messages import encode_outcomes

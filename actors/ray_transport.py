@@ -15,11 +15,11 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
+from actors.actor_calls import STORE_FULL
 from actors.addresses import BUS_NAME, DEFAULT_NAMESPACE
 from actors.links.carrier import Carrier
 from actors.links.doors import Door, connected
 from actors.links.link import OnFrames
-from actors.object_store import STORE_FULL
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.bus.link_messages import decode_outcomes
 from runtime.errors import LinkLostError

@@ -17,7 +17,15 @@ from runtime.codebase.files.regular_file import read_below
 SNIFFED_BYTES = 8192
 MAX_READ_BYTES = 10_000_000
 
+TAB_COLUMNS = 4
+
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def indent_of(line: str) -> int:
+    """Return how many columns a line is indented; a tab leads to the next fourth one."""
+    wide = line.expandtabs(TAB_COLUMNS)
+    return len(wide) - len(wide.lstrip())
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.files.words import split_identifier, stem
 from runtime.codebase.language_registry import all_words, languages
 
@@ -139,19 +140,15 @@ def _above(lines: Sequence[str], place: int) -> int:
 
 def _end_of(lines: Sequence[str], place: int) -> int:
     """Return the position after the block that a deciding line governs: lines indented more, eight at most in all."""
-    depth = _indent(lines[place])
+    depth = indent_of(lines[place])
     end = place + 1
     while end < len(lines) and end - place < MAX_BRANCH_LINES:
-        if lines[end].strip() and _indent(lines[end]) <= depth and not lines[end].strip().startswith((")", "]")):
+        if lines[end].strip() and indent_of(lines[end]) <= depth and not lines[end].strip().startswith((")", "]")):
             break
         end += 1
     while end > place + 1 and not lines[end - 1].strip():
         end -= 1
     return end
-
-
-def _indent(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 def _share(case: Case, lines: Sequence[str], known: frozenset[str]) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.search.statements import Statements
 
 # What a repeated word adds, of what it adds the first time; what each further line costs, of an average word.
@@ -118,8 +119,8 @@ def _begins_within(lines: Sequence[str], start: int) -> bool:
 
 def _is_member(lines: Sequence[str], place: int) -> bool:
     """Return whether a line is a member of what a brace, a square bracket or a colon above opens: one by itself."""
-    own = _indent(lines[place])
-    outer = (lines[at] for at in range(place - 1, -1, -1) if lines[at].strip() and _indent(lines[at]) < own)
+    own = indent_of(lines[place])
+    outer = (lines[at] for at in range(place - 1, -1, -1) if lines[at].strip() and indent_of(lines[at]) < own)
     return next(outer, "").rstrip().endswith(("{", "[", ":", "|"))
 
 
@@ -132,7 +133,7 @@ def is_cut(lines: Sequence[str], start: int, end: int) -> bool:
     following = next((line for line in lines[end + 1 :] if line.strip()), "")
     if _COMMENT.match(last):
         return bool(lines[end].strip()) and end + 1 < len(lines) and bool(lines[end + 1].strip())
-    is_deeper = bool(following) and _indent(following) > _indent(last) and bool(last.strip())
+    is_deeper = bool(following) and indent_of(following) > indent_of(last) and bool(last.strip())
     # Members of one thing end with commas, and each is whole by itself.
     last = last.rstrip().removesuffix(",")
     return (
@@ -141,10 +142,6 @@ def is_cut(lines: Sequence[str], start: int, end: int) -> bool:
         or _LEAVES_OPEN.search(last) is not None
         or _CASES.match(last) is not None
     )
-
-
-def _indent(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 def _left_open(lines: Sequence[str]) -> int:

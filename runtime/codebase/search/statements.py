@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.search.prose.prose_paragraphs import comment_lines, opens_trailing_block
 
 _CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b)")
@@ -69,7 +70,7 @@ class Statements:
         self._lines = lines
         self._begins_file = begins_file
         self.is_comment = comment_lines(lines)
-        self._indents = [len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()) for line in lines]
+        self._indents = [indent_of(line) for line in lines]
         self._is_blank = [not line.strip() for line in lines]
 
     def extent(self, place: int) -> Extent:

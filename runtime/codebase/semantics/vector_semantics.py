@@ -99,6 +99,8 @@ class VectorSemantics:
             remaining_s = deadline_s - time.monotonic()
             if left and remaining_s > 0 and self._query_vector(query, remaining_s) is not None:
                 self._embed_until(left, deadline_s)
+            else:
+                self._cache.want_first(dict(left))
         finally:
             self._turns.release()
 

@@ -68,10 +68,9 @@ def explore_symbol_usage(
     text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line, state (proven, external,
     unknown), proof}], others (proven calls of the other functions and macros of that name, like callers, with `of`: the
     file of the definition), remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from
-    before, in files that are unchanged since, that are in none of the other parts.
-    `has_more`, only if there are any: the names of the parts that have more than is listed.
-    Without `include_unproven`, rows without a proof are left out where nothing points to the symbol's class; `left_out`
-    counts them, and calls by name come last.
+    before, in files that are unchanged since, that are in none of the other parts. `has_more`, if there are any: parts
+    that have more than is listed. Without `include_unproven`, rows without a proof are left out where nothing points to
+    the symbol's class; `left_out` counts them, and calls by name come last.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
     references, those that assign it first; else partial names are tried, then references and the whole text. All of
     these have the status `partial`; without any result it is `not_found`.
@@ -90,8 +89,7 @@ def explore_symbol_usage(
             data = _unlisted(wanted, lines, sheet) | sheet.note
             return log.result("partial", data, sheet.citations, truncated=bool(sheet.cut))
     if found:
-        found = found if "." in wanted else _called_first(codebase, found)
-        data = {"symbol": wanted, **_usage(codebase, found, sheet, log)} | sheet.note
+        data = {"symbol": wanted, **_usage(codebase, _called_first(codebase, wanted, found), sheet, log)} | sheet.note
         return log.result("ok" if is_exact else "partial", data, sheet.citations, truncated=bool(sheet.cut))
     outside = log.retry("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
     rows = [sheet.reference(item, "mentions it") for item in outside]
@@ -176,11 +174,10 @@ def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: At
     return parts
 
 
-def _called_first(codebase: Codebase, found: list[SymbolRecord]) -> list[SymbolRecord]:
-    """Put the first of several methods first that calls are proven to mean: the one that others override, say."""
-    if len(found) < 2 or not found[0].owner:
-        return found
-    called = next((one for one in found[:MAX_OTHERS] if one.owner and codebase.calls_of(one, limit=1).calls), found[0])
+def _called_first(codebase: Codebase, wanted: str, found: list[SymbolRecord]) -> list[SymbolRecord]:
+    """Put the first of a bare name's methods first that calls are proven to mean: the one that others override, say."""
+    tried = found[:MAX_OTHERS] if found[0].owner and "." not in wanted and len(found) > 1 else ()
+    called = next((one for one in tried if one.owner and codebase.calls_of(one, limit=1).calls), found[0])
     return [called, *(one for one in found if one is not called)]
 
 

@@ -126,6 +126,7 @@ def test_a_process_that_does_not_answer_costs_one_request(root: Path, index_path
     codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
     codebase.embed_likely(QUESTION, 2.0)
     assert len(embedder.patience_s) == 1
+    assert len(cache.wanted_first(100)) == MAX_CHUNKS + MAX_PASSAGES
     codebase.close()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.files.words import index_terms
 
 MAX_LINES_ABOVE = 40
@@ -31,17 +32,13 @@ def is_change_note(lines: Sequence[str], place: int) -> bool:
 
     The part ends at a line that stands no further right than the beginning.
     """
-    least = _indent(lines[place])
+    least = indent_of(lines[place])
     for at in range(place, max(-1, place - MAX_LINES_ABOVE), -1):
         line = lines[at]
         if not line.strip():
             continue
-        if _indent(line) < least or at == place:
+        if indent_of(line) < least or at == place:
             if _NOTE.match(line):
                 return True
-            least = min(least, _indent(line))
+            least = min(least, indent_of(line))
     return False
-
-
-def _indent(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.search.prose.markup import TROFF_MACRO
 
 # What stands so much further left than the line above goes on with no paragraph.
@@ -83,7 +84,9 @@ def passage_paragraphs(lines: Sequence[str], first_line: int, *, is_document: bo
         is_example = kind == "example"
         is_row = is_document and not is_example and _ROW.match(line) is not None
         is_other = is_row or paragraphs[-1].is_row or is_example != paragraphs[-1].is_example
-        is_other = is_other or (is_document and place > 0 and _indent(lines[place - 1]) - _indent(line) >= LEAST_DEDENT)
+        is_other = is_other or (
+            is_document and place > 0 and indent_of(lines[place - 1]) - indent_of(line) >= LEAST_DEDENT
+        )
         if is_other or _begins_item(line, is_document=is_document):
             paragraphs.append(Paragraph([], is_example, is_row, block))
         paragraphs[-1].lines.append(Line(first_line + place, text))
@@ -167,10 +170,6 @@ def opens_trailing_block(lines: Sequence[str], place: int) -> bool:
     below = lines[place + 1 : place + 1 + MAX_TRAILING_LINES]
     marks = next((line for line in below if "*/" in line or "/*" in line), "")
     return "*/" in marks and "/*" not in marks.partition("*/")[0]
-
-
-def _indent(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 def _begins_item(line: str, *, is_document: bool) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.prose.change_notes import asks_for_changes, is_change_note
 from runtime.codebase.search.prose.markup import is_damaged, without_markup, without_tags
@@ -144,20 +145,16 @@ def best_sentences(
 def _term_of(lines: Sequence[str], first_line: int, said: Sentence) -> Sentence | None:
     """Return the term that an indented sentence describes: the nearest line further left, directly above its text."""
     place = said.start_line - first_line
-    indent = _indent(lines[place])
+    indent = indent_of(lines[place])
     above = range(place - 1, max(-1, place - MAX_LINES_TO_TERM), -1)
-    at = next((number for number in above if lines[number].strip() and _indent(lines[number]) < indent), None)
+    at = next((number for number in above if lines[number].strip() and indent_of(lines[number]) < indent), None)
     if at is None or not lines[at + 1].strip():
         return None
     term = without_markup(bare(lines[at]))
     if len(term) > MAX_TERM_CHARS or term.endswith((".", ":", ",", ";")) or not _LETTERS.search(term):
         return None
-    is_item = _indent(lines[at + 1]) > _indent(lines[at]) and bare(lines[at]) == lines[at].strip()
+    is_item = indent_of(lines[at + 1]) > indent_of(lines[at]) and bare(lines[at]) == lines[at].strip()
     return Sentence(term, first_line + at, first_line + at, line=lines[at].strip()) if is_item else None
-
-
-def _indent(line: str) -> int:
-    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 def _beside(
