@@ -53,13 +53,13 @@ from runtime.codebase.resolution.default_values.value_chains import ValueChain, 
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
-from runtime.codebase.search.asked_values import AskedValue, asked_values
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.likely_pieces import likely_pieces
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
+from runtime.codebase.search.values.asked_values import AskedValue, asked_values
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError

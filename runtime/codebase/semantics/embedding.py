@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.codebase.semantics.model_file import checked_model
+from runtime.codebase.semantics.sentence_model.model_file import checked_model
 
 DIMENSIONS = 384
 MAX_TOKENS = 128
@@ -97,7 +97,10 @@ class MiniLM:
             import onnxruntime
             from tokenizers import Tokenizer
 
-            from runtime.codebase.semantics.integer_products import has_instructions, with_integer_products
+            from runtime.codebase.semantics.sentence_model.integer_products import (
+                has_instructions,
+                with_integer_products,
+            )
 
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = 1

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
-from runtime.codebase.semantics.model_file import missing_packages
+from runtime.codebase.semantics.sentence_model.model_file import missing_packages
 from runtime.errors import JeevesError, ProcessKilledError
 from runtime.processes.worker_process import WorkerProcess
 

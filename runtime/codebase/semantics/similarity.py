@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
-from runtime.codebase.semantics.model_file import missing_packages
 from runtime.codebase.semantics.piece_order import Piece
+from runtime.codebase.semantics.sentence_model.model_file import missing_packages
 
 NOTED_WITHIN_S = 30.0
 # Lists of windows, which are kept beside the vectors, have at most half of that.

@@ -18,7 +18,7 @@ import numpy as np
 
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
-from runtime.codebase.semantics.model_file import MODEL_SHA256
+from runtime.codebase.semantics.sentence_model.model_file import MODEL_SHA256
 from runtime.errors import InputError, MachineError
 
 SQLITE_NAME = "vector_store.sqlite"

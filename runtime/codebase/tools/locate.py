@@ -25,9 +25,9 @@ from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.excerpts import excerpt_of, informative_terms
-from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.prose.report import MAX_REPORT_CHARS
 from runtime.codebase.search.question_frames import without_frame
+from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol

@@ -279,7 +279,7 @@ def check_programs(_settings: Settings, programs: Mapping[str, str] = OPTIONAL_P
 
 def check_meaning(settings: Settings) -> Iterator[Check]:
     """Check that the sentence model is installed and the expected one, if the settings ask for search by meaning."""
-    from runtime.codebase.semantics.model_file import MODEL_PACKAGE, model_fault
+    from runtime.codebase.semantics.sentence_model.model_file import MODEL_PACKAGE, model_fault
 
     if settings.code_index.embeddings:
         fault = model_fault()

@@ -23,7 +23,7 @@ def wait_for_vectors(settings: Settings, refreshed: Mapping[str, Any], on_vector
     """
     from runtime.codebase.index.reader import IndexReader
     from runtime.codebase.semantics.embedding_process import VECTORS_NAME, EmbeddingProcess
-    from runtime.codebase.semantics.model_file import model_fault
+    from runtime.codebase.semantics.sentence_model.model_file import model_fault
     from runtime.codebase.semantics.similarity import open_semantics
     from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.resolution.default_values.secret_values import is_secret
-from runtime.codebase.search.value_questions import MAX_PARTS, value_parts
-from runtime.codebase.search.value_words import is_of_subject, plain_share, words_of
+from runtime.codebase.search.values.value_questions import MAX_PARTS, value_parts
+from runtime.codebase.search.values.value_words import is_of_subject, plain_share, words_of
 from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 

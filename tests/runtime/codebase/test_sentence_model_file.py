@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.semantics.model_file import (
+from runtime.codebase.semantics.sentence_model.model_file import (
     MODEL_BYTES,
     MODEL_SHA256,
     checked_model,

@@ -25,7 +25,7 @@ from actors.capabilities.code_analysis.plans.searches import (
     word_steps,
 )
 from actors.capabilities.code_analysis.question.kinds import PlanRequest, kind_of
-from runtime.codebase.search.named_values import VALUES
+from runtime.codebase.search.values.named_values import VALUES
 
 WHOLE_LINES = 200
 TRACED_CALLS = 3

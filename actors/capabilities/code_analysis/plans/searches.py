@@ -14,7 +14,7 @@ from actors.capabilities.code_analysis.question.kinds import PlanRequest
 from actors.capabilities.code_analysis.question.parts import searched_parts
 from actors.capabilities.code_analysis.ranking.answer_order import PART
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.value_questions import value_parts
+from runtime.codebase.search.values.value_questions import value_parts
 
 LOCATED_PER_STEP = 20
 MAX_NAMED = 4

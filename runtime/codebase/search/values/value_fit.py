@@ -12,8 +12,8 @@ from runtime.codebase.files.words import split_identifier
 from runtime.codebase.resolution.default_values.site_roles import NOTHING, SETTINGS
 from runtime.codebase.resolution.default_values.value_chains import ValueChain
 from runtime.codebase.resolution.default_values.value_sites import Site
-from runtime.codebase.search.value_questions import Measure, ValuePart
-from runtime.codebase.search.value_words import (
+from runtime.codebase.search.values.value_questions import Measure, ValuePart
+from runtime.codebase.search.values.value_words import (
     ATTRIBUTES,
     BOUNDS,
     COUNTS,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from runtime.codebase.files.words import index_terms, split_identifier, stem
 from runtime.codebase.search.query_expansion import other_words
-from runtime.codebase.search.value_questions import Measure, ValuePart
+from runtime.codebase.search.values.value_questions import Measure, ValuePart
 
 # What is counted stands first: «how many header lines may a request have».
 MAX_COUNTED = 2

@@ -27,11 +27,11 @@ from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
 from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.resolution.facts_store import FactsStore
-from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.query_expansion import other_words
-from runtime.codebase.search.value_fit import fits, is_other, likelihood, measures
-from runtime.codebase.search.value_questions import ValuePart, value_parts
-from runtime.codebase.search.value_words import (
+from runtime.codebase.search.values.named_values import VALUES, values_for
+from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
+from runtime.codebase.search.values.value_questions import ValuePart, value_parts
+from runtime.codebase.search.values.value_words import (
     BIG,
     GENERAL,
     OF_MEASURE,
