@@ -54,6 +54,10 @@ def shop(root: Path, index_path: Path, functions: int) -> IndexReader:
     return IndexReader(index_path)
 
 
+def opened(root: Path, index_path: Path, embedder: Embedder, cache: VectorCache) -> Codebase:
+    return Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+
+
 @pytest.mark.parametrize("functions", [MAX_CHUNKS - 1, MAX_CHUNKS, MAX_CHUNKS + 1, MAX_PASSAGES + 1])
 def test_so_many_chunks_and_passages_are_likely_and_no_more(root: Path, index_path: Path, functions: int) -> None:
     with closing(shop(root, index_path, functions)) as index:
@@ -80,7 +84,7 @@ def test_likely_pieces_are_embedded_first_and_then_none_is_left(
 ) -> None:
     shop(root, index_path, 40).close()
     embedder = Embedder()
-    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    codebase = opened(root, index_path, embedder, cache)
     codebase.embed_likely(QUESTION, 2.0)
     question, *batches = embedder.asked
     assert question == [QUESTION]
@@ -98,7 +102,7 @@ def test_what_patience_does_not_reach_is_embedded_behind_the_question(
 ) -> None:
     shop(root, index_path, 40).close()
     embedder = Embedder(requests=2)
-    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    codebase = opened(root, index_path, embedder, cache)
     codebase.embed_likely(QUESTION, 2.0)
     left = cache.wanted_first(100)
     assert len(left) == MAX_CHUNKS + MAX_PASSAGES - EMBEDDED_AT_ONCE
@@ -114,7 +118,7 @@ def test_without_patience_nothing_is_embedded(
 ) -> None:
     shop(root, index_path, 3).close()
     embedder = Embedder()
-    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    codebase = opened(root, index_path, embedder, cache)
     codebase.embed_likely(QUESTION, patience_s)
     assert embedder.patience_s == []
     codebase.close()
@@ -123,7 +127,7 @@ def test_without_patience_nothing_is_embedded(
 def test_a_process_that_does_not_answer_costs_one_request(root: Path, index_path: Path, cache: VectorCache) -> None:
     shop(root, index_path, 40).close()
     embedder = Embedder(requests=0)
-    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    codebase = opened(root, index_path, embedder, cache)
     codebase.embed_likely(QUESTION, 2.0)
     assert len(embedder.patience_s) == 1
     assert len(cache.wanted_first(100)) == MAX_CHUNKS + MAX_PASSAGES
@@ -136,7 +140,7 @@ def test_a_file_that_changed_since_it_was_indexed_gets_no_vectors_of_its_new_tex
     shop(root, index_path, 3).close()
     (root / "till.py").write_text("def gnu(): pass\n" * 40)
     embedder = Embedder()
-    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    codebase = opened(root, index_path, embedder, cache)
     codebase.embed_likely(QUESTION, 2.0)
     assert embedder.asked == []
     codebase.close()
@@ -161,7 +165,7 @@ def test_a_third_question_at_once_goes_on_without_and_leaves_its_pieces_behind(
 ) -> None:
     shop(root, index_path, 3).close()
     embedder = Waits()
-    codebase = Codebase.open(root, index_path, semantics=VectorSemantics(embedder.within, cache))
+    codebase = opened(root, index_path, embedder, cache)
     asking = [
         threading.Thread(target=codebase.embed_likely, args=(f"{QUESTION} {number}", 60.0))
         for number in range(QUESTIONS_AT_ONCE)

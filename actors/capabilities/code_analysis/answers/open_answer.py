@@ -94,14 +94,21 @@ def _lead(fact: CodeFact) -> Claim:
     where = f"{named(fact)} in {code_span(fact.citation.file)}" if has_name(fact) else code_span(fact.citation.file)
     said = _documentation(fact, own_words(excerpt))
     text = where if said is None else f"{where}: {quoted(said.text)}"
-    adds_nothing = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
-    adds_nothing = adds_nothing or (said is not None and excerpt.is_bare and not excerpt.rest)
-    lines = (_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest)
-    lines = tuple(line for _, line in excerpt.body) if excerpt.body else () if adds_nothing else lines
-    code = textwrap.dedent("\n".join(lines))
+    code = textwrap.dedent("\n".join(_shown(excerpt, said)))
     cited = cited_lines(fact, said, range(excerpt.shown_start, excerpt.shown_end + 1))
     cited = (*cited, *_further(fact, cited)) if code else cited
     return Claim("lead", text, _with_conditions(fact, cited), code=code, subject=fact.name, quotes=_quotes(said))
+
+
+def _shown(excerpt: Excerpt, said: Sentence | None) -> list[str]:
+    """Return the code to show below a sentence: none that only repeats it, and no signature alone."""
+    if excerpt.body:
+        return [line for _, line in excerpt.body]
+    if said is not None:
+        repeats = said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
+        if repeats or (excerpt.is_bare and not excerpt.rest):
+            return []
+    return [_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest]
 
 
 def _further(fact: CodeFact, cited: Sequence[Citation]) -> list[Citation]:
