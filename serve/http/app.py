@@ -10,6 +10,7 @@ Annotations are evaluated here (no `from __future__`): FastAPI reads them from f
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 from http import HTTPStatus
 from itertools import chain
 from typing import Annotated, Any
@@ -93,11 +94,7 @@ def http_app(service: Service) -> ASGIApp:
     sessions = PageSessions(SystemClock().now_ms)
     add_dashboard(api, service, check, sessions)
 
-    document = api.openapi()
-    without_unused_answers(document)
-    with_patterns(document)
-    with_bounds(document, chain.from_iterable(service.spec.limits.values()), service.spec.max_question_chars)
-    with_security(document, routes_of(api), service.spec.tokens_required)
+    _describe_when_asked(api, service)
 
     def methods_of(scope: Scope) -> Sequence[str]:
         return methods_at(api, scope["path"])
@@ -106,6 +103,22 @@ def http_app(service: Service) -> ASGIApp:
     limits, shown = service.spec.http, service.paths.problem
     gate = Gate(api, limits, service.spec.hosts, methods_of, admission, shown, service.closing, takes_form)
     return DashboardForm(OpenAiForm(gate))
+
+
+def _describe_when_asked(api: FastAPI, service: Service) -> None:
+    """Put our own answers into the OpenAPI document, once it is asked for: few callers do, and each start would pay."""
+    of_fastapi, spec = api.openapi, service.spec
+
+    @cache
+    def described() -> dict[str, Any]:
+        document = of_fastapi()
+        without_unused_answers(document)
+        with_patterns(document)
+        with_bounds(document, chain.from_iterable(spec.limits.values()), spec.max_question_chars)
+        with_security(document, routes_of(api), spec.tokens_required)
+        return document
+
+    api.openapi = described  # type: ignore[method-assign] # as FastAPI has it done
 
 
 def takes_form(scope: Scope) -> bool:
