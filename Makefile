@@ -17,6 +17,9 @@ FAULTS ?=
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --durations=10
 
+# Where it is set, as in many images, each process would compile all it imports, and each run of the tests all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs browser docs format clean profile picture train rank-eval
 
 ask: $(DEFAULT)
