@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -21,10 +22,16 @@ PAGES = ("http.md", "models.md", "metrics.md", "store.md", "capabilities.md", "g
 _BLOCK = re.compile(r"^```yaml[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@functools.cache
+def examples(page: str) -> list[tuple[str, dict[str, object]]]:
+    """The examples of a page, as they are shown and as they are read."""
+    found = _BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
+    return [(block, told) for block in found if isinstance(told := yaml.safe_load(block), dict)]
+
+
 def blocks(page: str, key: str) -> list[str]:
     """The examples of a page that have a key at their top."""
-    found = _BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
-    return [block for block in found if isinstance(told := yaml.safe_load(block), dict) and key in told]
+    return [block for block, told in examples(page) if key in told]
 
 
 def models_of(block: str, folder: Path) -> ModelsFile:
