@@ -64,10 +64,10 @@ def test_an_extracted_block_does_what_it_did(seed: int) -> None:
 
 
 @pytest.mark.long
-def test_thousands_of_extracted_blocks_do_what_they_did() -> None:
-    assert sum(check(Random(seed)) for seed in range(1500)) > 4000
+def test_a_thousand_extracted_blocks_do_what_they_did() -> None:
+    assert sum(check(Random(seed)) for seed in range(400)) > 1000
 
 
 @pytest.mark.slow
 def test_more_thousands_of_extracted_blocks_do_what_they_did() -> None:
-    assert sum(check(Random(seed)) for seed in range(1500, 6000)) > 12000
+    assert sum(check(Random(seed)) for seed in range(400, 6000)) > 15000
