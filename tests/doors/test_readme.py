@@ -5,6 +5,7 @@ The block that begins the README indexes this repository; the others begin with 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -49,12 +50,22 @@ def test_the_readme_shows_both_commands_and_every_door() -> None:
 
 @pytest.fixture(scope="session")
 def finished_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The index of this repository, made once in each process of tests."""
-    state = tmp_path_factory.mktemp("indexed")
+    """The index of this repository, made by the first process of tests that needs it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    index = shared / "indexed" / "index"
+    with (shared / "indexed.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not index.exists():
+            _make_index(shared / "being-indexed")
+            (shared / "being-indexed").rename(index.parent)
+    return index
+
+
+def _make_index(state: Path) -> None:
     command = [sys.executable, "-m", "serve.cli.main", "index", "--repo", "."]
     environment = {**os.environ, "JEEVES_STATE_DIR": str(state)}
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=TIMEOUT_S, check=True)
-    return state / "index"
 
 
 @pytest.mark.ray
