@@ -37,10 +37,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from tests.scheduling import FilesTogether
 
+    config.option.loadscopereorder = False  # they are in order as they come
     return FilesTogether(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put tests in order where several processes share them, and give those of real processes another try in CI."""
+    if hasattr(config, "workerinput"):
+        from tests.scheduling import begins_with_long
+
+        items[:] = begins_with_long(items)
+    _try_again(items)
+
+
+def _try_again(items: list[pytest.Item]) -> None:
     """In CI a failed test of real processes has one more try, and is listed as rerun (docs/decisions/005)."""
     if not os.environ.get("CI"):
         return
