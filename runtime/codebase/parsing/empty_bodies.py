@@ -30,6 +30,8 @@ from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_o
 from runtime.codebase.parsing.unreached import unreached
 
 MAX_PARSED_CHARS = 4_000_000
+# Each piece of evidence judges its file anew, so the last ones stay parsed, unless they take much memory.
+MAX_KEPT_CHARS = 300_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
 _STRING = frozenset(
@@ -85,7 +87,17 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
 
     Lines that hold no more than the head of a definition, or decorators of one, are judged by its body.
     """
-    return FileJudge(text, path).is_empty(start, end)
+    return judge_of(text, path).is_empty(start, end)
+
+
+def judge_of(text: str, path: str) -> FileJudge:
+    """Return what judges lines of a file, which stays parsed for the next pieces of evidence in it."""
+    return _kept_judge(text, path) if len(text) <= MAX_KEPT_CHARS else FileJudge(text, path)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_judge(text: str, path: str) -> FileJudge:
+    return FileJudge(text, path)
 
 
 class FileJudge:
