@@ -24,8 +24,9 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
-from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, only_logged
+from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
 from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
 
@@ -121,7 +122,9 @@ class FileJudge:
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
         shown = _blanked(shown, list(only_logged([each.node for each in self._definitions], shown, _says_nothing)))
         if (syntax := language_at(path).idle) is not None:
-            shown = _blanked(shown, list(_only_idle(self._definitions, shown, syntax)))
+            functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
+            beside = [*dead_stores(functions, shown, syntax), *logging_in(functions)]
+            shown = _blanked(shown, list(_only_idle(self._definitions, _blanked(shown, beside), syntax)))
             shown = _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
         self._shown = shown
 
