@@ -1,4 +1,4 @@
-"""Knows the files that stood when a session began, so that none escapes an impact analysis by being taken away.
+"""Knows the files that stood when a session began, so that none escapes an impact analysis.
 
 Effects block: they run in a thread.
 """
