@@ -62,12 +62,14 @@ class _Frozen(BaseModel):
 class FieldRule(_Frozen):
     """Declares a field of a payload: its type, its least number of items or characters, and what it is for.
 
-    `fields`: those of an object, or of each of several objects. `choices`: the texts that a choice may be.
+    `fields`: those of an object, or of each of several objects. `choices`: the texts that a choice may be. `words`: how
+    many different words of two letters each text has at least.
     """
 
     type: FieldType
     least: int = Field(default=0, ge=0, le=1_000)
     most: int = Field(default=1_000, ge=1, le=10_000)
+    words: int = Field(default=0, ge=0, le=20)
     required: bool = True
     says: str = ""
     choices: _Texts = ()

@@ -113,7 +113,8 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
     outcome = after_proofs(outcome, state, observed)
     problems += outcome.problems
     if problems:
-        return Decision(state, "payload_mismatch", _in_short(problems), outcome.notes)
+        notes = tuple(note for note in outcome.notes if not note.startswith(duties.DOUBTFUL))
+        return Decision(state, "payload_mismatch", _in_short(problems), notes)
     return _led_on(contract, outcome, payload, at_ms)
 
 

@@ -147,6 +147,8 @@ def _field(path: KeyPath, rule: FieldRule, depth: int) -> Iterator[tuple[KeyPath
         yield (*path, "least"), f"{rule.least} is above the most, {rule.most}"
     if (rule.type == "choice") != bool(rule.choices):
         yield (*path, "choices"), "a choice has choices, and nothing else has"
+    if rule.words and rule.type not in {"text", "texts"}:
+        yield (*path, "words"), f"a field of type {rule.type} has no words"
     if rule.fields and rule.type not in {"object", "objects"}:
         yield (*path, "fields"), f"a field of type {rule.type} has no fields"
     if depth > MAX_FIELD_DEPTH:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtime.contracts.contract import FieldRule, FieldType
+from runtime.contracts.said_words import words_in
 
 MAX_TEXT_CHARS = 20_000
 MAX_PAYLOAD_CHARS = 400_000
@@ -93,6 +94,8 @@ def _told(rule: FieldRule) -> Any:
     words = _SAID[rule.type] if rule.type != "choice" else f"one of {', '.join(rule.choices)}"
     if rule.least > (1 if rule.type == "text" else 0):
         words += f", at least {rule.least}" + (" characters" if rule.type == "text" else "")
+    if rule.words > 1:
+        words += f", {'each ' if rule.type == 'texts' else ''}of at least {rule.words} words"
     words += "" if rule.required else ", may be left out"
     words += f": {rule.says}" if rule.says else ""
     if not rule.fields:
@@ -129,8 +132,17 @@ def _of_text(name: str, rule: FieldRule, value: str) -> Iterator[str]:
     least = max(rule.least, 1 if rule.required else 0)
     if (seen := len(visible(value))) < least:
         yield f"{name}: {seen} characters, at least {least} expected"
+    elif seen:
+        yield from _of_words(name, rule, value)
     if len(value) > MAX_TEXT_CHARS:
         yield f"{name}: {len(value)} characters, at most {MAX_TEXT_CHARS} expected"
+
+
+def _of_words(name: str, rule: FieldRule, value: str) -> Iterator[str]:
+    # Of what is too long no words are counted.
+    if rule.words and len(value) <= MAX_TEXT_CHARS and (said := words_in(visible(value))) < rule.words:
+        least = "a word" if rule.words == 1 else f"{rule.words} different words"
+        yield f"{name}: {_shown(value)} has {said} words of two letters or more; {least} expected at least"
 
 
 def _of_list(name: str, rule: FieldRule, value: list[Any]) -> Iterator[str]:
@@ -144,6 +156,8 @@ def _of_list(name: str, rule: FieldRule, value: list[Any]) -> Iterator[str]:
                 yield f"{name}[{place}]: expected text, not {_kind(item) if not isinstance(item, str) else 'nothing'}"
             elif len(item) > MAX_TEXT_CHARS:
                 yield f"{name}[{place}]: {len(item)} characters, at most {MAX_TEXT_CHARS} expected"
+            else:
+                yield from _of_words(f"{name}[{place}]", rule, item)
         elif not isinstance(item, Mapping):
             yield f"{name}[{place}]: expected an object, not {_kind(item)}"
         elif rule.fields:

@@ -126,6 +126,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     committed at the start, for sessions that work without a branch. `verify_failures`: failed verifications since the
     last intervention, whichever tasks they named. `checked`: phase → git's hash of the files that the contract's
     commands for it have passed on last. `steering`: file that decides what the tools see → digest at the start.
+    `uncommitted`: what was not committed when the session began, file → digest.
     `told_tree`: git's hash of the files as review_changes told them last; empty where they could not be committed.
     """
 
@@ -169,6 +170,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     checked: dict[str, str] = {}
     steering: dict[str, str] = {}
     told_tree: str = ""
+    uncommitted: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:
@@ -196,7 +198,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     def ended(self, outcome: str) -> SessionState:
         """Return the closing record of a session that ends so: what an outcome can still be given to."""
         closed = self.with_(phase=END, outcome=outcome, escalation=None, shown={}, uses=(), permitted=())
-        return closed.with_(must_verify=(), own_edits={}, steering={})
+        return closed.with_(must_verify=(), own_edits={}, steering={}, uncommitted={})
 
     def with_use(self, use: ToolUse, shown: dict[str, tuple[tuple[int, int], ...]] | None = None) -> SessionState:
         """Return the state with a tool's use recorded and the lines that it showed."""

@@ -143,5 +143,5 @@ _TIGHTER: Mapping[type[BaseModel], Mapping[str, _IsTighter]] = {
     Confidence: dict.fromkeys(Confidence.model_fields, le),
     Relevance: dict.fromkeys(Relevance.model_fields, le),
     PhaseRule: {"required_tools": _demands_no_less},
-    FieldRule: {"least": le, "most": ge, "required": le, "choices": _has_fewer},
+    FieldRule: {"least": le, "most": ge, "words": le, "required": le, "choices": _has_fewer},
 }

@@ -47,6 +47,22 @@ async def test_likely_files_come_in_order_of_likelihood_and_the_rest_is_counted(
     assert found["more"] == f"{17 - MAX_LIKELY} more files only name these symbols; search_text lists them"
 
 
+async def test_a_document_that_shows_a_name_need_not_be_verified() -> None:
+    class Shown:
+        async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+            rows: list[dict[str, Any]] = [
+                {"file": "PKG-INFO", "line": 3},
+                {"file": "b.py", "line": 3},
+                {"file": "docs/run.py", "line": 3},
+            ]
+            rows[2] |= {"proof": ["import docs/run.py:1"]}
+            return ToolResult("ok", {"definitions": [{"file": "a.py"}], "references": rows})
+
+    found = await impact_of(Shown(), ["f_one"], [], unheard)
+    assert [row["file"] for row in found["must_verify"]] == ["b.py", "docs/run.py"]
+    assert [row["file"] for row in found["should_verify"]] == ["PKG-INFO"]
+
+
 async def test_an_import_of_the_module_is_not_called_one_of_the_name() -> None:
     class Importers:
         async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:

@@ -52,7 +52,7 @@ def called(url: str, tool: str, **arguments: Any) -> dict[str, Any]:
 def test_the_inspector_drives_a_change_to_its_merge(server: HttpServerProcess, tmp_path: Path) -> None:
     def submit(**data: Any) -> dict[str, Any]:
         return called(
-            server.url, "submit_phase", data={**data, "tools_used": data.get("tools_used", []), "summary": "s"}
+            server.url, "submit_phase", data={**data, "tools_used": data.get("tools_used", []), "summary": "said"}
         )
 
     told = called(server.url, "start_session", intent="MODIFY", query=QUERY, flags=["fast", "no_doc_research"])

@@ -43,7 +43,8 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
         "docs",
         r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man|manuals?)/|\.[1-9](\.in)?$|"
         + _NOT_CODE
-        + r".*(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security)([-_.][^/]*)?$",
+        + r".*(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security|pkg-info)"
+        r"([-_.][^/]*)?$",
     ),
     ("declaration", ""),
     (

@@ -30,6 +30,8 @@ class IdleSyntax:
     nothing_value: str = NEVER_MATCHES
     # What is written around a value without changing it; the group that matches is the value.
     wrapped: str = NEVER_MATCHES
+    # Functions that only compute, whatever they are given; where none is named, variables that nothing reads stay.
+    pure_functions: str = NEVER_MATCHES
     # Calls that compute without an effect; methods that run the block that they are given, once or for each element.
     pure_calls: str = NEVER_MATCHES
     iterators: str = NEVER_MATCHES

@@ -134,6 +134,10 @@ _IDLE = IdleSyntax(
     never_returns=r"->\s*[\"']?(?:[\w.]+\.)?(?:NoReturn|Never)\b",
     wrapped=r"(?:typing\.|t\.)?cast\([^(),]+,\s*(\w+)\s*\)",
     pure_calls=r"(?:range|len|isinstance|callable|bool|type)\([\w\s,.]*\)",
+    pure_functions=(
+        r"len|isinstance|issubclass|callable|bool|type|str|repr|dict|list|set|tuple|frozenset|sorted|reversed|enumerate|zip"
+        r"|range|object|id|abs|round|min|max|sum|any|all|[\"'][^\n]*[\"']\.(?:format|join)"
+    ),
     assigns_locals=True,
     not_local=r"(?m:^|;)\s*(?:global|nonlocal)\b",
 )

@@ -24,12 +24,15 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
-from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, only_logged
+from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
 from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
 
 MAX_PARSED_CHARS = 4_000_000
+# Each piece of evidence judges its file anew, so the last ones stay parsed, unless they take much memory.
+MAX_KEPT_CHARS = 300_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
 _STRING = frozenset(
@@ -85,7 +88,17 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
 
     Lines that hold no more than the head of a definition, or decorators of one, are judged by its body.
     """
-    return FileJudge(text, path).is_empty(start, end)
+    return judge_of(text, path).is_empty(start, end)
+
+
+def judge_of(text: str, path: str) -> FileJudge:
+    """Return what judges lines of a file, which stays parsed for the next pieces of evidence in it."""
+    return _kept_judge(text, path) if len(text) <= MAX_KEPT_CHARS else FileJudge(text, path)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_judge(text: str, path: str) -> FileJudge:
+    return FileJudge(text, path)
 
 
 class FileJudge:
@@ -109,7 +122,9 @@ class FileJudge:
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
         shown = _blanked(shown, list(only_logged([each.node for each in self._definitions], shown, _says_nothing)))
         if (syntax := language_at(path).idle) is not None:
-            shown = _blanked(shown, list(_only_idle(self._definitions, shown, syntax)))
+            functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
+            beside = [*dead_stores(functions, shown, syntax), *logging_in(functions)]
+            shown = _blanked(shown, list(_only_idle(self._definitions, _blanked(shown, beside), syntax)))
             shown = _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
         self._shown = shown
 

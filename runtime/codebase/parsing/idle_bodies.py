@@ -75,6 +75,9 @@ class BodyJudge:
     # Names that hold what was taken, and those that got something else as well.
     copies: set[str] = field(default_factory=set)
     rebound: set[str] = field(default_factory=set)
+    # Names that hold an empty value, and those that hold something else as well.
+    empties: set[str] = field(default_factory=set)
+    filled: set[str] = field(default_factory=set)
     depth: int = 0
     # A part of a body is judged, whose returns, exits and variables count for what stands around it.
     is_part: bool = False
@@ -135,6 +138,7 @@ class BodyJudge:
             self.constants.add(constant.group(1))
         if (bound := _BOUND.fullmatch(said)) and node.type in kinds.LOCALS | kinds.ASSIGNMENTS:
             (self.copies if self._is_taken(bound["value"]) else self.rebound).add(bound["name"])
+            (self.empties if self._is_empty_value(bound["value"].strip()) else self.filled).add(bound["name"])
         for names, judge in _JUDGES:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
@@ -183,7 +187,7 @@ class BodyJudge:
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
             said = wrapped[wrapped.lastindex or 0].strip()
-        return self._is_empty_value(said) or self._is_taken(said)
+        return self._is_empty_value(said) or self._is_taken(said) or said in self.empties - self.filled
 
     def _is_taken(self, said: str) -> bool:
         """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
@@ -247,7 +251,9 @@ class BodyJudge:
         )
         rest = [each for each in node.named_children if _is_alternative(node, each)]
         if (counted := node.child_by_field_name("left") or node.child_by_field_name("pattern")) is not None:
-            self.rebound |= set(re.findall(r"\$?\w+", self._said(counted)))
+            names = set(re.findall(r"\$?\w+", self._said(counted)))
+            self.rebound |= names
+            self.filled |= names
         if re.search(self.syntax.drains, self.head) or any(each.type in kinds.ACTIVE_MARKS for each in node.children):
             return False
         if not all(self._statement(each, decided=True, tail=False) for each in rest):

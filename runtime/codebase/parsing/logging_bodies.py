@@ -27,6 +27,9 @@ _PRINTS = re.compile(
 )
 # Parameters that a body need not use.
 _UNUSED = re.compile(r"\b(?:self|cls|this|mut|_\w*)\b")
+_WARNS = b"warnings."
+# Calls that tell something of a value and do no more.
+_SIZES = re.compile(r"\b(?:len|str|repr|type)\s*\(")
 _CALL = re.compile(r"\w\s*\(")
 
 
@@ -48,10 +51,22 @@ def only_logged(
             yield from ((each.start_byte, each.end_byte) for each in logged)
 
 
+def logging_in(functions: Sequence[tree_sitter.Node]) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of statements of short functions that only write to a log; a warning may be what one is for."""
+    for node in functions:
+        body = body_of(node)
+        if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
+            continue
+        logged = (
+            each for each in body.named_children if _is_logging(each) and not (each.text or b"").startswith(_WARNS)
+        )
+        yield from ((each.start_byte, each.end_byte) for each in logged)
+
+
 def _is_logging(node: tree_sitter.Node) -> bool:
     text = (node.text or b"").decode("utf-8", "replace").strip().rstrip(";")
     found = _LOGS.fullmatch(text)
-    return found is not None and not any(_CALL.search(told) for told in found.groups() if told)
+    return found is not None and not any(_CALL.search(_SIZES.sub("(", told)) for told in found.groups() if told)
 
 
 def _takes_something(node: tree_sitter.Node) -> bool:

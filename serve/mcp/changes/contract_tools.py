@@ -191,7 +191,9 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
         return {**found, "note": "nothing of this is in the repository, so the call counts for nothing in the session"}
     if session is not None:
         must = [row["file"] for row in found["must_verify"]]
-        await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
+        besides = await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
+        rows = [{"file": file, "reasons": [why]} for file, why in besides.items() if file not in must]
+        return {**found, "must_verify": [*found["must_verify"], *rows]} if rows else found
     return found
 
 

@@ -74,11 +74,11 @@ class DoorSession:
         targets: Sequence[str] = (),
         shown: Mapping[str, Sequence[tuple[int, int]]] | None = None,
         must_verify: Sequence[str] = (),
-    ) -> None:
-        """Enter a call of a tool in the session's log."""
+    ) -> Mapping[str, str]:
+        """Enter a call of a tool in the session's log; return what must be verified besides, file → why."""
         lines = {file: tuple(ranges) for file, ranges in (shown or {}).items()}
         must = tuple(must_verify)
-        await self._carrier.call(
+        return await self._carrier.call(
             calls.RecordUse(**self._of(), tool=tool, targets=tuple(targets), shown=lines, must_verify=must)
         )
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.tools.result import ToolResult
 from serve.mcp.search.fitting import size_tokens
 from serve.mcp.toolset import Report
@@ -53,7 +54,7 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
             unknown.append(symbol)
         for part, said in _PROVEN.items():
             for row in usage.data.get(part, ()):
-                _note(must, [row], _reason(row, said, symbol))
+                _note(should if _is_of_document(row) else must, [row], _reason(row, said, symbol))
         mentions = usage.data.get("mentions", ())
         _note(should, mentions, f"names {symbol}, receiver unknown")
         weights.update({file: IN_CODE * count for file, count in _files(mentions).items()})
@@ -77,6 +78,11 @@ async def impact_of(search: Results, symbols: Sequence[str], files: Sequence[str
         **({"not_found": unknown} if unknown else {}),
         **({"cut": f"{MAX_FILES} of {len(must)} files that must be verified"} if len(must) > MAX_FILES else {}),
     }
+
+
+def _is_of_document(row: Mapping[str, Any]) -> bool:
+    """Return whether a use is no more than that a document shows the name."""
+    return not row.get("proof") and kind_of_path(str(row.get("file", ""))) in {"docs", "changelog"}
 
 
 def _reason(row: Mapping[str, Any], said: str, symbol: str) -> str:

@@ -201,7 +201,7 @@ class Agent:
         return {"passed": True, "details": "tried", "tools_used": [], "summary": "works"}
 
     async def _verify_intervention(self) -> Mapping[str, Any]:
-        return {"prompt_used": "stuck", "action_taken": "anew", "tools_used": [], "summary": "anew"}
+        return {"prompt_used": "stuck", "action_taken": "another way", "tools_used": [], "summary": "anew"}
 
     async def _pre_commit(self) -> Mapping[str, Any]:
         seen = await self.session.review_changes()

@@ -378,7 +378,8 @@ async def test_a_fix_of_a_task_that_was_fixed_before_begins_with_no_clean_slate(
             break
         items = [{"item": f"again {number}", "status": "pending"}]
         fix = {"id": f"t{number}", "description": "again", "status": "pending", "fixes": "t1", "checklist": items}
-        await agent.submit({"tasks": [*tasks, {**fix, "revert_reason": "x"}], "tools_used": [], "summary": "again"})
+        fix["revert_reason"] = "it fails"
+        await agent.submit({"tasks": [*tasks, fix], "tools_used": [], "summary": "again"})
         assert "error" not in agent.last, agent.last["error"]
         await agent.go_to(15)
         done = [{"item": f"again {number}", "status": "done"}]

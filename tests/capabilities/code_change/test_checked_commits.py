@@ -255,3 +255,34 @@ async def test_a_new_file_of_a_change_without_a_branch_may_not_be_another_one_wh
     agent.edit("more.py", "MORE = 0\n")
     told = await agent.finish()
     assert any("more.py; what the checks passed on" in warning for warning in told["warnings"])
+
+
+@pytest.mark.parametrize("stand_in", ["cp -r {sound} checked", "ln -s {sound} checked"])
+async def test_a_folder_that_another_one_stood_for_while_the_checks_ran_is_told_to_the_end(
+    tmp_path: Path, stand_in: str
+) -> None:
+    root = repository(tmp_path / "project")
+    (root / "checked").mkdir()
+    (root / "checked" / "test_load.py").write_text("BROKEN = 1\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a failing test")
+    sound = tmp_path / "sound"
+    sound.mkdir()
+    (sound / "test_load.py").write_text("pass\n")
+    away, back = (
+        f"mv checked {tmp_path}/away; {stand_in.format(sound=sound)}",
+        f"rm -r checked; mv {tmp_path}/away checked",
+    )
+    agent = Agent(
+        root, tmp_path / "state", contract(f"{away}; ! grep -q BROKEN checked/*.py; passed=$?; {back}; exit $passed")
+    )
+    await agent.start()
+    told = await agent.finish()
+    assert any("checked/; what the checks passed on need not be" in warning for warning in told["warnings"])
+
+
+async def test_a_folder_in_which_a_check_leaves_a_cache_raises_no_doubt(tmp_path: Path) -> None:
+    caching = f"mkdir docs/made; touch docs/made/a; {SOUND}; passed=$?; rm -r docs/made; exit $passed"
+    agent = player(tmp_path, contract(caching))
+    await agent.start()
+    assert "warnings" not in await agent.finish()

@@ -256,7 +256,7 @@ async def test_a_session_that_a_person_cancelled_says_so(tmp_path: Path, is_in_m
         driver.carrier = HostSite(tmp_path / "state")
     told = await driver.status()
     assert (told["phase"], told["outcome"]) == ("SESSION_COMPLETE", "cancelled")
-    told = await driver.submit({"tasks": [], "tools_used": [], "summary": "x"})
+    told = await driver.submit({"tasks": [], "tools_used": [], "summary": "none"})
     assert told["error"]["code"] == "session_over"
     assert "the session is over: cancelled" in told["error"]["problems"][0]
 

@@ -132,3 +132,12 @@ def test_files_behind_accepted_items_are_claimed() -> None:
     tasks = [Task("t1", "d", items, status="completed")]
     assert unclaimed(tasks, ["a.py", "b.py"]) == ""
     assert unclaimed(tasks, ["a.py", "c.py"]) == "changed, but no accepted item names them as evidence: c.py"
+
+
+async def test_what_was_refused_is_not_called_accepted(agent: Agent) -> None:
+    await planned(agent, ["a first thing", "a second thing"])
+    agent.edit("load.py", ONE_LINE)
+    items = [{"item": item, "status": "done", "evidence": "load.py:3"} for item in ("a first thing", "a second thing")]
+    told = await agent.submit({"task_id": "t1", "checklist": items, "tools_used": [], "summary": "done"})
+    assert "check_write_target must be called" in str(told["error"])
+    assert "accepted" not in str(told.get("notes"))

@@ -133,7 +133,7 @@ async def test_who_names_another_failing_task_each_time_comes_to_an_intervention
             "description": "nothing",
             "status": "pending",
             "fixes": failed,
-            "revert_reason": "x",
+            "revert_reason": "it fails",
         }
         new = {"id": f"new{rounds}", "description": "nothing", "status": "pending"}
         added = [{**each, "checklist": [{"item": each["id"], "status": "pending"}]} for each in (fix, new)]

@@ -168,6 +168,7 @@ def test_of_data_only_the_beginning_is_cut() -> None:
         ("compiler/lang/parse.rs", "source"),
         ("core/security.py", "source"),
         ("SECURITY.md", "docs"),
+        ("PKG-INFO", "docs"),
         ("app/lang/de.json", "translation"),
         ("locale/de/LC_MESSAGES/app.po", "translation"),
         ("src/locale/de.js", "translation"),

@@ -209,9 +209,9 @@ def test_the_same_task_list_sent_again_changes_nothing() -> None:
     [
         ([TASKS[0], TASKS[0]], "'t1' stands 2 times"),
         ([{**TASKS[0], "status": "completed"}], "was never reported and accepted"),
-        ([{**TASKS[0], "fixes": "t9", "revert_reason": "x"}], "no task is registered as 't9'"),
-        ([{**TASKS[0], "checklist": [{"item": "a", "status": "done"}]}], "the items of a pending task are pending"),
-        ([{**TASKS[0], "checklist": [{"item": "a", "status": "pending"}] * 2}], "'a' stands 2 times"),
+        ([{**TASKS[0], "fixes": "t9", "revert_reason": "it fails"}], "no task is registered as 't9'"),
+        ([{**TASKS[0], "checklist": [{"item": "aa", "status": "done"}]}], "the items of a pending task are pending"),
+        ([{**TASKS[0], "checklist": [{"item": "aa", "status": "pending"}] * 2}], "'aa' stands 2 times"),
     ],
 )
 def test_a_task_list_that_is_not_sound_is_refused(tasks: list[object], problem: str) -> None:
@@ -336,7 +336,7 @@ def test_no_agent_can_go_round_for_ever(moves: list[str]) -> None:
         elif move == "fail" and player.state.phase == "POST_IMPL_VERIFY":
             player.fail("t1")
         elif move == "issues" and player.state.phase == "QUALITY_REVIEW":
-            player.submit(issues=["poor"])
+            player.submit(issues=["poor names"])
         else:
             player.submit()
     assert player.state.interventions <= CONTRACT.limits.interventions
@@ -384,7 +384,12 @@ def test_a_target_symbol_has_the_length_of_a_name(chars: int, is_short: bool) ->
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_what_is_told_again_of_tasks_has_a_greatest_length(field: str, most: int, more: int) -> None:
     text = "x" * (most + more)
-    task = {"id": "t1", "description": "d", "status": "pending", "checklist": [{"item": "i", "status": "pending"}]}
+    task = {
+        "id": "t1",
+        "description": "a task",
+        "status": "pending",
+        "checklist": [{"item": "an item", "status": "pending"}],
+    }
     task |= {"checklist": [{"item": text, "status": "pending"}]} if field == "item" else {field: text}
     problems = Player().go_to("READY_PLANNING").submit(tasks=[task]).problems
     assert (f"{most + more} characters, at most {most} expected" in "".join(problems)) == (more > 0)
@@ -392,7 +397,7 @@ def test_what_is_told_again_of_tasks_has_a_greatest_length(field: str, most: int
 
 @pytest.mark.parametrize("other", ["A", "a ", " a", "a\u200b", "\uff41"])
 def test_ids_of_tasks_that_look_alike_are_refused(other: str) -> None:
-    rest = {"description": "d", "status": "pending", "checklist": [{"item": "i", "status": "pending"}]}
+    rest = {"description": "a task", "status": "pending", "checklist": [{"item": "an item", "status": "pending"}]}
     problems = Player().go_to("READY_PLANNING").submit(tasks=[{"id": "a", **rest}, {"id": other, **rest}]).problems
     assert "look alike" in problems[0]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
+from runtime.contracts.contract import FieldRule
 from runtime.contracts.payloads import says_something, visible
+from runtime.contracts.said_words import words_in
 from runtime.contracts.session_state import ToolUse
 from runtime.contracts.task_lists import MAX_TASK_BYTES
-from tests.runtime.contracts.session_player import Player
+from tests.runtime.contracts.session_player import CONTRACT, Player
 
 
 @pytest.mark.parametrize("blank", ["\u200b" * 12, "\u3164" * 12, "\u2800" * 12, "\u202e\u2066 \ufeff" * 4])
@@ -31,7 +35,75 @@ def test_a_dash_is_no_finding_about_a_file_that_must_be_verified() -> None:
     player.submit(needs_impact_analysis=True)
     player.state = player.state.with_(must_verify=("load.py",))
     told = player.submit(impact_summary=[{"file": "load.py", "finding": "-"}])
-    assert "impact_summary: says nothing of load.py" in told.problems[0]
+    assert "impact_summary[0].finding: '-' has 0 words" in told.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x", 0),
+        ("- …", 0),
+        ("a b c", 0),
+        ("ok", 1),
+        ("ok OK ok.", 1),
+        ("src/load.py:12-30", 1),
+        ("Class.method", 1),
+        ("unused import", 2),
+        ("60 retries", 2),
+        ("未使用", 3),
+        ("な し", 2),
+        ("的的", 1),
+        ("ไม่มีการเรียกใช้", 5),
+        ("не используется", 2),
+        ("אין קריאות", 2),
+    ],
+)
+def test_words_are_counted_in_any_script(text: str, words: int) -> None:
+    assert words_in(text) == words
+
+
+@pytest.mark.parametrize("finding", ["x", "yes", "done done", "load.py", "load.py:1-9"])
+def test_a_letter_a_word_or_a_place_is_no_finding(finding: str) -> None:
+    player = Player().go_to("EXPLORATION")
+    told = player.submit(findings=["load calls fetch once", finding])
+    assert told.code == "payload_mismatch"
+    assert f"findings[1]: '{finding}' has" in told.problems[0]
+    assert "2 different words expected at least" in told.problems[0]
+
+
+@pytest.mark.parametrize("finding", ["unused import", "Reads config.", "load: dead", "无影响"])
+def test_a_short_finding_is_one(finding: str) -> None:
+    assert not Player().go_to("EXPLORATION").submit(findings=[finding]).code
+
+
+def texts_in(fields: Mapping[str, FieldRule], path: str = "") -> Iterator[tuple[str, FieldRule]]:
+    for name, rule in fields.items():
+        if rule.type in {"text", "texts"}:
+            yield f"{path}{name}", rule
+        yield from texts_in(rule.fields, f"{path}{name}.")
+
+
+# What is a name, a place or a copied text, and the reason of a skipped item, which has a least length of its own.
+NO_SENTENCES = {
+    *("documents_reviewed", "mandatory_rules.source", "tools_used", "explored_files", "failed_tasks", "reviewed_files"),
+    *("tasks.id", "tasks.fixes", "task_id", "impact_summary.file", "prompt_used", "hypotheses_verified.evidence"),
+    *("checklist.evidence", "checklist.reason", "tasks.checklist.evidence", "tasks.checklist.reason"),
+}
+
+
+def test_every_text_that_is_to_say_something_has_a_least_number_of_words() -> None:
+    for name, phase in CONTRACT.phases.items():
+        for field, rule in texts_in(phase.expected_payload):
+            is_slot = field.rpartition(".")[2] in {"value", "quote"}
+            assert (rule.words > 0) is not (field in NO_SENTENCES or is_slot), f"{name}: {field}"
+
+
+@pytest.mark.parametrize("summary", ["x", "-", "a b"])
+def test_a_summary_is_a_word_at_least(summary: str) -> None:
+    for phase in ("DOCUMENT_RESEARCH", "EXPLORATION", "READY_COMPLETION", "MERGE"):
+        told = Player().go_to(phase).submit(summary=summary)
+        assert "summary: " in told.problems[0]
+        assert "a word expected at least" in told.problems[0]
 
 
 def test_evidence_of_a_hypothesis_names_a_file_that_was_shown() -> None:

@@ -29,7 +29,7 @@ DOCUMENT = CONTRACT.model_dump(mode="json")
 
 # Paths of the shipped contract → how a value there may change; everything else must stay as it is.
 TIGHTER = {
-    r"version|.*\.least|limits\.min_reason_chars|confidence\.\w+|relevance\.\w+|.*\.at_least": "up",
+    r"version|.*\.least|.*\.words|limits\.min_reason_chars|confidence\.\w+|relevance\.\w+|.*\.at_least": "up",
     r"limits\.(task_failures|failures_in_all|interventions|max_tasks|max_checklist_items)|.*\.most": "down",
     r".*\.required": "up",
     r".*\.choices|gate_levels|.*\.any_of|flags|intents": "fewer",

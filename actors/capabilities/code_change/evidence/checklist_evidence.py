@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
 from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.parsing.empty_bodies import FileJudge, code_lines
+from runtime.codebase.parsing.empty_bodies import code_lines, judge_of
 from runtime.contracts.payloads import is_text
 
 MAX_FILE_BYTES = 20_000_000
@@ -135,7 +135,7 @@ def is_prose(text: str, file: str, parts: Lines, changed: ChangedLines) -> bool:
     lines = [line for first, last in parts for line in text.split("\n")[first - 1 : last]]
     if not any(_WORD.search(line) for line in lines):
         return False
-    judge = FileJudge(text, file)
+    judge = judge_of(text, file)
     return all(judge.is_empty(first, last) or _is_as_before(text, file, first, last, changed) for first, last in parts)
 
 
@@ -176,7 +176,7 @@ def _refuted_parts(
         return None
     if asks.package and is_package_marker(file, changed):
         return None
-    judge = FileJudge(text, file)
+    judge = judge_of(text, file)
     if all(judge.is_empty(first, last) for first, last in parts) and not has_signatures(text, file, parts):
         return f"{where} implement nothing{WAY_ON}"
     if all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
-from runtime.codebase.parsing.empty_bodies import FileJudge, code_lines
+from runtime.codebase.parsing.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 
@@ -36,12 +37,21 @@ class Hollow(NamedTuple):
 
 def symbols_of(file: str, text: str) -> Sequence[Symbol]:
     """Return the functions and types of a file's text; of a language without a grammar those that its lines show."""
+    return _kept_symbols(file, text) if len(text) <= MAX_KEPT_CHARS else _symbols(file, text)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_symbols(file: str, text: str) -> Sequence[Symbol]:
+    return _symbols(file, text)
+
+
+def _symbols(file: str, text: str) -> Sequence[Symbol]:
     if is_cython(file):
         text, file = as_python(text), AS_PYTHON
     data = text.encode("utf-8", "replace")
     found = parse(SourceText(text, hashlib.sha256(data).hexdigest()), file, language_of(file)).symbols
     # A module that begins at the first line is the file itself.
-    return [each for each in found if each.kind in _SCOPES and (each.kind != "module" or each.start_line > 1)]
+    return tuple(each for each in found if each.kind in _SCOPES and (each.kind != "module" or each.start_line > 1))
 
 
 def innermost(symbols: Sequence[Symbol], line: int) -> Symbol | None:
@@ -98,7 +108,7 @@ def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], mos
     if file.endswith(".pyi") or len(touched) > most:
         return Hollow((), beside=True)
     is_parsed = language_at(file).grammar is not None or is_cython(file)
-    judge = FileJudge(text, file)
+    judge = judge_of(text, file)
     empty = {
         each: judge.is_empty(each.start_line, each.end_line)
         for each in touched

@@ -91,7 +91,10 @@ class PermitTool(_OfSession, frozen=True):
 
 
 class RecordUse(_OfSession, frozen=True):
-    """Enters a call of a tool: `shown` file → ranges of lines, inclusive; `must_verify` are files to be added."""
+    """Enters a call of a tool: `shown` file → ranges of lines, inclusive; `must_verify` are files to be added.
+
+    The answer is file → why, of those that must be verified besides.
+    """
 
     tool: str
     targets: tuple[str, ...] = ()

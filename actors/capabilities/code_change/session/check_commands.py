@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.change_base import session_base
+from runtime.codebase.files.moved_folders import FolderWatch
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import printable
@@ -69,33 +70,49 @@ def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, A
     commands = dict.fromkeys(check for checks in due.values() for check in checks)
     folder = Path(state.place.folder)
     # Without a branch nothing else says which new files belong to the change.
-    marks = _marks(folder, (*before.changed, *state.permitted))
-    results = run_checks(commands, folder)
-    is_stable = _files(contract, state, seen.head) == before
-    touched = _touched(folder, marks)
+    with _Watch(folder, (*before.changed, *state.permitted)) as watch:
+        results = run_checks(commands, folder)
+        is_stable = _files(contract, state, seen.head) == before
+        touched = watch.touched()
     return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable, touched=touched)
 
 
-def _marks(folder: Path, changed: Iterable[str]) -> dict[str, tuple[int, int, int]]:
+class _Watch:
+    """Knows which files and folders of a repository were touched while its commands ran."""
+
+    def __init__(self, folder: Path, changed: Iterable[str]) -> None:
+        """Begin to watch the files that git knows, and those that are changed: each may decide what a command says."""
+        with GitWriter(folder) as git:
+            files = {*git.run("ls-files", "-z").split("\0"), *changed} - {""}
+        self._folder = folder
+        self._marks = {file: mark for file in files if (mark := _mark(folder / file)) is not None}
+        self._folders = FolderWatch(
+            folder, {str(above) for file in files for above in PurePosixPath(file).parents} - {"."}
+        )
+
+    def touched(self) -> tuple[str, ...]:
+        """Return which files were written, and which folders were moved, those with a slash behind."""
+        moved = (f"{printable(name)}/" for name in self._folders.moved())
+        written = (printable(file) for file, mark in self._marks.items() if _mark(self._folder / file) != mark)
+        return (*moved, *written)
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folders.close()
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
     """Return what cannot be put back when a file is written: which one it is, its size, and when it was last touched.
 
-    Of the files that git knows, and those that are changed: another one may decide just as well what a command says.
+    None of one that is gone, which the comparison of before and after tells.
     """
-    with GitWriter(folder) as git:
-        files = {*git.run("ls-files", "-z").split("\0"), *changed} - {""}
-    found = {}
-    for file in files:
-        try:
-            stat = os.lstat(folder / file)
-        except OSError:  # gone, which the comparison of before and after tells
-            continue
-        found[file] = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
-    return found
-
-
-def _touched(folder: Path, marks: Mapping[str, tuple[int, int, int]]) -> tuple[str, ...]:
-    now = _marks(folder, marks)
-    return tuple(printable(file) for file, mark in marks.items() if now.get(file) != mark)
+    try:
+        stat = os.lstat(path)
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_ctime_ns
 
 
 def _with_checks_of_base(
@@ -118,10 +135,11 @@ def _with_checks_of_base(
     if not is_out or tree_of_files(root, commit, is_ours).changed:
         names = ", ".join(check.name for check in commands)
         return msgspec.structs.replace(seen, unjudged=UNCHECKED.format(**_about(state, commit), names=names))
-    marks = _marks(root, ())
-    results = run_checks(commands, root)
+    with _Watch(root, ()) as watch:
+        results = run_checks(commands, root)
+        touched = watch.touched()
     if all(check.passed for check in results) and not tree_of_files(root, commit, is_ours).changed:
-        return msgspec.structs.replace(seen, checks=results, tree=tree, touched=_touched(root, marks))
+        return msgspec.structs.replace(seen, checks=results, tree=tree, touched=touched)
     return msgspec.structs.replace(seen, checks=results, unjudged=FAILING.format(**_about(state, commit)))
 
 

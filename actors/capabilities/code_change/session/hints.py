@@ -7,23 +7,38 @@ from collections.abc import Iterable
 from actors.capabilities.code_change.store.session_store import OutcomeRow
 from runtime.codebase.files.words import index_terms
 
-# The share of the words of two queries, taken together, that both must have.
+# The share of the words of two queries, taken together, that both must have; or so many, and that share of the shorter
+# one, since a request that comes again is often told in fewer words.
 LEAST_LIKENESS = 0.4
+LEAST_SHARED = 4
+LEAST_WITHIN = 0.75
 MAX_HINTS = 3
 MAX_REASON_CHARS = 300
 
 
 def likeness(one: str, other: str) -> float:
     """Return the share of the terms of two texts that both have, 0 to 1."""
-    first, second = set(index_terms(one).split()), set(index_terms(other).split())
+    first, second = _terms(one), _terms(other)
     return len(first & second) / len(first | second) if first | second else 0.0
+
+
+def is_like(one: str, other: str) -> bool:
+    """Return whether two requests are so alike that what became of one says something of the other."""
+    first, second = _terms(one), _terms(other)
+    shared = len(first & second)
+    is_within = shared >= LEAST_SHARED and shared >= LEAST_WITHIN * min(len(first), len(second))
+    return is_within or likeness(one, other) >= LEAST_LIKENESS
 
 
 def hints_of(query: str, outcomes: Iterable[OutcomeRow]) -> list[str]:
     """Return what became of changes for a like request, the likest first, at most three."""
-    like = [(likeness(query, row.query), row) for row in outcomes]
-    near = sorted((pair for pair in like if pair[0] >= LEAST_LIKENESS), key=lambda pair: (-pair[0], -pair[1].at_ms))
+    like = [(likeness(query, row.query), row) for row in outcomes if is_like(query, row.query)]
+    near = sorted(like, key=lambda pair: (-pair[0], -pair[1].at_ms))
     return [_hint(row) for _, row in near[:MAX_HINTS]]
+
+
+def _terms(text: str) -> set[str]:
+    return set(index_terms(text).split())
 
 
 def _hint(row: OutcomeRow) -> str:

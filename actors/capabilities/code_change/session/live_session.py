@@ -22,7 +22,8 @@ from actors.capabilities.code_change.session.change_notes import (
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import tree_told
-from actors.capabilities.code_change.session.steering import PUT_BACK, STEERED, looks, steered, with_warning
+from actors.capabilities.code_change.session.start_files import taken_from_sight
+from actors.capabilities.code_change.session.steering import LOOKS, PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     observed,
     performed,
@@ -228,24 +229,36 @@ class LiveSession:
         *,
         refused: bool = False,
         **fields: Any,
-    ) -> None:
+    ) -> Mapping[str, str]:
         """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed.
 
         `must_verify`: files to be added to those that an impact analysis has to account for; `refused`: the call was
-        about what is not permitted.
+        about what is not permitted. Return the files that it has to account for besides, each with why.
         """
         async with self._lock:
             # What was changed since the call was permitted steered its answer: that proves no look at anything.
             has_looked = looks(self._contract, tool)
             if has_looked and len(await in_own_thread(steered, self._state)) > 0:
                 refused, must_verify = True, ()
-            if must_verify:
-                fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify)))
+            besides = await self._taken_from_sight(tool, targets)
+            if must_verify or besides:
+                fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify, *besides)))
             rule = self._contract.tools.get(tool)
             named = tuple(printable(target) for target in targets[:MAX_TARGETS])
             use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", named, refused)
             ranges = {printable(file): tuple(tuple(pair) for pair in pairs) for file, pairs in (shown or {}).items()}
             await self._keep(self._state.with_use(use, ranges).with_(**fields))  # type: ignore[arg-type]
+            return besides
+
+    async def _taken_from_sight(self, tool: str, targets: Sequence[str]) -> Mapping[str, str]:
+        phase = self._contract.phases.get(self._state.phase)
+        if phase is None or phase.duty != "impact" or tool not in LOOKS:
+            return {}
+        try:
+            return await in_own_thread(taken_from_sight, self._state, targets)
+        except RepositoryError:
+            # What is only looked at need not be in order.
+            return {}
 
     async def check_write_target(self, file: str) -> Answer:
         """Say whether a file may be written, and remember it."""

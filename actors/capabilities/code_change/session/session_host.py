@@ -222,8 +222,7 @@ class SessionHost:
 
     async def _record(self, call: calls.RecordUse) -> calls.Answer:
         async with self._session(call) as session:
-            await session.record(call.tool, call.targets, call.shown, must_verify=call.must_verify)
-            return {}
+            return dict(await session.record(call.tool, call.targets, call.shown, must_verify=call.must_verify))
 
     async def _check(self, call: calls.CheckTarget) -> calls.Answer:
         async with self._session(call) as session:

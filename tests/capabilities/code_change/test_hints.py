@@ -1,0 +1,43 @@
+"""A request is like an earlier one where they share most words, or where one tells the other in fewer."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.capabilities.code_change.session.hints import LEAST_SHARED, is_like
+
+LONG = (
+    "Add a keyword drop_short to iterutils.chunked and chunked_iter: when true, a last chunk shorter than size is "
+    "left out. Default stays as it is."
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_near"),
+    [
+        (LONG, True),
+        ("Add a keyword drop_short to iterutils.chunked", True),
+        ("Add a keyword drop_short to iterutils.windowed", True),
+        ("Add a keyword fill to iterutils.windowed", False),
+        ("Fix the timeout of socketutils", False),
+        ("left out", False),
+        ("", False),
+    ],
+)
+def test_a_request_in_fewer_words_is_like_the_longer_one(query: str, is_near: bool) -> None:
+    assert is_like(query, LONG) is is_near
+    assert is_like(LONG, query) is is_near
+
+
+@pytest.mark.parametrize(("more", "is_near"), [(-1, False), (0, True), (1, True)])
+def test_so_many_words_are_shared_at_least(more: int, is_near: bool) -> None:
+    words = ["retry", "upload", "socket", "parcel", "window"][: LEAST_SHARED + more]
+    others = [f"filler{number}" for number in range(20)]
+    assert is_like(" ".join(words), " ".join([*words, *others])) is is_near
+
+
+@pytest.mark.parametrize(("strange", "is_near"), [(0, True), (1, True), (2, False)])
+def test_the_shorter_request_is_within_the_longer_one_for_the_most_part(strange: int, is_near: bool) -> None:
+    words = ["retry", "upload", "socket", "parcel"]
+    query = [*words, *("kettle", "teapot")[:strange]]
+    assert is_like(" ".join(query), " ".join([*words, *(f"filler{number}" for number in range(20))])) is is_near
