@@ -280,6 +280,15 @@ class RateSettings(_Section):
     burst: Limit = 10
 
 
+class PageRateSettings(RateSettings):
+    """Limits how many pages and streams of the dashboard a caller may open: many, since none of them starts work."""
+
+    per_minute: Limit = 240
+    per_hour: Limit = 6_000
+    per_day: Limit = 40_000
+    burst: Limit = 120
+
+
 class BreakerSettings(_Section):
     """Configures when the bus stops queries of a failing type, and for how long; `failure_threshold` 0: never."""
 
@@ -317,7 +326,8 @@ class LimitSettings(_Section):
     """Limits what is accepted from callers.
 
     `limited`: the kinds of principals to which rates, daily quotas and ceilings apply. `rates_by_user` overrides
-    `rates` for the principals that it names, of whatever kind; `rates_by_endpoint` overrides both.
+    `rates` for the principals that it names, of whatever kind; `rates_by_endpoint` overrides both, and so do
+    `page_rates` for the pages of the dashboard.
     """
 
     max_question_chars: int = Field(default=100_000, ge=1)
@@ -326,6 +336,7 @@ class LimitSettings(_Section):
     rates: RateSettings = RateSettings()
     rates_by_user: dict[RatedPrincipal, RateSettings] = {}
     rates_by_endpoint: dict[Endpoint, RateSettings] = {}
+    page_rates: PageRateSettings = PageRateSettings()
 
 
 class ModelSettings(_Section):

@@ -7,7 +7,7 @@ written from right to left stays within its place. No part has a script, a style
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
@@ -138,7 +138,7 @@ def bounds_section(envelope: Envelope, now_ms: int | None = None) -> Iterator[st
         ("tokens", tokens, bounds.max_tokens),
         ("seconds", max(until_ms - envelope.received_at_ms, 0) // 1000, seconds),
     )
-    yield table_head("Bounds", ("bound", "used", "of", "share"))
+    yield table_head("Bounds", ("bound", "used", "of", "share"), ("used", "of"))
     for name, spent, limit in rows:
         meter = (
             f'<meter min="0" max="{limit}" value="{min(spent, limit)}" aria-label="{name}"></meter>' if limit else ""
@@ -148,9 +148,10 @@ def bounds_section(envelope: Envelope, now_ms: int | None = None) -> Iterator[st
     yield "</tbody></table></div></section>"
 
 
-def table_head(title: str, names: Sequence[str]) -> str:
-    """Return the beginning of a section with a table, up to its body; `names` head the columns."""
-    cells = "".join(f'<th scope="col">{name}</th>' for name in names)
+def table_head(title: str, names: Sequence[str], numbers: Collection[str] = ()) -> str:
+    """Return the beginning of a table's section, up to its body; `numbers`: which columns have numbers."""
+    kinds = (' class="number"' if name in numbers else "" for name in names)
+    cells = "".join(f'<th scope="col"{kind}>{name}</th>' for kind, name in zip(kinds, names, strict=True))
     opened = f'<section><h2>{title}</h2><div class="scrolls" tabindex="0" role="region" aria-label="{title}">'
     return f"{opened}<table><thead><tr>{cells}</tr></thead><tbody>"
 
@@ -159,7 +160,9 @@ def stages_section(envelope: Envelope, shown: Sequence[HistoryRecord], more: str
     """Yield the table of some finished visits of stages, with when each of them was; `more` tells of the others."""
     ends = [record.started_at_ms + record.duration_ms for record in shown]
     span_ms = max(max(ends, default=0) - envelope.received_at_ms, 1)
-    yield table_head("Stages", ("visit", "stage", "result", "ms", "tools", "model", "when"))
+    yield table_head(
+        "Stages", ("visit", "stage", "result", "ms", "tools", "model", "when"), ("visit", "ms", "tools", "model")
+    )
     yield from (_stage(record, envelope.received_at_ms, span_ms) for record in shown)
     yield "</tbody></table></div>"
     if more:

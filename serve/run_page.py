@@ -38,7 +38,7 @@ pre { background: var(--soft); padding: .6rem; border-radius: .3rem; overflow-x:
 .beside > * { min-width: 0; } .cited { padding-left: 1.5rem; } .cited li:target { background: var(--lit); }
 .scrolls { overflow-x: auto; } table { border-collapse: collapse; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; border-bottom: 1px solid var(--soft); }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.way { width: 16rem; min-width: 8rem; vertical-align: middle; }
 .went { fill: var(--bar); } rect.failed { fill: var(--bad); } meter { width: 10rem; }
 .picture svg { display: block; max-width: none; } .picture.down { display: none; }

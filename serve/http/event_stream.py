@@ -55,9 +55,12 @@ async def formatted(events: AsyncGenerator[ClientEvent, None], paths: ShownPaths
 
 
 async def stream(
-    parts: AsyncGenerator[str, None], alive_s: float, error_part: Callable[[Exception], str]
+    parts: AsyncGenerator[str, None],
+    alive_s: float,
+    error_part: Callable[[Exception], str],
+    sign_of_life: str = SIGN_OF_LIFE,
 ) -> AsyncGenerator[str, None]:
-    """Stream parts to their end, and a comment after `alive_s` without one, which a dead client misses.
+    """Stream parts to their end, and a sign of life after `alive_s` without one, which a dead client misses.
 
     An error ends the stream with its `error_part`.
     """
@@ -67,7 +70,7 @@ async def stream(
             while True:
                 await asyncio.wait({following}, timeout=alive_s)
                 if not following.done():
-                    yield SIGN_OF_LIFE
+                    yield sign_of_life
                     continue
                 part = following.result()
                 if part is None:
@@ -95,9 +98,10 @@ class EventStream(StreamingResponse):
         alive_s: float,
         give_back: Callable[[], None],
         error_part: Callable[[Exception], str],
+        sign_of_life: str = SIGN_OF_LIFE,
     ) -> None:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        self._parts = stream(parts, alive_s, error_part)
+        self._parts = stream(parts, alive_s, error_part, sign_of_life)
         self._give_back = give_back
         self._error_part = error_part
         super().__init__(self._parts, media_type=EVENT_STREAM, headers=headers)

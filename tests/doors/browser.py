@@ -20,15 +20,19 @@ PHONE, TABLET, DESKTOP = (390, 844), (768, 1024), (1280, 900)
 
 
 class Tab:
-    """One page. `console`: what it has complained of; each line is a fault of the page or of the server."""
+    """One page. `console`: what it has complained of; each line is a fault of the page or of the server.
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse, session_id: str = "") -> None:
+    `browser`: the address by which the browser opens further tabs.
+    """
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse, browser: str) -> None:
         self.console: list[str] = []
+        self.browser = browser
         self._socket = socket
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._loaded = asyncio.Event()
-        self.session_id = session_id
+        self.session_id = ""
         self._reading = asyncio.ensure_future(self._read())
 
     async def _read(self) -> None:
@@ -114,6 +118,20 @@ class Tab:
 
 
 @asynccontextmanager
+async def open_tab(address: str) -> AsyncIterator[Tab]:
+    """A tab of the browser at an address; tabs of one browser share its cookies."""
+    async with aiohttp.ClientSession() as http, http.ws_connect(address, max_msg_size=0) as socket:
+        tab = Tab(socket, address)
+        target = (await tab.call("Target.createTarget", url="about:blank", newWindow=True))["targetId"]
+        attached = await tab.call("Target.attachToTarget", targetId=target, flatten=True)
+        tab.session_id = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            await tab.call(f"{domain}.enable")
+        await tab.look()
+        yield tab
+
+
+@asynccontextmanager
 async def open_browser(profile: Path) -> AsyncIterator[Tab]:
     """A tab of a browser of our own that reaches this machine alone."""
     process = await asyncio.create_subprocess_exec(
@@ -137,14 +155,7 @@ async def open_browser(profile: Path) -> AsyncIterator[Tab]:
     # Else it would wait some day until somebody reads what it says.
     draining = asyncio.ensure_future(process.stderr.read())
     try:
-        async with aiohttp.ClientSession() as http, http.ws_connect(found[1].decode(), max_msg_size=0) as socket:
-            tab = Tab(socket)
-            target = (await tab.call("Target.createTarget", url="about:blank"))["targetId"]
-            attached = await tab.call("Target.attachToTarget", targetId=target, flatten=True)
-            tab.session_id = attached["sessionId"]
-            for domain in ("Page", "Runtime", "Log"):
-                await tab.call(f"{domain}.enable")
-            await tab.look()
+        async with open_tab(found[1].decode()) as tab:
             yield tab
     finally:
         process.terminate()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runtime.primitives.ids import RunId
-from runtime.run.envelope import InterruptResponse, Request
+from runtime.run.envelope import InterruptResponse
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from runtime.testing import PipelineBuilder
@@ -19,7 +19,8 @@ from serve.http.dashboard.addresses import DASHBOARD, LOGIN, SYSTEM, run_address
 from tests.documentation.site import BROWSER
 from tests.documentation.test_site import MUST_RUN
 from tests.doors.browser import DESKTOP, PHONE, TABLET, Tab, open_browser
-from tests.doors.http_site import REPO_NAME, Site, open_site, until
+from tests.doors.dashboard_browsing import accepted, address, asked, log_in, seen
+from tests.doors.http_site import Site, open_site, until
 from tests.doors.test_http_tokens import Door
 
 pytestmark = [
@@ -53,15 +54,6 @@ async def tab(tmp_path: Path) -> AsyncIterator[Tab]:
     async with open_browser(tmp_path / "profile") as opened:
         yield opened
         assert opened.console == []
-
-
-def address(site: Site, path: str = DASHBOARD) -> str:
-    return f"http://127.0.0.1:{site.port}{path}"
-
-
-async def asked(site: Site, question: str) -> RunId:
-    request = Request("sample", question, "address:loopback", metadata={"repo_name": REPO_NAME}, wait=True)
-    return await site.submit(request)
 
 
 async def ended(site: Site, count: int) -> None:
@@ -126,7 +118,7 @@ async def test_what_happens_is_seen(site: Site, tab: Tab) -> None:
     await tab.until("document.querySelector('.stage.active')")
     site.hold.set()
     await tab.until("document.querySelector('#run-state .badge').textContent === 'completed'")
-    assert await tab.value("document.getElementById('run-answer').innerText.includes('Answer to hold this')")
+    await tab.until("document.getElementById('run-answer').innerText.includes('Answer to hold this')")
 
 
 async def test_a_run_of_ten_thousand_events_has_small_pages(tmp_path: Path, tab: Tab) -> None:
@@ -190,12 +182,12 @@ async def test_a_page_that_cannot_be_seen_has_no_stream_and_is_up_to_date_when_i
     await tab.until("document.getElementById('connection').textContent === 'Live'")
     streams = site.service.bounds
     assert streams["event_streams"]["used"] == 1
-    await _seen(tab, is_seen=False)
+    await seen(tab, is_seen=False)
     await until(lambda: site.service.bounds["event_streams"]["used"] == 0)
     site.hold.set()
     await until(lambda: not site.log.unfinished())
     assert await tab.value("document.querySelector('#run-state .badge').textContent") == "running"
-    await _seen(tab, is_seen=True)
+    await seen(tab, is_seen=True)
     await tab.until("document.querySelector('#run-state .badge').textContent === 'completed'")
 
 
@@ -230,8 +222,8 @@ async def test_a_page_of_somebody_else_is_loaded_anew(site: Site, tab: Tab) -> N
     await tab.open(address(site))
     await tab.until("document.getElementById('connection').textContent === 'Live'")
     await tab.value("window.isOld = true; document.body.dataset.viewer = 'token:somebody'; 0")
-    await _seen(tab, is_seen=False)
-    await _seen(tab, is_seen=True)
+    await seen(tab, is_seen=False)
+    await seen(tab, is_seen=True)
     await tab.until("window.isOld === undefined && document.body.dataset.viewer.length === 16")
 
 
@@ -291,8 +283,8 @@ async def test_a_question_that_was_sent_too_late_stands_in_its_field_after_the_l
         door = Door(site, stores.part(TOKENS))
         token = door.token("ann")
         await tab.open(address(site))
-        await _log_in(tab, token)
-        await _seen(tab, is_seen=False)
+        await log_in(tab, token)
+        await seen(tab, is_seen=False)
         door.tokens.revoke("ann")
         await door.until_status(token, 401)
         await tab.value("document.getElementById('question').value = 'Where is it?'; 0")
@@ -300,7 +292,7 @@ async def test_a_question_that_was_sent_too_late_stands_in_its_field_after_the_l
         await tab.value("document.querySelector('[name=wait]').checked = false; 0")
         await tab.after_load("document.querySelector('form[action$=\"/ask\"] button').click()")
         await tab.until("document.getElementById('fault').innerText.includes('not carried out')")
-        await _log_in(tab, await _accepted(door, "ann"))
+        await log_in(tab, await accepted(door, "ann"))
         await tab.until("document.getElementById('question').value === 'Where is it?'")
         assert await tab.value("document.querySelector('[name=session]').value") == "tour"
         assert not await tab.value("document.querySelector('[name=wait]').checked")
@@ -315,13 +307,13 @@ async def test_what_is_being_written_when_the_session_ends_comes_back_too(tmp_pa
         stores = open_store(site.store, site.hosted.clock)
         door = Door(site, stores.part(TOKENS))
         await tab.open(address(site))
-        await _log_in(tab, door.token("ann"))
+        await log_in(tab, door.token("ann"))
         await tab.until("document.getElementById('connection').textContent === 'Live'")
         await tab.value("document.getElementById('question').value = 'Where is it?'; 0")
         door.tokens.revoke("ann")
         await tab.until(f"location.pathname === '{LOGIN}' && document.getElementById('token')")
         assert "revoked" in await tab.value("document.getElementById('fault').innerText")
-        await _log_in(tab, await _accepted(door, "bob"))
+        await log_in(tab, await accepted(door, "bob"))
         await tab.until("document.getElementById('question')")
         assert await tab.value("document.getElementById('question').value") == ""
         await tab.open("about:blank")
@@ -334,8 +326,8 @@ async def test_after_a_restart_of_the_service_the_forms_of_an_open_page_work(tmp
         await tab.open(address(site))
         await tab.until("document.getElementById('connection').textContent === 'Live'")
         await tab.value("document.querySelector('input[name=form_token]').value = 'of an earlier service'; 0")
-        await _seen(tab, is_seen=False)
-        await _seen(tab, is_seen=True)
+        await seen(tab, is_seen=False)
+        await seen(tab, is_seen=True)
         await tab.until("document.querySelector('input[name=form_token]').value.length === 64")
         await tab.value("document.getElementById('question').value = 'Where?'; 0")
         await tab.after_load("document.querySelector('form[action$=\"/ask\"] button').click()")
@@ -354,20 +346,6 @@ async def _being_written(site: Site, tab: Tab) -> RunId:
     return run_id
 
 
-async def _accepted(door: Door, name: str) -> str:
-    """A new token, once the service knows it."""
-    token = door.token(name)
-    await door.until_status(token, 200)
-    return token
-
-
-async def _seen(tab: Tab, *, is_seen: bool) -> None:
-    """Let a page believe that it can be seen, or not."""
-    hidden = "false" if is_seen else "true"
-    await tab.value(f"Object.defineProperty(document, 'hidden', {{value: {hidden}, configurable: true}}); 0")
-    await tab.value("document.dispatchEvent(new Event('visibilitychange')); 0")
-
-
 async def test_without_a_script_pages_are_read_and_forms_work(site: Site, tab: Tab) -> None:
     await tab.call("Emulation.setScriptExecutionDisabled", value=True)
     await tab.open(address(site))
@@ -384,19 +362,14 @@ async def test_a_session_that_ends_leads_to_the_login_and_back(tmp_path: Path, t
         door = Door(site, stores.part(TOKENS))
         tokens = door.token("ann"), door.token("bob")
         await tab.open(address(site, SYSTEM))
-        await _log_in(tab, tokens[0])
+        await log_in(tab, tokens[0])
         assert await tab.value("location.pathname") == SYSTEM
         await tab.until("document.getElementById('connection').textContent === 'Live'")
         door.tokens.revoke("ann")
         await tab.until(f"location.pathname === '{LOGIN}'")
-        await _log_in(tab, tokens[1])
+        await log_in(tab, tokens[1])
         assert await tab.value("location.pathname") == SYSTEM
         assert await tab.value("document.cookie") == ""
         await tab.open("about:blank")
         stores.close()
     tab.console = [line for line in tab.console if "ERR_INCOMPLETE" not in line]
-
-
-async def _log_in(tab: Tab, token: str) -> None:
-    await tab.value(f"document.getElementById('token').value = '{token}'")
-    await tab.after_load("document.querySelector('main form button').click()")

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from runtime.llm.call_metrics import ModelStats
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId, StageName
@@ -37,6 +38,7 @@ from serve.http.dashboard.run_question import (
 )
 from serve.http.dashboard.run_rows import Row, Wanted, shortened
 from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
+from serve.http.dashboard.system_page import SystemView, system_parts
 from serve.http.event_stream import stream
 from serve.pipeline_picture import picture_of, pipeline_svg
 from serve.run_fragments import span
@@ -160,6 +162,21 @@ async def test_the_page_of_the_system_shows_queues_breakers_bounds_and_tools(vis
     text = text_of(await visitor.read(SYSTEM))
     for words in ("unhealthy", "degraded", "calls of model small, 1 more wait", "parked frames", "questions"):
         assert words in text
+
+
+def test_long_names_of_the_system_go_on_in_the_next_line_and_are_only_text() -> None:
+    health: dict[str, Any] = {
+        "status": "healthy",
+        "parts": {},
+        "breakers": {"query": {"index.</td><b>": "open"}},
+        "bounds": {name: {"used": 0, "of": 1} for name in ("questions", "event_streams")} | {"runs_under_way": 0},
+        "queues": {"models": {}, "parked_frames": 0, "dead_letters": 0, "queries_under_way": 0},
+        "agents": {"agent:code_analysis.critic": "connected"},
+    }
+    parts = system_parts(SystemView(health, [], {}, ModelStats()))
+    assert "<bdi>agent:<wbr>code_<wbr>analysis.<wbr>critic</bdi>" in parts["system-agents"]
+    assert "<bdi>index.&lt;/<wbr>td&gt;&lt;b&gt;</bdi>" in parts["system-breakers"]
+    assert '<th scope="col" class="number">used</th>' in parts["system-queues"]
 
 
 async def test_a_system_whose_parts_do_not_answer_is_shown_as_such(visitor: Visitor) -> None:
@@ -513,3 +530,11 @@ async def test_a_stream_that_is_cancelled_again_while_it_ends_still_ends_in_orde
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert ended == ["parts"]
+
+
+@pytest.mark.parametrize(("lifecycle", "first"), [("terminated", "run-answer"), ("running", "run-picture")])
+def test_the_answer_leads_the_page_of_a_run_that_is_over(lifecycle: Any, first: str) -> None:
+    view = view_of(envelope_of(lifecycle=lifecycle, terminal_reason="completed"))
+    content = run_content(view, run_parts(view, FRAME))
+    places = {name: content.index(f'<div id="{name}">') for name in ("run-answer", "run-picture", "run-control")}
+    assert min(places["run-answer"], places["run-picture"]) == places[first] > places["run-control"]

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 
 from runtime.errors import BusError, JeevesError, MachineError
+from runtime.hosting.limits.rate_limits import PAGES
 from runtime.settings import Endpoint
 from serve.http.access.admission import routes_of
 from serve.http.access.callers import counted_endpoint
@@ -47,7 +48,7 @@ def test_every_endpoint_that_is_not_open_knows_who_asks(api: FastAPI) -> None:
             continue
         called = {each.call.__name__ for each in flat(dependant) if each.call is not None}
         assert "caller_of" in called, route
-        assert counted_endpoint(route.name) in get_args(Endpoint), route  # type: ignore[attr-defined]
+        assert counted_endpoint(route.name) in {*get_args(Endpoint), PAGES}, route  # type: ignore[attr-defined]
 
 
 def test_every_503_of_the_table_is_a_code_that_the_service_gives() -> None:

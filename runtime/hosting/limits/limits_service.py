@@ -16,7 +16,7 @@ import msgspec
 from runtime.bus.queries import QueryHandler
 from runtime.errors import RateLimitedError, StateStorageError
 from runtime.hosting.limits.admission import Quotas
-from runtime.hosting.limits.rate_limits import RateLimiter, RateLimits, RateState
+from runtime.hosting.limits.rate_limits import PAGE_RATES, PAGES, RateLimiter, RateLimits, RateState
 from runtime.hosting.limits.spending import SPENT, Exhausted, Spending
 from runtime.memory.usage_log import UsageLog, Use
 from runtime.primitives.clock import Clock
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 LIMIT_QUERIES = ("limits.spend",)
 KEEP_EVERY_S = 2.0
 DAY_MS = 86_400_000
+# Requests that begin a run. A used-up quota refuses these alone: one may still look, answer and cancel.
+BEGINNING = frozenset({"chat", "fork"})
 
 _REQUESTS = "requests"
 
@@ -38,6 +40,7 @@ class Limits(msgspec.Struct, frozen=True):
     rates: RateLimits = RateLimits()
     rates_by_user: dict[str, RateLimits] = {}
     rates_by_endpoint: dict[str, RateLimits] = {}
+    page_rates: RateLimits = PAGE_RATES
     limited: tuple[str, ...] = LIMITED_KINDS
 
     def of_runs(self) -> Quotas:
@@ -46,7 +49,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     def limiter(self) -> RateLimiter:
         """Create the limiter of these rates."""
-        return RateLimiter(self.rates, self.rates_by_user, self.rates_by_endpoint, self.limited)
+        by_endpoint = {PAGES: self.page_rates, **self.rates_by_endpoint}
+        return RateLimiter(self.rates, self.rates_by_user, by_endpoint, self.limited)
 
 
 class SpentBy(msgspec.Struct, frozen=True):
@@ -90,10 +94,11 @@ class LimitsService:
     def take(self, user_id: str, endpoint: str) -> list[RateState]:
         """Count a request, and return how far the user is from each rate limit then.
 
-        Raises RateLimitedError for a user who asks too often (`rates`: the same of it), or has used up a daily quota.
+        Raises RateLimitedError for a user who asks too often (`rates`: the same of it), and for one who would begin a
+        run after using up a daily quota.
         """
         now_ms = self._clock.now_ms()
-        used_up = self._spending.exhausted(user_id, now_ms)
+        used_up = self._spending.exhausted(user_id, now_ms) if endpoint in BEGINNING else None
         if used_up is not None:
             raise used_up.refusal(user_id, now_ms)
         try:

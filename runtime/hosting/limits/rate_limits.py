@@ -27,6 +27,11 @@ class RateLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     burst: int | None = 10
 
 
+# The endpoint as which pages of the dashboard and their streams are counted.
+PAGES = "pages"
+PAGE_RATES = RateLimits(per_minute=240, per_hour=6_000, per_day=40_000, burst=120)
+
+
 class RateState(msgspec.Struct, frozen=True):
     """Describes how far a principal is from one limit: `remaining` of `allowed` requests, more of them in `reset_s`.
 

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import Request
 
 from runtime.errors import RateLimitedError
-from runtime.hosting.limits.rate_limits import RateState
+from runtime.hosting.limits.rate_limits import PAGES, RateState
 from runtime.run.bearer_tokens import Scope, TokenRecord
 from runtime.run.principal import Principal, may_control
 from serve.http.access.admission import TOKEN_STATE
@@ -19,7 +19,8 @@ from serve.http.access.scopes import WITHOUT_TOKEN, check_scope
 from serve.http.idempotency import check_one_key
 from serve.principals import Networks, of_http_client
 
-# Routes that are counted as another endpoint of the settings.
+# Routes that are counted as another endpoint of the settings. Forms of pages count as what they do; pages that are only
+# looked at, and their streams, have rates of their own: whoever looks at several starts no work.
 _COUNTED_AS = {
     "chat_completions": "chat",
     "model": "models",
@@ -32,15 +33,15 @@ _COUNTED_AS = {
     "stage_output": "run",
     "resume": "answer",
     "answer_interrupt": "answer",
-    "dashboard": "runs",
-    "dashboard_open": "runs",
-    "dashboard_log_out": "runs",
-    "dashboard_live": "events",
-    "dashboard_system": "governance",
-    "dashboard_system_live": "events",
-    "dashboard_run": "run",
-    "dashboard_run_live": "events",
-    "dashboard_decisions": "run",
+    "dashboard": PAGES,
+    "dashboard_open": PAGES,
+    "dashboard_log_out": PAGES,
+    "dashboard_live": PAGES,
+    "dashboard_system": PAGES,
+    "dashboard_system_live": PAGES,
+    "dashboard_run": PAGES,
+    "dashboard_run_live": PAGES,
+    "dashboard_decisions": PAGES,
     "dashboard_ask": "chat",
     "dashboard_cancel": "cancel",
     "dashboard_pause": "pause",
@@ -50,7 +51,7 @@ _COUNTED_AS = {
 
 
 def counted_endpoint(route: str) -> str:
-    """Return the endpoint of `limits.rates_by_endpoint` that requests of a route are counted as."""
+    """Return what requests of a route are counted as: an endpoint of `limits.rates_by_endpoint`, or `pages`."""
     return _COUNTED_AS.get(route, route)
 
 

@@ -183,18 +183,32 @@ function tell(text) {
 const address = document.body.dataset.live;
 let source = null;
 let later = 0;
+// A connection that was cut without a word stays open here: the server has to be heard of.
+let aliveWithin_ms = 15000;
+let silence = 0;
+
+function heard() {
+  clearTimeout(silence);
+  silence = setTimeout(() => again(QUICK_RETRY_MS), 3 * aliveWithin_ms);
+}
 
 function stop() {
   source?.close();
   source = null;
   clearTimeout(later);
+  clearTimeout(silence);
 }
 
 function follow() {
   stop();
   if (document.hidden) return;
   source = new EventSource(address);
-  const on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+  heard();
+  const on = (name, act) => source.addEventListener(name, (event) => {
+    heard();
+    act(JSON.parse(event.data));
+  });
+  on("alive", (told) => { aliveWithin_ms = 1000 * told.within_s; });
   on("form", (told) => {
     if (told.viewer !== document.body.dataset.viewer) {
       // Another tab has logged in as somebody else: what this page shows and sends would be theirs.

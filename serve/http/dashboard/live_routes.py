@@ -1,6 +1,7 @@
 """Adds the streams that keep open pages up to date: each event replaces a part of the page by id.
 
     form    {token, viewer}     the value that forms of the page carry, and who sees it
+    alive   {within_s}          the stream is well, and says something again within so many seconds
     put     {id, html}          replace the content of an element
     row     {id, html}          replace a row of the list
     first   {html, most}        put a row first, and keep at most so many
@@ -13,7 +14,7 @@ Annotations are evaluated here (no `from __future__`): FastAPI reads them from f
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Query, Request, Response
@@ -88,7 +89,16 @@ def _stream(views: PageViews, caller: Caller, parts: AsyncGenerator[str, None]) 
     def error_part(error: Exception) -> str:
         return event("ended", paths.value(members_of(error)))
 
-    return EventStream(parts, views.service.spec.http.stream_alive_s, views.service.stream_of(caller), error_part)
+    alive_s = views.service.spec.http.stream_alive_s
+    alive = event("alive", {"within_s": alive_s})
+    return EventStream(_begun_with(alive, parts), alive_s, views.service.stream_of(caller), error_part, alive)
+
+
+async def _begun_with(first: str, parts: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
+    yield first
+    async with aclosing(parts):
+        async for part in parts:
+            yield part
 
 
 def event(name: str, data: dict[str, Any]) -> str:

@@ -129,7 +129,7 @@ async def _ended(request: Request, check: TokenCheck, sessions: PageSessions) ->
     except RefusedError as refused:
         if refused.status != HTTPStatus.UNAUTHORIZED:
             return ""
-        sessions.end(session)
+        # It opens nothing any more, and is kept until its time: each of its tabs is told why.
         return f"The session has ended: {refused.detail}."
     return ""
 

@@ -215,7 +215,7 @@ def _filter(wanted: Wanted, frame: Frame) -> str:
     return (
         f'<div class="row"><form method="get" action="{DASHBOARD}" class="row">'
         f'<label>State <select name="state">{states}</select></label>{callers}'
-        f'<label>Show <select name="limit">{limits}</select></label><button class="quiet">Show</button></form>'
+        f'<label>At most <select name="limit">{limits}</select></label><button class="quiet">Show</button></form>'
         f'<form method="get" action="{OPEN}" class="row"><label>Run <input name="run" required maxlength="100"'
         ' size="16" placeholder="its id" autocomplete="off" spellcheck="false"></label>'
         '<button class="quiet">Open</button></form></div>'

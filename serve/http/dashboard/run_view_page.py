@@ -60,8 +60,16 @@ def run_content(view: RunView, parts: Mapping[str, str]) -> str:
     title = shortened(str(view.document["question"]), 2_000) or "Run"
     head = f'<p><a href="{DASHBOARD}">← Runs</a></p><h1 dir="auto">{told(title)}</h1>'
     said = f'<div id="{SAID}" class="hidden" role="status" aria-live="polite">{parts[SAID]}</div>'
-    shown = "".join(f'<div id="{name}">{text}</div>' for name, text in parts.items() if name != SAID)
+    # Who opens a run that is over wants its answer; before, it is the picture that moves.
+    leading = "run-answer" if view.envelope.lifecycle == "terminated" else "run-picture"
+    names = sorted((name for name in parts if name != SAID), key=lambda name: _rank(name, leading))
+    shown = "".join(f'<div id="{name}">{parts[name]}</div>' for name in names)
     return f'{head}{said}<div class="columns">{shown}</div>'
+
+
+def _rank(name: str, leading: str) -> int:
+    """Return the place of a part on the page, among parts of one rank in the order of `run_parts`."""
+    return {"run-state": 0, "run-question": 0, "run-control": 0, leading: 1}.get(name, 2)
 
 
 def _said(envelope: Envelope) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runtime.llm.call_metrics import ModelStats
@@ -10,8 +11,9 @@ from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.metrics import MODEL_CALL_S, MODEL_CALLS, MODEL_TOKENS
 from runtime.queues.work_table import QueueStats
 from serve.http.dashboard.run_list_page import Badge, badge
-from serve.run_fragments import table_head, told
+from serve.run_fragments import line_of, table_head, told
 
+_PART_END = re.compile(r"(?<=[._:/])(?=\w)")
 _KINDS = {
     "healthy": "good",
     "answers": "good",
@@ -37,9 +39,9 @@ def system_parts(view: SystemView) -> dict[str, str]:
         "system-parts": _parts(view.health),
         "system-queues": _queues(view),
         "system-breakers": _breakers(view.health["breakers"]),
+        "system-agents": _agents(view.health["agents"]),
         "system-tools": _tools(view.tools),
         "system-models": _models(view),
-        "system-agents": _agents(view.health["agents"]),
     }
 
 
@@ -72,7 +74,7 @@ def _queues(view: SystemView) -> str:
     ]
     for name, place in (bus["models"] or {}).items():
         rows.append(_used(f"calls of model {name}, {place['waiting']} more wait", place["used"], place["of"]))
-    text = _table("Bounds in use", ("what", "used", "of", "share"), rows)
+    text = _table("Bounds in use", ("what", "used", "of", "share"), rows, ("used", "of"))
     counts = [
         ("runs under way", bounds["runs_under_way"]),
         ("parked frames of the bus", bus["parked_frames"]),
@@ -80,14 +82,14 @@ def _queues(view: SystemView) -> str:
         ("queries under way on the bus", bus["queries_under_way"]),
     ]
     rows = [_row(name, "no answer" if count is None else count) for name, count in counts]
-    text += _table("Queues", ("what", "count"), rows)
+    text += _table("Queues", ("what", "count"), rows, ("count",))
     if view.queues:
         heads = ("work queue", "ready", "leased", "delayed", "completed", "dead")
         rows = [
             _row(name, each.ready, each.leased, each.delayed, each.completed, each.dead)
             for name, each in sorted(view.queues.items())
         ]
-        text += _table("Work queues", heads, rows)
+        text += _table("Work queues", heads, rows, heads[1:])
     return text
 
 
@@ -98,7 +100,7 @@ def _used(name: str, used: int, of: int) -> str:
 
 def _breakers(breakers: Mapping[str, Mapping[str, str]]) -> str:
     rows = [
-        f"<tr><td>{told(kind)}</td><td>{told(name)}</td><td>{_state(state)}</td></tr>"
+        f"<tr><td>{told(kind)}</td><td>{_parted(name)}</td><td>{_state(state)}</td></tr>"
         for kind, states in breakers.items()
         for name, state in states.items()
     ]
@@ -109,14 +111,14 @@ def _breakers(breakers: Mapping[str, Mapping[str, str]]) -> str:
 
 def _tools(tools: Iterable[ToolHealth]) -> str:
     rows = [
-        f"<tr><td>{told(tool.tool)}</td><td>{_state(tool.health)}{' ' + _state('open') if tool.open_in else ''}</td>"
+        f"<tr><td>{_parted(tool.tool)}</td><td>{_state(tool.health)}{' ' + _state('open') if tool.open_in else ''}</td>"
         + _numbers(tool.calls, tool.failures, tool.p50_ms, tool.p95_ms, tool.max_ms)
         for tool in sorted(tools, key=lambda each: each.tool)
     ]
     if not rows:
         return '<section><h2>Tools</h2><p class="dim">None was called lately.</p></section>'
     heads = ("tool", "health", "calls", "failures", "median ms", "95 %", "longest")
-    return _table("Tools", heads, rows)
+    return _table("Tools", heads, rows, heads[2:])
 
 
 def _models(view: SystemView) -> str:
@@ -132,7 +134,7 @@ def _models(view: SystemView) -> str:
         state = str(view.models.breakers.get(name, "closed"))
         each = (calls[name], *(tokens[way].get(name, 0) for way in ("in", "cached", "out")))
         shown = _state("answers") if state == "closed" else _state(state)
-        rows.append(f"<tr><td>{told(name)}</td><td>{shown}</td>{_numbers(*each, pace, f'{seconds:.1f}')}")
+        rows.append(f"<tr><td>{_parted(name)}</td><td>{shown}</td>{_numbers(*each, pace, f'{seconds:.1f}')}")
     heads = (
         "deployment",
         "state",
@@ -143,7 +145,7 @@ def _models(view: SystemView) -> str:
         "tokens out per s of calls",
         "s of calls",
     )
-    return _table("Models", heads, rows)
+    return _table("Models", heads, rows, heads[2:])
 
 
 def _by_deployment(models: ModelStats, metric: str, direction: str | None = None) -> dict[str, int]:
@@ -156,7 +158,7 @@ def _by_deployment(models: ModelStats, metric: str, direction: str | None = None
 
 
 def _agents(agents: Mapping[str, str]) -> str:
-    rows = [f"<tr><td>{told(name)}</td><td>{_state(state)}</td></tr>" for name, state in agents.items()]
+    rows = [f"<tr><td>{_parted(name)}</td><td>{_state(state)}</td></tr>" for name, state in agents.items()]
     return _table("Agents and other parts on the bus", ("address", "state"), rows) if rows else ""
 
 
@@ -168,5 +170,11 @@ def _numbers(*values: object) -> str:
     return "".join(f'<td class="number">{told(str(value))}</td>' for value in values) + "</tr>"
 
 
-def _table(title: str, heads: Sequence[str], rows: Sequence[str]) -> str:
-    return f"{table_head(title, heads)}{''.join(rows)}</tbody></table></div></section>"
+def _parted(name: str) -> str:
+    """Return a name as text that may go on in the next line after each of its parts."""
+    parted = _PART_END.sub("<wbr>", line_of(name))
+    return f"<bdi>{parted}</bdi>"
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[str], numbers: Collection[str] = ()) -> str:
+    return f"{table_head(title, heads, numbers)}{''.join(rows)}</tbody></table></div></section>"
