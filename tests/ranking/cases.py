@@ -11,6 +11,8 @@ import msgspec
 
 from runtime.codebase.files.path_kinds import kind_of_path
 
+# Each put in two ways, with the lines that answer it.
+QUESTIONS = Path(__file__).parent / "questions.jsonl"
 COMMITS_READ = 250
 COMMITS_OF_EACH = 14
 MAX_FILES, MAX_PLACES = 4, 8
@@ -74,6 +76,17 @@ def read_cases(path: Path, *, unanswerable: bool = False) -> list[Case]:
     lines = path.read_text(encoding="utf-8").splitlines()
     cases = (msgspec.json.decode(line, type=Case) for line in lines if line.strip())
     return [case for case in cases if case.lead or unanswerable]
+
+
+class _TwiceAsked(msgspec.Struct, frozen=True):
+    other: str
+
+
+def both_wordings(path: Path = QUESTIONS) -> list[Case]:
+    """Return the cases of a file whose questions are put in two ways, each once for each wording."""
+    cases = read_cases(path)
+    others = [msgspec.json.decode(line, type=_TwiceAsked).other for line in path.read_text("utf-8").splitlines()]
+    return [*cases, *(msgspec.structs.replace(one, question=other) for one, other in zip(cases, others, strict=True))]
 
 
 def commit_cases(clone: Path, repo: str) -> list[Case]:

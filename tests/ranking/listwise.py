@@ -5,7 +5,7 @@ No chance takes part: the same examples give the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -18,8 +18,17 @@ LEAST_GAIN, SMALLEST_STEP = 1e-9, 1e-6
 COMMIT_WEIGHT = 0.5
 
 
-def fit(examples: Sequence[Example], names: Collection[str], *, penalty: float = PENALTY) -> dict[str, float]:
-    """Return the weight of each named feature; examples without a good candidate teach nothing."""
+def fit(
+    examples: Sequence[Example],
+    names: Collection[str],
+    *,
+    penalty: float = PENALTY,
+    around: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """Return the weight of each named feature; examples without a good candidate teach nothing.
+
+    `around`: weights that were learned from more examples; those of the others are drawn to them, not to nothing.
+    """
     used = [example for example in examples if example.gains.sum() > 0]
     columns = [FEATURES.index(name) for name in FEATURES if name in names]
     rows = np.concatenate([example.rows[:, columns] for example in used])
@@ -28,20 +37,30 @@ def fit(examples: Sequence[Example], names: Collection[str], *, penalty: float =
     starts = np.cumsum([0, *(len(example.gains) for example in used[:-1])])
     targets = np.concatenate([example.gains / example.gains.sum() for example in used])
     shares = np.array([COMMIT_WEIGHT if example.case.kind == "commit" else 1.0 for example in used])
-    weights = least_loss(scaled, targets, starts, shares / shares.sum(), penalty / len(used))
-    return {FEATURES[column]: float(weight) for column, weight in zip(columns, weights / deviations, strict=True)}
+    known = np.array([(around or {}).get(FEATURES[column], 0.0) for column in columns])
+    off = least_loss(scaled, targets, starts, shares / shares.sum(), penalty / len(used), scaled @ (known * deviations))
+    weights = known + off / deviations
+    return {FEATURES[column]: float(weight) for column, weight in zip(columns, weights, strict=True)}
 
 
-def least_loss(scaled: Numbers, targets: Numbers, starts: np.ndarray, shares: Numbers, penalty: float) -> Numbers:
+def least_loss(
+    scaled: Numbers,
+    targets: Numbers,
+    starts: np.ndarray,
+    shares: Numbers,
+    penalty: float,
+    known: Numbers | float = 0.0,
+) -> Numbers:
     """Return the weights of the least loss, by Newton's method: the loss is convex. `starts`: of each example.
 
-    `targets` and `shares` sum up to 1, the former over the rows of each example, the latter over the examples.
+    `targets` and `shares` sum up to 1, the former over the rows of each example, the latter over the examples. `known`:
+    what each row scores already.
     """
     sizes = np.diff([*starts, len(scaled)])
     of_row = np.repeat(shares, sizes)
 
     def loss(weights: Numbers) -> float:
-        scores = scaled @ weights
+        scores = scaled @ weights + known
         tops = np.maximum.reduceat(scores, starts)
         sums = np.log(np.add.reduceat(np.exp(scores - np.repeat(tops, sizes)), starts)) + tops
         return float(shares @ sums - (targets * of_row) @ scores + penalty / 2 * weights @ weights)
@@ -49,7 +68,7 @@ def least_loss(scaled: Numbers, targets: Numbers, starts: np.ndarray, shares: Nu
     weights = np.zeros(scaled.shape[1])
     least = loss(weights)
     for _ in range(MAX_STEPS):
-        scores = scaled @ weights
+        scores = scaled @ weights + known
         raised = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
         expected = raised / np.repeat(np.add.reduceat(raised, starts), sizes)
         means = np.add.reduceat(scaled * expected[:, None], starts)

@@ -27,7 +27,7 @@ from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import VectorMaker
-from tests.ranking.cases import Case, commit_cases, read_cases
+from tests.ranking.cases import Case, both_wordings, commit_cases, read_cases
 from tests.ranking.examples import Example, example, open_clone
 from tests.ranking.figures import FIGURES, Measure, by_joined, by_marks, held_out, interval, mean
 from tests.ranking.listwise import fit
@@ -79,8 +79,9 @@ def _make_vectors(codebase: Codebase, path: Path) -> None:
 
 
 def train(examples: Sequence[Example], by: State) -> None:
-    """Write the weights of a ranker into the package."""
-    weights = {name: round(weight, DIGITS) for name, weight in fit(examples, NAMES[by]).items()}
+    """Write the weights of a ranker into the package; with vectors they are drawn to those by words."""
+    by_words = json.loads(product.weights_file("words").read_text("utf-8"))["weights"] if by == "vectors" else None
+    weights = {name: round(weight, DIGITS) for name, weight in fit(examples, NAMES[by], around=by_words).items()}
     repositories = sorted({one.case.repo for one in examples})
     trained = {"weights": weights, "cases": len(examples), "repositories": repositories}
     path = product.weights_file(by)
@@ -158,7 +159,10 @@ def main() -> None:
     work: Callable[[Sequence[Example], State], None] = judge if given.judge else train
     for by in NAMES:
         if by in given.rankers.split(","):
-            found = examples_of(read_cases(given.cases), given.clones, given.state, by, makes_vectors=not given.kept)
+            cases = read_cases(given.cases)
+            # They have trained the sentence model: its vectors are better for these than for others.
+            cases += both_wordings() if by == "words" else []
+            found = examples_of(cases, given.clones, given.state, by, makes_vectors=not given.kept)
             work(found, by)
 
 

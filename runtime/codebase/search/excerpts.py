@@ -154,14 +154,20 @@ def _body(
     first: int,
     last: int,
 ) -> range:
-    """Return the positions of the code to show beside prose and bare signatures; none if there is code between them."""
+    """Return the positions of the code to show beside prose and bare signatures; none if there is code between them.
+
+    Code that has no word of the question is shown whole, or not at all.
+    """
     is_code = [
         bool(line.strip()) and not prose and at not in bare
         for at, (line, prose) in enumerate(zip(lines, statements.is_comment, strict=True))
     ]
     of_code = [found if code else [] for found, code in zip(words, is_code, strict=True)]
-    if any(is_code[first : last + 1]) or not any(of_code):
+    if any(is_code[first : last + 1]) or not any(is_code):
         return range(0)
+    if not any(of_code):
+        whole = range(is_code.index(True), len(is_code) - is_code[::-1].index(True))
+        return whole if len(whole) <= MAX_SHOWN_LINES else range(0)
     window = best_window(of_code, weights, 0, len(lines), MAX_SHOWN_LINES)
     start, end = balanced(lines, *window, 0, len(lines), MAX_SHOWN_LINES)
     return range(start, end + 1)
