@@ -22,25 +22,32 @@ def fit(
     examples: Sequence[Example],
     names: Collection[str],
     *,
-    penalty: float = PENALTY,
+    penalty: Mapping[str, float] | float = PENALTY,
     around: Mapping[str, float] | None = None,
+    held: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """Return the weight of each named feature; examples without a good candidate teach nothing.
 
-    `around`: weights that were learned from more examples; those of the others are drawn to them, not to nothing.
+    `around`: weights that were learned from more examples; the others are drawn to them, not to nothing. `held`:
+    weights that stay as they are, since these examples say nothing of their features.
     """
+    stay = dict(held or {})
     used = [example for example in examples if example.gains.sum() > 0]
-    columns = [FEATURES.index(name) for name in FEATURES if name in names]
+    columns = [FEATURES.index(name) for name in FEATURES if name in names and name not in stay]
     rows = np.concatenate([example.rows[:, columns] for example in used])
     deviations = rows.std(axis=0) + 1e-9
     scaled = (rows - rows.mean(axis=0)) / deviations
     starts = np.cumsum([0, *(len(example.gains) for example in used[:-1])])
     targets = np.concatenate([example.gains / example.gains.sum() for example in used])
     shares = np.array([COMMIT_WEIGHT if example.case.kind == "commit" else 1.0 for example in used])
+    of_each = penalty if isinstance(penalty, Mapping) else dict.fromkeys(FEATURES, penalty)
+    strengths = np.array([of_each[FEATURES[column]] for column in columns])
     known = np.array([(around or {}).get(FEATURES[column], 0.0) for column in columns])
-    off = least_loss(scaled, targets, starts, shares / shares.sum(), penalty / len(used), scaled @ (known * deviations))
-    weights = known + off / deviations
-    return {FEATURES[column]: float(weight) for column, weight in zip(columns, weights, strict=True)}
+    scores = scaled @ (known * deviations)
+    scores += np.concatenate([example.rows for example in used]) @ [stay.get(name, 0.0) for name in FEATURES]
+    off = least_loss(scaled, targets, starts, shares / shares.sum(), strengths / len(used), scores)
+    learned = {FEATURES[column]: float(one) for column, one in zip(columns, known + off / deviations, strict=True)}
+    return {name: stay[name] if name in stay else learned[name] for name in FEATURES if name in stay or name in learned}
 
 
 def least_loss(
@@ -48,7 +55,7 @@ def least_loss(
     targets: Numbers,
     starts: np.ndarray,
     shares: Numbers,
-    penalty: float,
+    penalty: Numbers | float,
     known: Numbers | float = 0.0,
 ) -> Numbers:
     """Return the weights of the least loss, by Newton's method: the loss is convex. `starts`: of each example.
@@ -63,7 +70,7 @@ def least_loss(
         scores = scaled @ weights + known
         tops = np.maximum.reduceat(scores, starts)
         sums = np.log(np.add.reduceat(np.exp(scores - np.repeat(tops, sizes)), starts)) + tops
-        return float(shares @ sums - (targets * of_row) @ scores + penalty / 2 * weights @ weights)
+        return float(shares @ sums - (targets * of_row) @ scores + weights @ (penalty * weights) / 2)
 
     weights = np.zeros(scaled.shape[1])
     least = loss(weights)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.ranking import points
-from tests.ranking.cases import Case, Nugget, Place, read_cases
+from tests.ranking.cases import Case, Nugget, Place, both_wordings, read_cases
 from tests.ranking.judged import CASES, figures, scored
 from tests.repositories import write_files
 
@@ -18,6 +18,17 @@ def test_no_repository_of_a_question_that_judges_trains() -> None:
     trained = {case.repo for case in read_cases(points.CASES, unanswerable=True)}
     assert {case.repo for case in JUDGING} & trained == set()
     assert len(JUDGING) == len({case.id for case in JUDGING}) >= 180
+
+
+def test_questions_that_are_asked_in_two_ways_are_about_repositories_of_no_others() -> None:
+    asked = both_wordings()
+    assert len({case.id for case in asked}) == len(asked) // 2 >= 1_800
+    assert len({case.question for case in asked}) == len(asked)
+    used = {case.repo for case in read_cases(points.CASES, unanswerable=True)} | {case.repo for case in JUDGING}
+    assert {case.repo for case in asked} & used == set()
+    assert all(len(case.base_commit) == 40 and case.kind for case in asked)
+    places = [place for case in asked for place in case.lead]
+    assert all(1 <= place.start <= place.end and place.end - place.start < 50 for place in places)
 
 
 @pytest.mark.parametrize("case", JUDGING, ids=lambda case: case.id)

@@ -35,6 +35,13 @@ from tests.ranking.listwise import fit
 CASES = Path(__file__).parent / "cases.jsonl"
 FUSION_OFFSET = 60
 DIGITS = 4
+# The questions that are asked in two ways look for code alone: what a document or a class is worth, others must say.
+# What a function is worth is half of what they say: few of them ask for settings.
+KINDS = ("is_section", "is_source", "is_test", "is_docs", "is_example", "is_aside", "is_asked", "is_holder")
+CALLABLE = 0.8
+# How strongly the weights with vectors are drawn to those by words, which more questions taught, and to nothing those
+# of meaning, of which these say nothing.
+DRAWN = {**dict.fromkeys(BY_WORDS, 320.0), **dict.fromkeys(BY_MEANING, 20.0)}
 NAMES: dict[State, tuple[str, ...]] = {"words": BY_WORDS, "vectors": BY_WORDS + BY_MEANING}
 
 Scores = Sequence[Sequence[float]]
@@ -80,8 +87,14 @@ def _make_vectors(codebase: Codebase, path: Path) -> None:
 
 def train(examples: Sequence[Example], by: State) -> None:
     """Write the weights of a ranker into the package; with vectors they are drawn to those by words."""
-    by_words = json.loads(product.weights_file("words").read_text("utf-8"))["weights"] if by == "vectors" else None
-    weights = {name: round(weight, DIGITS) for name, weight in fit(examples, NAMES[by], around=by_words).items()}
+    if by == "vectors":
+        by_words = json.loads(product.weights_file("words").read_text("utf-8"))["weights"]
+        learned = fit(examples, NAMES[by], around=by_words, penalty=DRAWN)
+    else:
+        asked = {case.repo for case in both_wordings()}
+        others = fit([one for one in examples if one.case.repo not in asked], NAMES[by])
+        learned = fit(examples, NAMES[by], held={**{name: others[name] for name in KINDS}, "is_callable": CALLABLE})
+    weights = {name: round(weight, DIGITS) for name, weight in learned.items()}
     repositories = sorted({one.case.repo for one in examples})
     trained = {"weights": weights, "cases": len(examples), "repositories": repositories}
     path = product.weights_file(by)
@@ -160,7 +173,7 @@ def main() -> None:
     for by in NAMES:
         if by in given.rankers.split(","):
             cases = read_cases(given.cases)
-            # They have trained the sentence model: its vectors are better for these than for others.
+            # Their vectors are not made: it would take hours.
             cases += both_wordings() if by == "words" else []
             found = examples_of(cases, given.clones, given.state, by, makes_vectors=not given.kept)
             work(found, by)

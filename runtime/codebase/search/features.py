@@ -117,6 +117,7 @@ def _by_words(
     file_cover, scores = file
     others = scores[1 : MOST_NEXT + 1] if chunk.score >= scores[0] else scores[:MOST_NEXT]
     kind = kind_asked(asked.kinds, hit.file, hit.symbol)
+    is_asked = kind_of_place(hit.file, hit.symbol) in asked.kinds
     return (
         chunk.score / best,
         1 / (RANK_OFFSET + rank),
@@ -131,7 +132,8 @@ def _by_words(
         float(hit.file in asked.files),
         _file_name(asked, hit.file),
         _name_precise(asked, hit.symbol),
-        float(candidate.kind in CALLABLE_KINDS),
+        # A section is to who asks for documents what a function is to others.
+        float(candidate.kind in CALLABLE_KINDS or is_asked),
         float(candidate.kind in CONTAINER_KINDS),
         float(candidate.kind == "section"),
         float(kind == "source"),
@@ -139,7 +141,7 @@ def _by_words(
         float(kind == "docs"),
         float(kind == "example"),
         float(kind in ASIDE),
-        float(kind_of_place(hit.file, hit.symbol) in asked.kinds),
+        float(is_asked),
         math.log(hit.end_line - hit.start_line + 1),
         float((hit.symbol or "").count(".")),
         float(hit.file.count("/")),

@@ -24,7 +24,7 @@ from tests.capabilities.code_analysis.support import AnalysisHarness, with_agent
 
 QUESTION = "How is a customer paid back the money of an order?"
 FILES = {
-    "shop/booking.py": '"""Bookings."""\n\n\n'
+    "shop/zone.py": '"""Bookings."""\n\n\n'
     "def reverse(entry):\n    # The amount leaves the ledger as it came.\n    return entry.negated()\n",
     **{
         f"shop/part{number}.py": f"def money_order_{number}(customer):\n"
@@ -99,7 +99,7 @@ async def test_vectors_that_arrive_between_two_stages_change_nothing_in_the_answ
     assert await told(shop.desk.variant(with_agents(traverser=before("traverser", shop.make_all)))) == alone
     later = await told(shop.desk)
     assert later[0] != alone[0]
-    assert "shop/booking.py" in later[0].partition("```")[0]
+    assert "shop/zone.py" in later[0].partition("```")[0]
     pieces = alone[2]["of"]
     assert (alone[2], later[2]) == ({"compared": TEXTS_AT_ONCE, "of": pieces}, {"compared": pieces, "of": pieces})
     assert alone[1] == pytest.approx(TEXTS_AT_ONCE / pieces, abs=1e-4)

@@ -236,9 +236,18 @@ def test_where_documentation_is_all_that_is_shown_the_code_of_the_question_is_it
     assert [number for number, _ in chosen.body] == [35, 36, 37, 38]
 
 
-def test_where_code_is_shown_or_none_speaks_of_the_question_there_is_no_body() -> None:
+def test_where_code_is_shown_there_is_no_body() -> None:
     assert excerpt_of(DOCUMENTED, 10, weights_of("cast")).body == ()
-    assert excerpt_of(DOCUMENTED, 10, weights_of("further steps")).body == ()
+
+
+@pytest.mark.parametrize("lines", [MAX_SHOWN_LINES - 1, MAX_SHOWN_LINES, MAX_SHOWN_LINES + 1])
+def test_code_that_has_no_word_of_the_question_is_shown_whole_or_not_at_all(lines: int) -> None:
+    fields = [f"    field_{number} = {number}" for number in range(lines)]
+    chosen = excerpt_of(
+        ["class Tide(Water):", '    """Turns the rounds."""', "", *fields], 10, weights_of("rounds tide")
+    )
+    shown = [number for number, _ in chosen.body]
+    assert shown == (list(range(13, 13 + lines)) if lines <= MAX_SHOWN_LINES else [])
 
 
 @given(st.lists(LINE, min_size=1, max_size=80), st.integers(1, 10_000), WEIGHTS)
