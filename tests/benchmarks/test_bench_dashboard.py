@@ -18,8 +18,9 @@ from serve.http.dashboard.addresses import DASHBOARD, run_address
 from tests.documentation.site import BROWSER
 from tests.documentation.test_site import MUST_RUN
 from tests.doors.browser import Tab, open_browser
+from tests.doors.dashboard_browsing import address, asked
 from tests.doors.http_site import Site, open_site, until
-from tests.doors.test_dashboard_browser import CIRCLE, EVENTS, LISTED, address, asked, ended
+from tests.doors.test_dashboard_browser import CIRCLE, EVENTS, LISTED, ended
 
 # Promised for a machine that does nothing else; under others' load the figures are told and held against nothing.
 MOST_S = 1.0
