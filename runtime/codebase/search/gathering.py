@@ -63,6 +63,10 @@ class Meaning(Protocol):
         """Return the cosine of each chunk; what has no vector may get one first."""
         ...
 
+    def scores(self, hits: Sequence[ChunkHit]) -> Sequence[float] | None:
+        """Return how well each chunk answers the question, read together with it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:

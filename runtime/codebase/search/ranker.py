@@ -32,11 +32,15 @@ class Ranker:
     state: State
     weights: tuple[float, ...]
 
-    def scores(self, rows: Sequence[Sequence[float]]) -> list[float]:
-        """Return the score of each row of features, 1 for the best and above 0 for the others."""
-        sums = [math.fsum(map(float.__mul__, self.weights, row)) for row in rows]
-        best = max(sums, default=0.0)
-        return [math.exp((found - best) / MILDNESS) for found in sums]
+    def sums(self, rows: Sequence[Sequence[float]]) -> list[float]:
+        """Return what the features of each row add up to, each times its weight."""
+        return [math.fsum(map(float.__mul__, self.weights, row)) for row in rows]
+
+
+def scaled(sums: Sequence[float]) -> list[float]:
+    """Return the score of each sum, 1 for the best and above 0 for the others."""
+    best = max(sums, default=0.0)
+    return [math.exp((found - best) / MILDNESS) for found in sums]
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """Ranks chunks for a question: gathers candidates and orders them by a learned ranker.
 
-With vectors, candidates come by words and by meaning, and the ranker `vectors` orders them; without, `words`. The same
-index, vectors and question always give the same order.
+With vectors, candidates come by words and by meaning, the ranker `vectors` orders them, and the first are read together
+with the question; without, `words` orders them. The same index, vectors and question always give the same order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from runtime.codebase.search.features import features
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
 from runtime.codebase.search.gathering import MAX_BY_WORDS, Gathered, Meaning, gather
 from runtime.codebase.search.prose.report import lines_about_code
-from runtime.codebase.search.ranker import Ranker, ranker
+from runtime.codebase.search.ranker import Ranker, ranker, scaled
+from runtime.codebase.search.second_reading import readings
 
 # Scores of hits behind the candidates, relative to the last candidate's.
 FURTHER_FACTOR = 0.99
@@ -42,14 +43,16 @@ def rank_chunks(
     if gathered is None:
         return []
     by = ranker("vectors" if gathered.by_meaning else "words")
-    ranked = ordered(gathered, by)
+    ranked = ordered(gathered, by, meaning)
     best = widened(spread(joined(ranked), MAX_JOINED_PER_FILE_IN_FRONT)) if join else spread(ranked)
     return [replace(hit, score=round(score, 6), ranker=by.state) for score, hit in best[:limit]]
 
 
-def ordered(gathered: Gathered, by: Ranker) -> list[Scored]:
-    """Return the candidates by a ranker, best first, and the further hits behind them."""
-    scores = by.scores(features(gathered.asked, gathered.candidates))
+def ordered(gathered: Gathered, by: Ranker, meaning: Meaning | None = None) -> list[Scored]:
+    """Return the candidates by a ranker and a second reading, best first, and the further hits behind them."""
+    sums = by.sums(features(gathered.asked, gathered.candidates))
+    read = readings(gathered, sums, meaning)
+    scores = scaled([found + read.get(place, 0.0) for place, found in enumerate(sums)])
     hits = [replace(one.words.hit, cosine=one.nearness) for one in gathered.candidates]
     order = sorted(range(len(hits)), key=lambda place: (-scores[place], hits[place].file, hits[place].start_line))
     ranked = [(scores[place], hits[place]) for place in order]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,7 +31,7 @@ Vectors = NDArray[np.float32]
 # The tokens that the model takes in for a window.
 Window = tuple[int, ...]
 
-_TOKENIZER = Path(__file__).parent / "minilm" / "tokenizer.json"
+TOKENIZER = Path(__file__).parent / "minilm" / "tokenizer.json"
 
 
 class Embedder(Protocol):
@@ -59,7 +59,7 @@ class MiniLM:
         """Return one row for each text, in order, of length 1."""
         with self._guard:
             session, tokenizer = self._load()
-            encoded = [found.ids for found in tokenizer.encode_batch([_valid(text) for text in texts])]
+            encoded = [found.ids for found in tokenizer.encode_batch([valid_text(text) for text in texts])]
         # One at a time: on one thread a batch is no faster, and each text of it takes some ten megabytes more.
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for row, tokens in enumerate(encoded):
@@ -73,7 +73,7 @@ class MiniLM:
         """
         with self._guard:
             _, tokenizer = self._load()
-            head, _, body = _valid(text).partition("\n")
+            head, _, body = valid_text(text).partition("\n")
             ids = _tokens(tokenizer, body)[: WINDOW_TOKENS + MAX_FURTHER_WINDOWS * WINDOW_STEP]
             own = _tokens(tokenizer, head)[:WINDOW_HEAD_TOKENS]
             first, last = tokenizer.encode("").ids
@@ -92,31 +92,41 @@ class MiniLM:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
-            # Read when it is imported: otherwise it reports to its maker what is run, and keeps the reports at home.
-            os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-            import onnxruntime
             from tokenizers import Tokenizer
 
-            from runtime.codebase.semantics.sentence_model.integer_products import (
-                has_instructions,
-                with_integer_products,
-            )
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1
-            options.inter_op_num_threads = 1
-            # Loaded from the bytes that were checked: a file may change between a check and a second reading.
-            model = with_integer_products(checked_model()) if has_instructions() else checked_model()
-            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-            tokenizer = Tokenizer.from_file(str(_TOKENIZER))
+            session = onnx_session()
+            tokenizer = Tokenizer.from_file(str(TOKENIZER))
             tokenizer.enable_truncation(MAX_TOKENS)
             tokenizer.no_padding()
             self._loaded = (session, tokenizer)
         return self._loaded
 
 
-def _valid(text: str) -> str:
-    """Return the beginning of a text, without lone surrogates, which the tokenizer refuses."""
+def onnx_session(rewrite: Callable[[Any], None] | None = None) -> Any:
+    """Load the sentence model, its graph rewritten if wanted. MachineError if its file is not the expected one.
+
+    It is loaded from the bytes that were checked: a file may change between a check and a second reading.
+    """
+    # Read when it is imported: otherwise it reports to its maker what is run, and keeps the reports at home.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    from runtime.codebase.semantics.sentence_model.integer_products import has_instructions, use_integer_products
+    from runtime.codebase.semantics.sentence_model.onnx_graph import rewritten
+    from runtime.codebase.semantics.sentence_model.table_rows import widen_rows_late
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # It would keep the most that any text has taken.
+    options.enable_cpu_mem_arena = False
+    wanted = [rewrite, widen_rows_late, use_integer_products if has_instructions() else None]
+    model = rewritten(checked_model(), [one for one in wanted if one is not None])
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def valid_text(text: str) -> str:
+    """Return the first 3,000 characters of a text, without lone surrogates, which the tokenizer refuses."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 

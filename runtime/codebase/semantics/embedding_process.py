@@ -186,6 +186,7 @@ class _Service:
     """Answers requests, and makes vectors in a thread of its own."""
 
     def __init__(self, folder: Path, lock: IO[bytes]) -> None:
+        from runtime.codebase.semantics.cross_encoder import shared_cross_encoder
         from runtime.codebase.semantics.embedding import shared_embedder
         from runtime.codebase.semantics.embedding_socket import EmbeddingServer
         from runtime.codebase.semantics.forest_entries import chroma_pieces
@@ -195,14 +196,16 @@ class _Service:
         from runtime.codebase.semantics.vector_maker import VectorMaker
 
         self._lock = lock
-        self._server = EmbeddingServer(folder, shared_embedder())
+        self._server = EmbeddingServer(folder, shared_embedder(), shared_cross_encoder())
         behind = BehindRequests(shared_embedder(), self._server.wait_until_idle)
         self._maker = VectorMaker(behind, VectorCache(folder / VECTORS_NAME))
         self._windows = WindowMaker(behind, VectorCache(folder / VECTORS_NAME))
         self._keeper = ForestKeeper(VectorCache(folder / VECTORS_NAME), chroma_pieces(folder))
         self._failed = threading.Event()
         self._failure: BaseException | None = None
-        shared_embedder().embed([""])  # loads the model, so that the first request does not wait for it
+        # Loads the models, so that the first requests do not wait for them.
+        shared_embedder().embed([""])
+        shared_cross_encoder().scores("", [""])
         threading.Thread(target=self._make, name="vectors", daemon=True).start()
 
     def run_until(self, deadline_s: float) -> None:

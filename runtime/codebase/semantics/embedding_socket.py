@@ -1,7 +1,8 @@
-"""Lets other processes have texts embedded by the one process that has the model, over a Unix socket.
+"""Lets other processes have texts embedded and scored by the one process that has the models, over a Unix socket.
 
-A request is a list of texts as JSON behind its length; the reply is the vectors as float32 behind their length, empty
-if they could not be made. The socket lies in a private folder, and a caller waits at most as long as it says.
+A request is JSON behind its length: a list of texts for their vectors, or an object with a question and texts for their
+scores. The reply is float32 behind its length, empty if nothing could be made. The socket lies in a private folder, and
+a caller waits at most as long as it says.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from runtime.codebase.semantics.embedding import DIMENSIONS, Embedder, Vectors
+from runtime.codebase.semantics.scoring import Scorer
 from runtime.errors import MachineError
 
 SOCKET_NAME = "embedding.sock"
@@ -52,30 +54,49 @@ class SocketEmbedder:
         rows = [self._some(texts[at : at + MAX_TEXTS], deadline_s) for at in range(0, len(texts), MAX_TEXTS)]
         return np.concatenate(rows) if rows else np.zeros((0, DIMENSIONS), np.float32)
 
+    def scores(self, question: str, texts: Sequence[str], patience_s: float) -> list[float]:
+        """Return how well each of at most 64 texts answers a question. MachineError if nobody has within `patience_s`.
+
+        ValueError for more texts.
+        """
+        if len(texts) > MAX_TEXTS:
+            raise ValueError(f"{len(texts)} texts are too many to be scored at once; {MAX_TEXTS} are allowed")
+        asked = {"question": _valid(question), "texts": [_valid(text) for text in texts]}
+        return [float(one) for one in self._reply(asked, len(texts), time.monotonic() + patience_s)]
+
     def _some(self, texts: Sequence[str], deadline_s: float) -> Vectors:
-        content = json.dumps([text.encode("utf-8", "replace").decode() for text in texts]).encode()
+        reply = self._reply([_valid(text) for text in texts], len(texts) * DIMENSIONS, deadline_s)
+        return reply.reshape(len(texts), DIMENSIONS)
+
+    def _reply(self, request: object, numbers: int, deadline_s: float) -> Vectors:
+        content = json.dumps(request).encode()
         try:
             with _connected(self._folder, deadline_s) as connection:
                 connection.sendall(_LENGTH.pack(len(content)) + content)
-                data = _read_message(connection, len(texts) * DIMENSIONS * 4)
+                data = _read_message(connection, numbers * 4)
         except (OSError, ValueError) as error:
-            raise MachineError(f"no vectors from the process that embeds in {self._folder}: {error}") from error
-        if len(data) != len(texts) * DIMENSIONS * 4:
-            raise MachineError(f"the process that embeds in {self._folder} made no vectors; its log says why")
-        return np.frombuffer(data, np.float32).reshape(len(texts), DIMENSIONS)
+            raise MachineError(f"no answer from the process that embeds in {self._folder}: {error}") from error
+        if len(data) != numbers * 4:
+            raise MachineError(f"the process that embeds in {self._folder} made nothing; its log says why")
+        return np.frombuffer(data, np.float32)
+
+
+def _valid(text: str) -> str:
+    """Return a text with lone surrogates replaced, which are not sent."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class EmbeddingServer:
     """Answers requests by an embedder, each in a thread of its own, until it is closed."""
 
-    def __init__(self, folder: Path, embedder: Embedder) -> None:
+    def __init__(self, folder: Path, embedder: Embedder, scorer: Scorer) -> None:
         """Listen in `folder`; whoever listened there before must have ended."""
         with _socket_address(folder) as address:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(address)  # noqa: PTH108 - through the descriptor of its folder
             self._server = _Server(address, _Request)
             os.chmod(address, 0o600)  # noqa: PTH101
-        self._server.embedder = _InThreads(embedder)
+        self._server.models = _InThreads(embedder, scorer)
         threading.Thread(target=self._server.serve_forever, name="embedding-socket", daemon=True).start()
 
     def wait_until_idle(self) -> None:
@@ -89,10 +110,11 @@ class EmbeddingServer:
 
 
 class _InThreads:
-    """Embeds the texts of a request on all cores, since somebody waits for them."""
+    """Embeds or scores the texts of a request on all cores, since somebody waits for them."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, scorer: Scorer) -> None:
         self._embedder = embedder
+        self._scorer = scorer
         self._threads = min(MAX_THREADS, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads, "embedding-request")
 
@@ -100,16 +122,26 @@ class _InThreads:
         """Return one row for each text, in order."""
         if len(texts) < LEAST_IN_THREADS:
             return self._embedder.embed(texts)
-        parts = [texts[at :: self._threads] for at in range(self._threads)]
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for at, rows in enumerate(self._pool.map(self._embedder.embed, parts)):
+        for at, rows in enumerate(self._pool.map(self._embedder.embed, self._parts(texts))):
             vectors[at :: self._threads] = rows
         return vectors
+
+    def scores(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return one number for each text, in order."""
+        numbers = np.zeros(len(texts), np.float32)
+        read = self._pool.map(lambda part: self._scorer.scores(question, part), self._parts(texts))
+        for at, found in enumerate(read):
+            numbers[at :: self._threads] = found
+        return numbers
+
+    def _parts(self, texts: Sequence[str]) -> list[Sequence[str]]:
+        return [texts[at :: self._threads] for at in range(self._threads)]
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
-    embedder: Embedder
+    models: _InThreads
 
     def __init__(self, address: str, handler: type[socketserver.BaseRequestHandler]) -> None:
         self._guard = threading.Lock()
@@ -138,11 +170,11 @@ class _Request(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         self.request.settimeout(REQUEST_TIMEOUT_S)
         try:
-            texts = json.loads(_read_message(self.request, MAX_REQUEST_BYTES))
-            if not isinstance(texts, list) or len(texts) > MAX_TEXTS or not all(isinstance(t, str) for t in texts):
-                raise ValueError(f"not a list of at most {MAX_TEXTS} texts")
+            question, texts = _asked(json.loads(_read_message(self.request, MAX_REQUEST_BYTES)))
             with self.server.answering():
-                data = self.server.embedder.embed(texts).tobytes()
+                models = self.server.models
+                made = models.embed(texts) if question is None else models.scores(question, texts)
+            data = made.tobytes()
         except (OSError, ValueError, RecursionError) as error:
             log.warning("embedding.request_refused", extra={"error": str(error)})
             data = b""
@@ -151,6 +183,17 @@ class _Request(socketserver.BaseRequestHandler):
             data = b""
         with contextlib.suppress(OSError):  # the caller has lost patience
             self.request.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def _asked(request: object) -> tuple[str | None, list[str]]:
+    """Return the question of a request, None if vectors are asked for, and its texts. ValueError for anything else."""
+    question, texts = (request.get("question"), request.get("texts")) if isinstance(request, dict) else (None, request)
+    is_question = isinstance(question, str) if isinstance(request, dict) else question is None
+    if not is_question or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("neither a list of texts nor a question with such a list")
+    if len(texts) > MAX_TEXTS:
+        raise ValueError(f"{len(texts)} texts, at most {MAX_TEXTS} are taken at once")
+    return question, texts
 
 
 @contextmanager

@@ -34,9 +34,11 @@ class QuestionMeaning:
 
     def similar(self, hits: Sequence[ChunkHit]) -> list[float | None] | None:
         """Return the cosine of each chunk, None for one without a vector."""
-        sources = {file: self._read(file) for file in {hit.file for hit in hits}}
-        texts = [described(hit, sources[hit.file]) for hit in hits]
-        return self._semantics.similarities(self._question, texts, wait=self._wait)
+        return self._semantics.similarities(self._question, self._texts(hits), wait=self._wait)
+
+    def scores(self, hits: Sequence[ChunkHit]) -> list[float] | None:
+        """Return how well each chunk answers the question, read together with it; None if nothing reads."""
+        return self._semantics.scores(self._question, self._texts(hits), wait=self._wait)
 
     def nearest(self, limit: int, *, passages: bool) -> Sequence[tuple[int, float]] | None:
         """Return the ids and cosines of the nearest chunks, or passages, best first."""
@@ -53,6 +55,10 @@ class QuestionMeaning:
     def windows(self, chunk_ids: Sequence[int]) -> Mapping[int, float] | None:
         """Return the cosine of the best window of each chunk that is longer than one."""
         return self._semantics.windows(self._index, self._question, chunk_ids, wait=self._wait)
+
+    def _texts(self, hits: Sequence[ChunkHit]) -> list[str]:
+        sources = {file: self._read(file) for file in {hit.file for hit in hits}}
+        return [described(hit, sources[hit.file]) for hit in hits]
 
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:

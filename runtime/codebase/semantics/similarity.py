@@ -62,6 +62,13 @@ class Semantics(Protocol):
         """Return the cosine of a query and the best further window of each chunk that has any; None if that fails."""
         ...
 
+    def scores(self, query: str, texts: Sequence[str], *, wait: bool = False) -> list[float] | None:
+        """Return how well each text answers a query, read together with it; None if that fails or nothing reads.
+
+        Only differences between the texts of one query mean anything.
+        """
+        ...
+
     def ready(self, index: IndexReader) -> float:
         """Return the share of the pieces of an index that have a vector or can get none, 0 to 1."""
         ...
@@ -132,6 +139,7 @@ def open_semantics(path: Path, *, here: bool = False, store: VectorStoreKind = "
     """
     if not is_installed():
         return None
+    from runtime.codebase.semantics.cross_encoder import shared_cross_encoder
     from runtime.codebase.semantics.embedding import shared_embedder
     from runtime.codebase.semantics.embedding_socket import SocketEmbedder
     from runtime.codebase.semantics.forest_entries import chroma_pieces
@@ -140,5 +148,11 @@ def open_semantics(path: Path, *, here: bool = False, store: VectorStoreKind = "
 
     stored = chroma_pieces(path.parent) if store == "chroma" else None
     if here:
-        return VectorSemantics(lambda texts, _patience_s: shared_embedder().embed(texts), VectorCache(path), stored)
-    return VectorSemantics(SocketEmbedder(path.parent).embed, VectorCache(path), stored)
+        return VectorSemantics(
+            lambda texts, _patience_s: shared_embedder().embed(texts),
+            VectorCache(path),
+            stored,
+            lambda question, texts, _patience_s: shared_cross_encoder().scores(question, texts),
+        )
+    models = SocketEmbedder(path.parent)
+    return VectorSemantics(models.embed, VectorCache(path), stored, models.scores)

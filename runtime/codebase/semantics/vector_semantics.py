@@ -23,6 +23,7 @@ from runtime.codebase.semantics.piece_vectors import (
     PieceVectors,
     VectorCount,
 )
+from runtime.codebase.semantics.scoring import KeptScores, ScoreWithin
 from runtime.codebase.semantics.similarity import ReadLines
 from runtime.codebase.semantics.stored_pieces import StoredPieces
 from runtime.codebase.semantics.stored_windows import StoredWindows, best_of
@@ -56,9 +57,19 @@ EmbedWithin = Callable[[Sequence[str], float], Vectors]
 class VectorSemantics:
     """Computes similarities by an embedder, with its vectors kept in memory and in a cache file."""
 
-    def __init__(self, embed: EmbedWithin, cache: VectorCache, stored: OpenPieces | None = None) -> None:
-        """Create it; `stored` opens the vector store in which pieces are looked up, None: in the cache itself."""
+    def __init__(
+        self,
+        embed: EmbedWithin,
+        cache: VectorCache,
+        stored: OpenPieces | None = None,
+        score: ScoreWithin | None = None,
+    ) -> None:
+        """Create it; `stored` opens the vector store in which pieces are looked up, None: in the cache itself.
+
+        `score`: reads texts together with a question; None: nothing does.
+        """
         self._embed = embed
+        self._scores = None if score is None else KeptScores(score)
         self._cache = cache
         self._stored = stored
         self._guard = threading.Lock()
@@ -202,6 +213,12 @@ class VectorSemantics:
         """Return the cosine of a query and the best further window of each chunk that has any; None if that fails."""
         at = None if self._until == 0 else self._query_vector(query, self._patience_s(wait))
         return None if at is None else self._further(index).cosines(index, at, chunk_ids, until=self._until)
+
+    def scores(self, query: str, texts: Sequence[str], *, wait: bool = False) -> list[float] | None:
+        """Return how well each text answers a query, read together with it; None if that fails or nothing reads."""
+        if self._scores is None or self._until == 0:
+            return None
+        return self._scores.of(query, texts, self._patience_s(wait))
 
     def counted(self, index: IndexReader) -> VectorCount:
         """Count the pieces of an index that have a vector or can get none, and all."""

@@ -45,6 +45,13 @@ class Embedder:
         return rows
 
 
+class Lengths:
+    """Reads longer texts as better answers."""
+
+    def scores(self, _question: str, texts: Sequence[str]) -> list[float]:
+        return [len(text) / 100 for text in texts]
+
+
 class Shop:
     """An indexed repository whose vectors are made when a test says so."""
 
@@ -70,7 +77,7 @@ class Shop:
 def shop(tmp_path: Path) -> Iterator[Shop]:
     folder = tmp_path / "state"
     folder.mkdir()
-    server = EmbeddingServer(folder, Embedder())
+    server = EmbeddingServer(folder, Embedder(), Lengths())
     root = write_files(tmp_path / "repo", FILES)
     yield Shop(folder, asyncio.run(AnalysisHarness.open(root, folder)))
     server.close()
@@ -167,7 +174,7 @@ async def test_without_a_process_that_embeds_all_of_a_run_goes_by_words(tmp_path
     alone.make_all()
     fixed = alone.services().with_fixed_vectors(alone.repository, QUESTION)
     assert fixed["vectors"]["last"] == 0
-    server = EmbeddingServer(folder, Embedder())
+    server = EmbeddingServer(folder, Embedder(), Lengths())
     try:
         assert alone.services().codebase(fixed).meaning == 0.0
         assert alone.services().with_fixed_vectors(alone.repository, QUESTION)["vectors"]["last"] > 0

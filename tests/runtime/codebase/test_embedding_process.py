@@ -47,9 +47,18 @@ class Lengths:
         return np.array([[sum(window)] * DIMENSIONS for window in windows], np.float32)
 
 
+class Shared:
+    """How many letters of a question a text has; fails on an empty question."""
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        if not question:
+            raise RuntimeError("no question")
+        return [float(sum(letter in text for letter in question)) for text in texts]
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddingServer]:
-    served = EmbeddingServer(tmp_path, Lengths())
+    served = EmbeddingServer(tmp_path, Lengths(), Shared())
     yield served
     served.close()
 
@@ -68,15 +77,34 @@ def test_texts_are_embedded_by_another_process_in_their_order(
     assert first_numbers(rows) == [float(len(text)) for text in texts]
 
 
+@pytest.mark.parametrize("count", [0, 1, MAX_TEXTS])
+def test_texts_are_scored_for_a_question_by_another_process_in_their_order(
+    server: EmbeddingServer, tmp_path: Path, count: int
+) -> None:
+    texts = ["abc"[: number % 4] for number in range(count)]
+    assert SocketEmbedder(tmp_path).scores("abc", texts, PATIENT_S) == [float(len(text)) for text in texts]
+
+
+def test_more_texts_than_one_request_takes_are_not_scored(server: EmbeddingServer, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"{MAX_TEXTS + 1} texts are too many to be scored at once; {MAX_TEXTS} are"):
+        SocketEmbedder(tmp_path).scores("a", ["a"] * (MAX_TEXTS + 1), PATIENT_S)
+
+
+def test_a_failing_scorer_is_told_and_later_requests_are_answered(server: EmbeddingServer, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="made nothing"):
+        SocketEmbedder(tmp_path).scores("", ["a"], PATIENT_S)
+    assert SocketEmbedder(tmp_path).scores("a\ud800", ["a", "b"], PATIENT_S) == [1.0, 0.0]
+
+
 def test_a_caller_waits_no_longer_than_it_says_where_nobody_listens(tmp_path: Path) -> None:
     started_s = time.monotonic()
-    with pytest.raises(MachineError, match="no vectors"):
+    with pytest.raises(MachineError, match="no answer"):
         SocketEmbedder(tmp_path).embed(["a"], 0.05)
     assert time.monotonic() - started_s < 5
 
 
 def test_a_failing_model_is_told_and_later_requests_are_answered(server: EmbeddingServer, tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match="made no vectors"):
+    with pytest.raises(MachineError, match="made nothing"):
         SocketEmbedder(tmp_path).embed([""], PATIENT_S)
     assert first_numbers(SocketEmbedder(tmp_path).embed(["ab"], PATIENT_S)) == [2.0]
 
@@ -96,7 +124,7 @@ class Held(Lengths):
 
 def test_what_is_embedded_behind_requests_waits_until_they_are_answered(tmp_path: Path) -> None:
     held = Held()
-    served = EmbeddingServer(tmp_path, held)
+    served = EmbeddingServer(tmp_path, held, Shared())
     order: list[str] = []
 
     def ask() -> None:
@@ -127,6 +155,9 @@ GARBAGE = [
     struct.pack("!I", 4) + b"\xff\xff\xff\xff",
     struct.pack("!I", 100_000) + b"[" * 100_000,
     struct.pack("!I", 5) + b"[1,2]",
+    *(struct.pack("!I", len(sent)) + sent for sent in (b'{"texts": ["a"]}', b'{"question": "a", "texts": "a"}')),
+    *(struct.pack("!I", len(sent)) + sent for sent in (b'{"question": 1, "texts": []}', b'"a"', b"null")),
+    struct.pack("!I", 11 * 65 + 27) + b'{"question":"a","texts":["' + b'aaaaaaaa","' * 65 + b'"]}',
 ]
 
 
@@ -148,7 +179,7 @@ def test_the_socket_is_private(server: EmbeddingServer, tmp_path: Path) -> None:
 def test_a_folder_with_a_path_too_long_for_a_socket_works(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 120)
     folder.mkdir()
-    server = EmbeddingServer(folder, Lengths())
+    server = EmbeddingServer(folder, Lengths(), Shared())
     assert first_numbers(SocketEmbedder(folder).embed(["ab"], PATIENT_S)) == [2.0]
     server.close()
 

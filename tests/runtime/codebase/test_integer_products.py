@@ -15,9 +15,10 @@ from runtime.codebase.semantics.embedding import Vectors  # noqa: E402
 from runtime.codebase.semantics.sentence_model.integer_products import (  # noqa: E402
     NARROWING_KEPT,
     has_instructions,
-    with_integer_products,
+    use_integer_products,
 )
 from runtime.codebase.semantics.sentence_model.model_file import checked_model  # noqa: E402
+from runtime.codebase.semantics.sentence_model.onnx_graph import rewritten as rewritten_by  # noqa: E402
 
 LAYERS, PRODUCTS_OF_A_LAYER = 6, 6
 LEAST_COSINE = 0.985
@@ -26,7 +27,7 @@ TOKENS = 48
 
 @pytest.fixture(scope="module")
 def rewritten() -> bytes:
-    return with_integer_products(checked_model())
+    return rewritten_by(checked_model(), [use_integer_products])
 
 
 def session(model: bytes) -> Any:
@@ -60,7 +61,7 @@ def test_vectors_stay_near_to_those_of_the_model_as_it_is(rewritten: bytes) -> N
 
 
 def test_a_model_with_products_of_integers_stays_as_it_is(rewritten: bytes) -> None:
-    assert with_integer_products(rewritten) == rewritten
+    assert rewritten_by(rewritten, [use_integer_products]) == rewritten
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from runtime.codebase.search.features import BY_MEANING, BY_WORDS, FEATURES, Ask
 from runtime.codebase.search.full_text import ScoredChunk
 from runtime.codebase.search.gathering import MAX_BY_MEANING, Gathered, gather
 from runtime.codebase.search.prose.near_passages import near_passages
-from runtime.codebase.search.ranker import State, ranker, ranker_from, weights_file
+from runtime.codebase.search.ranker import State, ranker, ranker_from, scaled, weights_file
 from runtime.codebase.search.ranking import ordered
 from runtime.codebase.semantics.further_windows import WindowMaker
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
@@ -134,7 +134,7 @@ def test_a_ranker_with_features_that_are_no_more_says_so() -> None:
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=30))
 def test_scores_keep_the_order_of_sums_and_lie_between_nothing_and_one(values: list[float]) -> None:
     by = ranker_from("words", {"words": 1.0})
-    scores = by.scores([(value, *[0.0] * (len(FEATURES) - 1)) for value in values])
+    scores = scaled(by.sums([(value, *[0.0] * (len(FEATURES) - 1)) for value in values]))
     assert max(scores) == 1.0
     assert all(0 < score <= 1 for score in scores)
     assert sorted(range(len(values)), key=lambda place: (values[place], place)) == sorted(
@@ -263,6 +263,9 @@ def test_at_most_sixty_come_by_meaning_alone(root: Path, opened: Callable[[Path]
             return None
 
         def similar(self, hits: object) -> None:
+            return None
+
+        def scores(self, hits: object) -> None:
             return None
 
     write_files(root, {f"f{place}.py": f"def thing_{place}():\n    return {place}\n" for place in range(150)})
