@@ -12,7 +12,7 @@ import yaml
 from runtime.primitives.metrics import BUS_ENDPOINTS, QUEUE_TASKS, REQUESTS
 from runtime.run.envelope import FAILURE_REASONS
 from runtime.settings import shipped_config_dir
-from serve.http.http_metrics import PRESENCES, TASK_STATES
+from serve.http.answering.http_metrics import PRESENCES, TASK_STATES
 from tests.doors.test_grafana import faults
 from tests.test_links import anchors
 

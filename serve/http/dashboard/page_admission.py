@@ -20,7 +20,7 @@ from serve.http.access.scopes import OPEN_ROUTES, check_scope
 from serve.http.access.token_check import TokenCheck
 from serve.http.dashboard.addresses import is_page
 from serve.http.dashboard.page_sessions import PageSession, PageSessions, cookie_name
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 
 SESSION_STATE = "page_session"
 FORM_TOKEN = "form_token"
