@@ -73,13 +73,13 @@ class PageAdmission:
         """Return once a token is no longer accepted, or a session has ended."""
         if not isinstance(admitted, _LoggedIn):
             return await self._tokens.until_ended(admitted)
-        logged_out = asyncio.ensure_future(admitted.session.ended.wait())
+        session_ended = asyncio.ensure_future(self._sessions.until_ended(admitted.session))
         token_ended = asyncio.ensure_future(self._tokens.until_ended(admitted.token))
         try:
-            await asyncio.wait({logged_out, token_ended}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({session_ended, token_ended}, return_when=asyncio.FIRST_COMPLETED)
             return token_ended.result() if token_ended.done() else _no_session("the session has ended; log in again")
         finally:
-            logged_out.cancel()
+            session_ended.cancel()
             token_ended.cancel()
 
 
