@@ -282,6 +282,7 @@ async def test_what_is_open_of_a_session_ends_at_its_time(guarded: Door) -> None
     admitted = await admission.admit(
         {"type": "http", "method": "GET", "path": LIVE, "headers": [(b"host", b"localhost"), (b"cookie", cookie)]}
     )
+    assert admitted is not None
     now[0] += SESSION_MS - 1
     ending = asyncio.ensure_future(admission.until_ended(admitted))
     done, _ = await asyncio.wait({ending}, timeout=2 * CHECKED_EVERY_S)
