@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from runtime.errors import JeevesError
 from runtime.primitives.structured_logs import LogOptions, configure_logs
-from serve.cli.output.terminal import print_traceback, warn_line
+from serve.cli.output.terminal import escape_what_cannot_be_written, print_traceback, warn_line
 
 # What a command imports stays until it ends; looking through it as often as by default is a tenth of a warm question.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -35,6 +35,7 @@ def _run(arguments: Sequence[str] | None, prepare: Callable[[], None]) -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     sys.excepthook = print_traceback
+    escape_what_cannot_be_written()
     # Without a handler, Python prints warnings and errors of the log; commands choose another place with the settings.
     if debugging:
         configure_logs(LogOptions(), "cli")

@@ -61,11 +61,22 @@ def _history(path: Path) -> Iterator[Callable[[str], None]]:
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         readline.read_history_file(path)
+    known = readline.get_current_history_length()
     try:
         yield readline.add_history
     finally:
         with suppress(OSError):
-            readline.write_history_file(path)
+            _store_history(path, readline.get_current_history_length() - known)
+
+
+def _store_history(path: Path, added: int) -> None:
+    """Append the newest lines to the file, so that those which another prompt wrote meanwhile stay."""
+    import readline
+
+    if hasattr(readline, "append_history_file"):
+        readline.append_history_file(added, path)
+    else:  # Python built with a libedit that cannot
+        readline.write_history_file(path)
 
 
 @contextmanager

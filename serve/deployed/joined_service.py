@@ -24,9 +24,9 @@ from actors.system import System
 from actors.system_actors import attach_system, systems_on_cluster
 from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.http.answering.service import Service
 from serve.http.app import http_app
 from serve.http.running import service_spec
-from serve.http.service import Service
 from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 
 START_WITHIN_S = 300

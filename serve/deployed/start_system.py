@@ -11,7 +11,7 @@ import sys
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings
-from serve.http.service import KEEPER
+from serve.http.answering.service import KEEPER
 from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 from serve.runtimes.ray_runtime import start_runtime
 

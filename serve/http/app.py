@@ -32,19 +32,18 @@ from serve.http.access.callers import Caller, Callers, caller_of
 from serve.http.access.known_query import check_query
 from serve.http.access.listed_runs import OF_PRINCIPAL, listed_runs
 from serve.http.access.token_check import token_check
+from serve.http.answering.service import ChatMessage, Service
+from serve.http.answering.session_views import told_session_ids
 from serve.http.chat_completions.completion_routes import add_chat_completions
 from serve.http.chat_completions.openai_errors import OpenAiForm
-from serve.http.chat_stream import chat_stream
+from serve.http.connections.gate import Gate
 from serve.http.dashboard.addresses import is_page
 from serve.http.dashboard.dashboard_routes import add_dashboard
 from serve.http.dashboard.page_admission import PageAdmission
 from serve.http.dashboard.page_errors import DashboardForm
 from serve.http.dashboard.page_sessions import PageSessions
-from serve.http.gate import Gate
-from serve.http.governance import add_governance
-from serve.http.openapi import ANSWERED, answers_of, with_bounds, with_patterns, with_security, without_unused_answers
-from serve.http.problems import RefusedError, bug_detail, fault_sentence, problem, problem_of
-from serve.http.run_documents import (
+from serve.http.documents.problems import RefusedError, bug_detail, fault_sentence, problem, problem_of
+from serve.http.documents.run_documents import (
     MAX_LISTED,
     PLAIN,
     RUNS,
@@ -56,11 +55,19 @@ from serve.http.run_documents import (
     page_after,
     place_of_page,
 )
-from serve.http.run_event_routes import add_run_events
-from serve.http.service import ChatMessage, Service
-from serve.http.session_routes import add_sessions
-from serve.http.session_views import told_session_ids
-from serve.http.usage_routes import add_usage
+from serve.http.routes.chat_stream import chat_stream
+from serve.http.routes.governance import add_governance
+from serve.http.routes.openapi import (
+    ANSWERED,
+    answers_of,
+    with_bounds,
+    with_patterns,
+    with_security,
+    without_unused_answers,
+)
+from serve.http.routes.run_events import add_run_events
+from serve.http.routes.sessions import add_sessions
+from serve.http.routes.usage import add_usage
 from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
 

@@ -14,9 +14,9 @@ import msgspec
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
 from actors.system_actors import attach_system
+from serve.http.answering.service import Service, ServiceSpec
 from serve.http.app import http_app
-from serve.http.listening import http_server, listening_socket
-from serve.http.service import Service, ServiceSpec
+from serve.http.connections.listening import http_server, listening_socket
 
 # Files that this process needs beside its connections.
 OTHER_FILES = 256

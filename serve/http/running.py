@@ -27,10 +27,10 @@ from runtime.settings import Settings
 from runtime.store.options import store_options
 from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
+from serve.http.answering.service import KEEPER, ServiceSpec
+from serve.http.connections.gate import LOOPBACK_HOSTS
+from serve.http.connections.listening import DRAIN_S, SETTLE_S
 from serve.http.door_actor import HttpDoor
-from serve.http.gate import LOOPBACK_HOSTS
-from serve.http.listening import DRAIN_S, SETTLE_S
-from serve.http.service import KEEPER, ServiceSpec
 from serve.pipeline_files import capability_spec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import models_file

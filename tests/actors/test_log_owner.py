@@ -14,7 +14,7 @@ from runtime.primitives.ids import Address, RunId
 from runtime.store.options import StoreOptions
 from runtime.store.unowned_logs import unowned_logs
 from runtime.supervision.events import CancelRequested, Event
-from serve.http.readiness import check_store
+from serve.http.answering.readiness import check_store
 from tests.postgres_server import PostgresServer
 
 FIRST = Address("supervisor")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from runtime.store.options import StoreOptions
+from serve.http.answering.service import Service, ServiceSpec
 from serve.http.app import http_app
-from serve.http.service import Service, ServiceSpec
 from tests.documentation.markdown import code, form, prose, table
 from tests.doors.http_site import routed
 

@@ -19,7 +19,7 @@ from runtime.settings import shipped_config_dir
 from runtime.supervision.commands import TEXT_EVENTS, ClientEventType
 from runtime.supervision.events import Payload
 from serve.cli.output.pipeline_graph import mermaid
-from serve.http.problems import members_of
+from serve.http.documents.problems import members_of
 from tests.documentation.markdown import code, form, prose, table
 
 ROOT = Path(__file__).resolve().parents[2]

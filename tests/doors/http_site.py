@@ -37,10 +37,10 @@ from runtime.store.options import StoreOptions
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of
 from runtime.testing import PipelineBuilder
+from serve.http.answering.service import KEEPER, Service, ServiceSpec
 from serve.http.app import http_app
-from serve.http.http_limits import HttpLimits
-from serve.http.listening import DRAIN_S, http_server, listening_socket
-from serve.http.service import KEEPER, Service, ServiceSpec
+from serve.http.connections.http_limits import HttpLimits
+from serve.http.connections.listening import DRAIN_S, http_server, listening_socket
 from tests.runtime.hosting.hosted import Hosted
 
 REPO_NAME, REPO = "sample-repo", "/folders/of/the/operator/sample-repo"

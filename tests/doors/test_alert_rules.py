@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 
+from runtime.memory.run_metrics import RunTotals
+from runtime.primitives.counters import Sample
 from runtime.primitives.metrics import BUS_ENDPOINTS, QUEUE_TASKS, REQUESTS
 from runtime.run.envelope import FAILURE_REASONS
 from runtime.settings import shipped_config_dir
-from serve.http.http_metrics import PRESENCES, TASK_STATES
+from serve.http.answering.http_metrics import PRESENCES, TASK_STATES, RunMetrics
 from tests.doors.test_grafana import faults
 from tests.test_links import anchors
 
@@ -70,6 +73,21 @@ def test_an_alert_that_could_never_fire_is_found() -> None:
 def test_the_alert_of_failed_runs_knows_every_reason_that_is_a_failure() -> None:
     (failed,) = [alert for alert in ALERTS if alert["alert"] == "JeevesRunsFail"]
     assert {reason for _, reasons in _VALUE.findall(failed["expr"]) for reason in reasons.split("|")} == FAILURE_REASONS
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_the_first_run_that_fails_or_completes_is_an_increase(count: int) -> None:
+    registry = CollectorRegistry()
+    metrics = RunMetrics(registry)
+    metrics.update(RunTotals())
+    reasons = {"completed", *FAILURE_REASONS}
+    assert {reason: _ended(registry, reason) for reason in reasons} == dict.fromkeys(reasons, 0)
+    metrics.update(RunTotals({REQUESTS.name: [Sample({"terminal_reason": "internal_error"}, count)]}))
+    assert (_ended(registry, "internal_error"), _ended(registry, "completed")) == (count, 0)
+
+
+def _ended(registry: CollectorRegistry, reason: str) -> float | None:
+    return registry.get_sample_value(f"{REQUESTS.name}_total", {"terminal_reason": reason})
 
 
 def test_the_page_names_every_alert_and_the_job_that_they_ask_for() -> None:

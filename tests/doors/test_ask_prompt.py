@@ -114,6 +114,21 @@ def test_a_prompt_answers_one_question_after_the_other_in_one_session(
     again.ends(0)
 
 
+def test_two_prompts_at_once_keep_the_questions_of_both(
+    jeeves: Program, repo: Path, terminal: Callable[..., Terminal]
+) -> None:
+    prompts = [terminal("--repo", repo, JEEVES_LIMITS__MAX_QUESTION_CHARS="5") for _ in range(2)]
+    for at, question in zip(prompts, (b"the first one", b"the second one"), strict=True):
+        at.until(b"? ")
+        at.type(question + b"\n")
+        at.until(b"at most 5 are allowed")
+    for at in prompts:
+        at.until(b"? ")
+        at.type(b"exit\n")
+        at.ends(0)
+    assert (jeeves.state_dir / "ask_history").read_text().splitlines() == ["the first one", "the second one"]
+
+
 def test_ctrl_c_at_the_prompt_ends_it_and_leaves_the_terminal_as_it_was(
     repo: Path, terminal: Callable[..., Terminal]
 ) -> None:

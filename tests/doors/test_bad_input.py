@@ -473,3 +473,15 @@ def test_an_interrupt_while_the_program_is_being_loaded_shows_no_traceback() -> 
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
+
+
+@pytest.mark.long
+def test_characters_that_the_terminal_lacks_are_escaped_as_json_does(jeeves: Program, repo: Path) -> None:
+    write_files(
+        repo, {"sorter.py": 'def sort_mail() -> None:\n    """Sort letters → trays \U0001f4ee, «large» first."""\n'}
+    )
+    lacking = {"PYTHONIOENCODING": "ascii"}
+    told = jeeves.run("ask", "What does sort_mail do?", "--repo", repo, env=lacking).answers()
+    assert r"\u2192 trays \ud83d\udcee, \u00ablarge\u00bb" in told.out
+    document = jeeves.run("ask", "What does sort_mail do?", "--repo", repo, "--json", env=lacking).answers().document
+    assert "→ trays \U0001f4ee, «large»" in str(document)

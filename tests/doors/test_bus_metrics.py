@@ -14,7 +14,7 @@ from runtime.bus.routing_table import RoutingTable
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, MessageId
 from runtime.settings import Settings
-from serve.http.http_metrics import BusMetrics
+from serve.http.answering.http_metrics import BusMetrics
 from serve.wiring import bus_middleware
 
 

@@ -16,12 +16,14 @@ from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
 from runtime.testing import PipelineBuilder
 from serve.http.dashboard.addresses import DASHBOARD, LOGIN, SYSTEM, run_address
+from serve.run_page import RunRecord, run_page
 from tests.documentation.site import BROWSER
 from tests.documentation.test_site import MUST_RUN
 from tests.doors.browser import DESKTOP, PHONE, TABLET, Tab, open_browser
 from tests.doors.dashboard_browsing import accepted, address, asked, log_in, seen
-from tests.doors.http_site import Site, open_site, until
+from tests.doors.http_site import PIPELINE, Site, open_site, until
 from tests.doors.test_http_tokens import Door
+from tests.doors.test_run_page import DOCUMENT
 
 pytestmark = [
     pytest.mark.long,
@@ -267,6 +269,22 @@ async def test_a_long_mark_does_not_widen_the_page_of_a_phone(site: Site, tab: T
         await tab.open(address(site, run_address(run_id)))
         assert await tab.value("document.querySelector('.answer a').innerText.length") > 100
         assert await tab.value("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [320, 375])
+async def test_how_much_of_its_bounds_a_run_has_used_is_seen_on_a_phone(
+    site: Site, tab: Tab, tmp_path: Path, width: int
+) -> None:
+    run_id = await asked(site, "Where?")
+    await until(lambda: not site.log.unfinished())
+    await tab.look((width, 800))
+    await tab.open(address(site, run_address(run_id)))
+    hidden = "(box => box.scrollWidth - box.clientWidth)(document.querySelector('meter').closest('.scrolls'))"
+    assert await tab.value(hidden) == 0
+    alone = tmp_path / "run.html"
+    alone.write_text(run_page(RunRecord(site.hosted.runner.envelope(run_id), DOCUMENT, (), PIPELINE)), encoding="utf-8")
+    await tab.open(alone.as_uri())
+    assert await tab.value(hidden) == 0
 
 
 async def test_a_filter_waits_until_it_is_sent(site: Site, tab: Tab) -> None:

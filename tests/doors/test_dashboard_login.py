@@ -12,6 +12,8 @@ from runtime.primitives.clock import SystemClock
 from runtime.run.bearer_tokens import TokenRecord
 from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_store
+from serve.http.access.admission import TokenAdmission
+from serve.http.access.token_check import CHECKED_EVERY_S, token_check
 from serve.http.dashboard.addresses import (
     ASK,
     DASHBOARD,
@@ -24,9 +26,10 @@ from serve.http.dashboard.addresses import (
     run_address,
     with_query,
 )
+from serve.http.dashboard.page_admission import PageAdmission
 from serve.http.dashboard.page_sessions import SESSION_MS, SESSIONS_OF_TOKEN, PageSessions, cookie_name
 from tests.doors.dashboard_forms import FORM, Visitor, text_of
-from tests.doors.http_site import MESSAGES, RUNS, Site, open_site, until
+from tests.doors.http_site import MESSAGES, RUNS, Site, open_site, routed, until
 from tests.doors.test_http_tokens import Door
 
 TOKEN = TokenRecord("0" * 16, "ann", b"", ("ask", "watch"), 0)
@@ -266,6 +269,27 @@ def test_a_session_ends_at_its_time(after_ms: int, is_open: bool) -> None:
     assert session is not None
     now[0] += SESSION_MS + after_ms
     assert (sessions.find(value) is not None, session.ended.is_set()) == (is_open, not is_open)
+
+
+async def test_what_is_open_of_a_session_ends_at_its_time(guarded: Door) -> None:
+    now = [1_000]
+    sessions = PageSessions(lambda: now[0])
+    check = token_check(guarded.site.store, are_required=True)
+    admission = PageAdmission(TokenAdmission(routed(guarded.site.app), check), check, sessions)
+    guarded.token("ann")
+    (token,) = guarded.tokens.all()
+    cookie = f"{cookie_name('localhost')}={sessions.open(token)}".encode()
+    admitted = await admission.admit(
+        {"type": "http", "method": "GET", "path": LIVE, "headers": [(b"host", b"localhost"), (b"cookie", cookie)]}
+    )
+    assert admitted is not None
+    now[0] += SESSION_MS - 1
+    ending = asyncio.ensure_future(admission.until_ended(admitted))
+    done, _ = await asyncio.wait({ending}, timeout=2 * CHECKED_EVERY_S)
+    assert not done
+    now[0] += 1
+    refused = await asyncio.wait_for(ending, 10)
+    assert (refused.status, refused.code) == (401, "no_session")
 
 
 def test_a_session_ends_no_later_than_its_token_and_is_forgotten() -> None:

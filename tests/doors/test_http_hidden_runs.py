@@ -16,8 +16,8 @@ from runtime.store.access_tokens import TOKENS
 from runtime.store.opening import open_run_log, open_store
 from runtime.supervision.events import Event, RunRequested
 from serve.http.access.callers import Caller
-from serve.http.idempotency import run_id_of_key
-from serve.http.service import Service
+from serve.http.answering.service import Service
+from serve.http.documents.idempotency import run_id_of_key
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site
 
 UNKNOWN = "r-unknown"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtime.primitives.clock import SystemClock
-from serve.http.idempotency import run_id_of_key
+from serve.http.documents.idempotency import run_id_of_key
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
 
 

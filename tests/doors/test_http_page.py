@@ -17,7 +17,7 @@ from runtime.settings import Endpoint
 from serve.http.access.admission import routes_of
 from serve.http.access.callers import counted_endpoint
 from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
-from serve.http.problems import _STATUS_OF_ERROR
+from serve.http.documents.problems import _STATUS_OF_ERROR
 from tests.doors.http_site import open_site, routed
 
 ROOT = Path(__file__).parent.parent.parent

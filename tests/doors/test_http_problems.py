@@ -15,7 +15,7 @@ from runtime.errors import (
     RunStateError,
     UnknownNameError,
 )
-from serve.http.problems import problem_of
+from serve.http.documents.problems import problem_of
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from runtime.store.opening import open_run_log
 from runtime.store.options import StoreOptions
 from runtime.store.run_log import Entry
 from runtime.supervision.events import Event, RunRequested
-from serve.http.readiness import check_store
+from serve.http.answering.readiness import check_store
 from serve.principals import of_http_client
 from tests.doors.http_site import PIPELINE, RUNS, Site, open_site, until
 from tests.runtime.hosting.hosted import Hosted

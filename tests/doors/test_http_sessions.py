@@ -12,8 +12,8 @@ import pytest
 
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.memory.sessions import Turn
-from serve.http.service import ChatMessage
-from serve.http.session_views import kept_session_id
+from serve.http.answering.service import ChatMessage
+from serve.http.answering.session_views import kept_session_id
 from serve.principals import of_http_client
 from tests.doors.http_site import MESSAGES, REPO, RUNS, Reply, Site, open_site, until
 

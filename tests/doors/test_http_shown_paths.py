@@ -11,7 +11,7 @@ import pytest
 from runtime.errors import StateStorageError
 from runtime.settings import load_settings
 from serve.cli.commands.serve_http import registered_repositories
-from serve.http.shown_paths import ShownPaths, shown_paths
+from serve.http.documents.shown_paths import ShownPaths, shown_paths
 from serve.repository_names import is_repository_name, repository_name
 from tests.doors.http_site import MESSAGES, REPO, REPO_NAME, RUNS, Site, open_site
 from tests.doors.program import Program

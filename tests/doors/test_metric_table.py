@@ -17,7 +17,7 @@ from runtime.primitives.clock import FakeClock
 from runtime.primitives.counters import MAX_VALUES_PER_LABEL
 from runtime.primitives.metrics import CounterMetric, GaugeMetric, HistogramMetric, Metric, all_metrics, metrics_of
 from runtime.tools.health import Health
-from serve.http.http_metrics import BusMetrics, ModelMetrics, QueueMetrics, RunMetrics, ToolMetrics
+from serve.http.answering.http_metrics import BusMetrics, ModelMetrics, QueueMetrics, RunMetrics, ToolMetrics
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 KINDS = {CounterMetric: "counter", GaugeMetric: "gauge", HistogramMetric: "histogram"}

@@ -20,8 +20,8 @@ from runtime.store.opening import open_run_log, open_store
 from runtime.store.options import StoreOptions
 from runtime.store.run_records import Entry, RunUsage, UsedRun
 from runtime.supervision.events import CancelRequested, Event, RunRequested
-from serve.http.session_views import kept_session_id
-from serve.http.usage_routes import USAGE
+from serve.http.answering.session_views import kept_session_id
+from serve.http.routes.usage import USAGE
 from serve.usage import by_principal, by_session, summed, used_runs
 from tests.doors.http_site import Site, open_site
 from tests.doors.program import Program

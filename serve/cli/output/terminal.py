@@ -6,6 +6,8 @@ printed passes through `runtime.primitives.visible_text` here; JSON keeps its va
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import sys
@@ -21,6 +23,22 @@ if TYPE_CHECKING:
 
 # Without a background, which would be a block in the wrong colour on half of all terminals.
 MARKDOWN_STYLES = MappingProxyType({"markdown.code": "bold cyan"})
+
+_ESCAPE = "jeeves.escape"
+
+
+def escape_what_cannot_be_written() -> None:
+    """Let standard output escape characters that its encoding lacks, as JSON does: a Latin-1 terminal has no arrow."""
+    codecs.register_error(_ESCAPE, _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors=_ESCAPE)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    # Lone surrogates are escaped before this; what is left has one unit of UTF-16, or two.
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def counted(count: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from starlette.types import Scope
 from runtime.run.bearer_tokens import TokenRecord
 from serve.http.access.scopes import OPEN_ROUTES, check_scope
 from serve.http.access.token_check import TokenCheck, ended_token
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 
 TOKEN_STATE = "access_token"
 

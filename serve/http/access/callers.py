@@ -16,7 +16,7 @@ from serve.http.access.admission import TOKEN_STATE
 from serve.http.access.known_query import check_query
 from serve.http.access.rate_fields import RATE_FIELDS_STATE, rate_fields
 from serve.http.access.scopes import WITHOUT_TOKEN, check_scope
-from serve.http.idempotency import check_one_key
+from serve.http.documents.idempotency import check_one_key
 from serve.principals import Networks, of_http_client
 
 # Routes that are counted as another endpoint of the settings. Forms of pages count as what they do; pages that are only

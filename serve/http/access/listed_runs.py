@@ -7,7 +7,7 @@ import re
 from runtime.store.options import StoreOptions
 from runtime.store.run_log import RunPlace, RunSummary
 from serve.http.access.callers import Caller
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 from serve.run_logs import newest_runs, visible_runs
 
 ALL = "all"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from runtime.run.bearer_tokens import Scope, TokenRecord
 from serve.http.access.token_check import REALM
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 
 WITHOUT_TOKEN: tuple[Scope, ...] = ("ask", "watch")
 

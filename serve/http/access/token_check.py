@@ -22,7 +22,7 @@ from runtime.run.bearer_tokens import TokenRecord, read_token
 from runtime.store.access_tokens import TOKENS, AccessTokens, TokenTable
 from runtime.store.opening import open_store
 from runtime.store.options import StoreOptions
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 
 MAX_AGE_S = 0.1
 CHECKED_EVERY_S = 0.5

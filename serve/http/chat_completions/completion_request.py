@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from serve.http.run_documents import RequestBody
+from serve.http.documents.run_documents import RequestBody
 
 MAX_MESSAGES = 1_000
 NO_EFFECT = "Accepted, without effect."

@@ -14,18 +14,18 @@ from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from serve.answer_document import Ask
 from serve.http.access.callers import Caller, caller_of
+from serve.http.answering.service import ChatMessage, Service, ask_of
+from serve.http.answering.session_views import continue_session
 from serve.http.chat_completions.completion import Chunks, Naming, completion_of, has_answer
 from serve.http.chat_completions.completion_request import CompletionRequest
 from serve.http.chat_completions.conversation import conversation_of
 from serve.http.chat_completions.openai_errors import error_chunk
 from serve.http.chat_completions.served_models import described, repository_of, served_models
-from serve.http.chat_stream import FollowedRun, followed_run
-from serve.http.event_stream import EventStream
-from serve.http.idempotency import fingerprint
-from serve.http.openapi import answers_of
-from serve.http.problems import RefusedError
-from serve.http.service import ChatMessage, Service, ask_of
-from serve.http.session_views import continue_session
+from serve.http.connections.event_stream import EventStream
+from serve.http.documents.idempotency import fingerprint
+from serve.http.documents.problems import RefusedError
+from serve.http.routes.chat_stream import FollowedRun, followed_run
+from serve.http.routes.openapi import answers_of
 
 Asking = Annotated[Caller, Depends(caller_of)]
 Key = Annotated[str | None, Header(description="The same key gives the same run.")]

@@ -7,27 +7,14 @@ found by the messages before it; docs/decisions/031-conversations-of-chat-client
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from runtime.memory.owned_sessions import TURNS_COPIED, Turn
 from runtime.primitives.hashing import content_hash
+from serve.http.answering.session_views import Conversation
 from serve.http.chat_completions.completion_request import ChatMessagePart
 
 NAME_CHARS = 24
 TURN_CHARS = 600
-
-
-class Conversation(NamedTuple):
-    """Locates a question in its conversation.
-
-    `name`: what the caller knows the whole conversation by; `session_id`: of this question; `earlier_id`: of the one
-    before; `told`: the turns before it as the caller has them.
-    """
-
-    name: str
-    session_id: str
-    earlier_id: str | None
-    told: list[Turn]
 
 
 def conversation_of(messages: Sequence[ChatMessagePart], user_id: str, repo: str, now_ms: int) -> Conversation:

@@ -15,8 +15,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from serve.http.problems import PROBLEM_JSON, members_of
-from serve.http.shown_paths import ShownPaths
+from serve.http.documents.problems import PROBLEM_JSON, members_of
+from serve.http.documents.shown_paths import ShownPaths
 
 PREFIX = "/v1/"
 

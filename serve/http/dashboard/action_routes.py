@@ -15,15 +15,15 @@ from runtime.errors import InputError
 from runtime.primitives.hashing import content_hash
 from runtime.primitives.ids import RunId
 from serve.http.access.callers import Caller, caller_of
+from serve.http.answering.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
 from serve.http.dashboard.addresses import ASK, DASHBOARD, RUNS, run_address, with_query
 from serve.http.dashboard.login_routes import SEE_OTHER
 from serve.http.dashboard.page_admission import FORM_TOKEN, SESSION_STATE, check_form_token
 from serve.http.dashboard.page_sessions import PageSessions
 from serve.http.dashboard.page_views import PageViews
 from serve.http.dashboard.run_question import DATA, as_reviewed, changed_texts
-from serve.http.request_bodies import form_fields
-from serve.http.run_documents import AnswerBody, checked_run_id
-from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
+from serve.http.documents.request_bodies import form_fields
+from serve.http.documents.run_documents import AnswerBody, checked_run_id
 from serve.run_control import answer_run, cancel_run, pause_run
 
 MAX_REASON_CHARS = 4_000

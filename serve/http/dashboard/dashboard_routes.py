@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from serve.http.access.callers import Caller, caller_of
 from serve.http.access.token_check import TokenCheck
+from serve.http.answering.service import Service
 from serve.http.dashboard.action_routes import add_actions
 from serve.http.dashboard.addresses import DASHBOARD, LIVE, OPEN, RUNS, SYSTEM, SYSTEM_LIVE, run_address, with_query
 from serve.http.dashboard.live_routes import add_live
@@ -30,8 +31,7 @@ from serve.http.dashboard.run_list_page import (
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, State, Wanted, shortened
 from serve.http.dashboard.run_view_page import decisions_content, run_content, run_parts
 from serve.http.dashboard.system_page import system_content, system_parts
-from serve.http.run_documents import PLAIN, checked_run_id, is_run_id, place_of_page
-from serve.http.service import Service
+from serve.http.documents.run_documents import PLAIN, checked_run_id, is_run_id, place_of_page
 from serve.run_fragments import told
 
 Asking = Annotated[Caller, Depends(caller_of)]

@@ -21,6 +21,7 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 
 from runtime.primitives.ids import RunId
 from serve.http.access.callers import Caller, caller_of
+from serve.http.connections.event_stream import EventStream
 from serve.http.dashboard.addresses import LIVE, RUNS, SYSTEM_LIVE
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.page_views import PageViews
@@ -37,9 +38,8 @@ from serve.http.dashboard.run_list_page import (
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, Row, State, Wanted
 from serve.http.dashboard.run_view_page import run_parts
 from serve.http.dashboard.system_page import system_parts
-from serve.http.event_stream import EventStream
-from serve.http.problems import members_of
-from serve.http.run_documents import PLAIN, checked_run_id
+from serve.http.documents.problems import members_of
+from serve.http.documents.run_documents import PLAIN, checked_run_id
 
 # A list is looked at this often. A run is shown when something happens to it, at most once in `RUN_GAP_S`.
 LIST_GAP_S = 0.5

@@ -17,8 +17,8 @@ from serve.http.dashboard.assets import asset_at
 from serve.http.dashboard.page_admission import FORM_TOKEN, SESSION_STATE, check_form_token, header, session_cookie
 from serve.http.dashboard.page_frame import Frame, page, page_response
 from serve.http.dashboard.page_sessions import PageSessions, cookie_name
-from serve.http.problems import RefusedError
-from serve.http.request_bodies import form_fields
+from serve.http.documents.problems import RefusedError
+from serve.http.documents.request_bodies import form_fields
 from serve.run_fragments import line_of, told
 
 SEE_OTHER = 303

@@ -20,7 +20,7 @@ from serve.http.access.scopes import OPEN_ROUTES, check_scope
 from serve.http.access.token_check import TokenCheck
 from serve.http.dashboard.addresses import is_page
 from serve.http.dashboard.page_sessions import PageSession, PageSessions, cookie_name
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 
 SESSION_STATE = "page_session"
 FORM_TOKEN = "form_token"
@@ -73,13 +73,13 @@ class PageAdmission:
         """Return once a token is no longer accepted, or a session has ended."""
         if not isinstance(admitted, _LoggedIn):
             return await self._tokens.until_ended(admitted)
-        logged_out = asyncio.ensure_future(admitted.session.ended.wait())
+        session_ended = asyncio.ensure_future(self._sessions.until_ended(admitted.session))
         token_ended = asyncio.ensure_future(self._tokens.until_ended(admitted.token))
         try:
-            await asyncio.wait({logged_out, token_ended}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({session_ended, token_ended}, return_when=asyncio.FIRST_COMPLETED)
             return token_ended.result() if token_ended.done() else _no_session("the session has ended; log in again")
         finally:
-            logged_out.cancel()
+            session_ended.cancel()
             token_ended.cancel()
 
 

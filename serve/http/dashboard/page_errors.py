@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from serve.http.dashboard.addresses import DASHBOARD, LOGIN, is_page, login_address, page_of_form, run_address
 from serve.http.dashboard.page_admission import header
 from serve.http.dashboard.page_frame import SAFETY_FIELDS, Frame, page
-from serve.http.problems import PROBLEM_JSON
+from serve.http.documents.problems import PROBLEM_JSON
 from serve.run_fragments import line_of, told
 
 _TITLES = {

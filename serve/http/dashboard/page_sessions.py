@@ -11,10 +11,12 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from runtime.run.bearer_tokens import TokenRecord
+from serve.http.access.token_check import CHECKED_EVERY_S
 
 SESSION_MS = 12 * 3_600_000
 # A further login of the same token ends its oldest session.
@@ -72,6 +74,13 @@ class PageSessions:
         """End a session, and what is open of it."""
         self._by_digest.pop(session.digest, None)
         session.ended.set()
+
+    async def until_ended(self, session: PageSession) -> None:
+        """Return once a session has ended, at the latest when its time is over."""
+        while self._now_ms() < session.expires_ms and not session.ended.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(session.ended.wait(), CHECKED_EVERY_S)
+        self.end(session)
 
     def form_token(self, session: PageSession | None, user_id: str) -> str:
         """Return what the forms of a caller carry: pages of other sites cannot know it."""

@@ -24,6 +24,9 @@ from runtime.store.run_records import RunSummary
 from runtime.supervision.replay import Reason, explain
 from serve.cited_code import Code, cited_code, read_until_ms
 from serve.http.access.callers import Caller
+from serve.http.answering.readiness import CHECK_TIMEOUT_S
+from serve.http.answering.service import Service
+from serve.http.answering.session_views import told_session_ids
 from serve.http.dashboard.page_admission import SESSION_STATE
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.page_sessions import PageSessions
@@ -32,10 +35,7 @@ from serve.http.dashboard.run_question import cited_in_review
 from serve.http.dashboard.run_rows import RunRows, Wanted
 from serve.http.dashboard.run_view_page import RunView
 from serve.http.dashboard.system_page import SystemView
-from serve.http.governance import Governance
-from serve.http.readiness import CHECK_TIMEOUT_S
-from serve.http.service import Service
-from serve.http.session_views import told_session_ids
+from serve.http.routes.governance import Governance
 from serve.run_logs import rules_of, stored_run
 
 RULES_KEPT = 100

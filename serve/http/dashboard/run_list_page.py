@@ -14,7 +14,7 @@ from runtime.store.run_records import RunSummary
 from serve.http.dashboard.addresses import ASK, DASHBOARD, OPEN, SYSTEM, run_address, with_query
 from serve.http.dashboard.page_frame import Frame, form_token_field
 from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, STATES, Row, Wanted
-from serve.http.run_documents import page_after
+from serve.http.documents.run_documents import page_after
 from serve.run_fragments import line_of, span, told
 
 # Runs under way that are shown with their stages; the list has all of them.

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_types import INTERNAL_ERROR
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 from serve.mcp.transports.request_ids import request_id_of
 
 SEEN_BYTES = 4_096

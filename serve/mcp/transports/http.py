@@ -23,10 +23,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runtime.errors import InputError, SettingsError
 from runtime.primitives.text_files import read_text_file
-from serve.http.gate import LOOPBACK_HOSTS, check_caller
-from serve.http.http_limits import DEFAULT_LIMITS
-from serve.http.listening import http_server, listening_socket
-from serve.http.problems import RefusedError
+from serve.http.connections.gate import LOOPBACK_HOSTS, check_caller
+from serve.http.connections.http_limits import DEFAULT_LIMITS
+from serve.http.connections.listening import http_server, listening_socket
+from serve.http.documents.problems import RefusedError
 from serve.mcp.connections import OpenRequests
 from serve.mcp.transports.draining import Draining
 from serve.mcp.transports.request_ids import RefusalsWithIds

@@ -27,7 +27,7 @@ from runtime.run.stage_view import StageView
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 from runtime.testing import PipelineBuilder
 from serve.cli.output.display import Drafts, with_text
-from serve.http.event_stream import as_stream_event
+from serve.http.connections.event_stream import as_stream_event
 from tests.runtime.hosting.hosted import Hosted
 
 RUN = RunId("r-1")

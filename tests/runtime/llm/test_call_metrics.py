@@ -16,8 +16,8 @@ from runtime.llm.client import ModelClient
 from runtime.llm.messages import Completion
 from runtime.llm.scripted import ScriptedModel
 from runtime.primitives.clock import FakeClock
-from serve.http.http_metrics import MOST_LIVES, ModelMetrics
-from serve.http.model_state import ANSWERS, ModelState
+from serve.http.answering.http_metrics import MOST_LIVES, ModelMetrics
+from serve.http.answering.model_state import ANSWERS, ModelState
 from tests.runtime.llm.endpoint import asked
 from tests.runtime.llm.test_model_client import client_of, models
 

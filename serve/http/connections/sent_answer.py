@@ -8,7 +8,7 @@ from typing import Any
 from starlette.types import Message, Receive, Scope, Send
 
 from serve.http.access.rate_fields import RATE_FIELDS_STATE
-from serve.http.problems import PROBLEM_JSON, RefusedError
+from serve.http.documents.problems import PROBLEM_JSON, RefusedError
 
 RUN_ID_HEADER = b"jeeves-run-id"
 # Where a stream that begins leaves what formats the error that ends it.

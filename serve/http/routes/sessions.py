@@ -10,10 +10,10 @@ from fastapi import Depends, FastAPI, Query, Response
 from fastapi.responses import JSONResponse
 
 from serve.http.access.callers import Caller, caller_of
-from serve.http.openapi import answers_of
-from serve.http.run_documents import PLAIN
-from serve.http.service import Service
-from serve.http.session_views import sessions_of
+from serve.http.answering.service import Service
+from serve.http.answering.session_views import sessions_of
+from serve.http.documents.run_documents import PLAIN
+from serve.http.routes.openapi import answers_of
 
 SESSIONS = "/api/v1/chat/sessions"
 MAX_LISTED = 500

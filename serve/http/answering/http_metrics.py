@@ -30,6 +30,7 @@ from runtime.primitives.metrics import (
     MODEL_BREAKERS,
     QUEUE_TASKS,
     QUEUED,
+    REQUESTS,
     TOOL_BREAKERS,
     TOOL_HEALTH,
     CounterMetric,
@@ -38,6 +39,7 @@ from runtime.primitives.metrics import (
     metrics_of,
 )
 from runtime.queues.work_table import QueueStats
+from runtime.run.envelope import FAILURE_REASONS
 from runtime.tools.health import Health
 
 # What the bus counts of frames that took no straight way.
@@ -48,6 +50,11 @@ HEALTH_LEVELS: dict[Health, float] = {"unknown": 0, "healthy": 0, "degraded": 1,
 MOST_LIVES = 500
 PRESENCES = ("connected", "away", "dead")
 TASK_STATES = ("ready", "leased", "delayed", "dead")
+
+# Prometheus takes the first value of a series for no increase: what alerts ask for is there before it happens.
+_FROM_ZERO: dict[CounterMetric, dict[tuple[str, ...], float]] = {
+    REQUESTS: {(reason,): 0.0 for reason in ("completed", *sorted(FAILURE_REASONS))}
+}
 
 # Values of labels, in the order of the metric's labels, with what was counted under them.
 Values = list[tuple[Sequence[str], float]]
@@ -72,7 +79,8 @@ class RunMetrics(Collector):
         yield _gauge(QUEUED, [((), self._totals.queued)])
         for counter in metrics_of("runs", CounterMetric):
             samples = self._totals.counters.get(counter.name, [])
-            yield _counter(counter, [(_in_order(counter, each.labels), each.value) for each in samples])
+            counts = {tuple(_in_order(counter, each.labels)): each.value for each in samples}
+            yield _counter(counter, list((_FROM_ZERO.get(counter, {}) | counts).items()))
         for histogram in metrics_of("runs", HistogramMetric):
             yield _histogram(histogram, self._totals.histograms.get(histogram.name, []))
 

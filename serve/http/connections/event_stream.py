@@ -18,9 +18,9 @@ from starlette.types import Receive, Scope, Send
 
 from runtime.errors import JeevesError
 from runtime.supervision.commands import ClientEvent
-from serve.http.problems import RefusedError, members_of
-from serve.http.sent_answer import ERROR_PART_STATE
-from serve.http.shown_paths import ShownPaths
+from serve.http.connections.sent_answer import ERROR_PART_STATE
+from serve.http.documents.problems import RefusedError, members_of
+from serve.http.documents.shown_paths import ShownPaths
 
 log = logging.getLogger(__name__)
 

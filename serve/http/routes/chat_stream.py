@@ -17,10 +17,10 @@ from runtime.primitives.ids import RunId
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask, document_of
 from serve.http.access.callers import Caller
-from serve.http.answering_runs import Prepare, nothing
-from serve.http.event_stream import EventStream, as_stream_event, error_event_of
-from serve.http.idempotency import KEY_HEADER
-from serve.http.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
+from serve.http.answering.answering_runs import Prepare, nothing
+from serve.http.answering.service import ChatMessage, Service, ask_of, fingerprint_of, session_of
+from serve.http.connections.event_stream import EventStream, as_stream_event, error_event_of
+from serve.http.documents.idempotency import KEY_HEADER
 
 
 class FollowedRun:

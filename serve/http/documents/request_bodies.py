@@ -8,7 +8,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl
 
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 
 JSON_TYPE = "application/json"
 FORM_TYPE = "application/x-www-form-urlencoded"

@@ -1,7 +1,7 @@
 """Bounds the head of each HTTP request in time and size, and how long a client may not read.
 
 uvicorn's own protocol waits for a head without end and collects it without bound. Bodies are bounded by
-`serve.http.gate`, which answers with a status while the request has one.
+`serve.http.connections.gate`, which answers with a status while the request has one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from serve.http.http_limits import HttpLimits
-from serve.http.problems import problem_bytes
+from serve.http.connections.http_limits import HttpLimits
+from serve.http.documents.problems import problem_bytes
 
 ABSOLUTE_FORMS = (b"http://", b"https://")
 

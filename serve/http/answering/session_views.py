@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from runtime.errors import JeevesError
-from runtime.memory.owned_sessions import SessionOwner
+from runtime.memory.owned_sessions import SessionOwner, Turn
 from runtime.primitives.hashing import content_hash
 from runtime.store.options import StoreOptions
-from serve.http.answering_runs import RunSystem
+from serve.http.answering.answering_runs import RunSystem
 from serve.session_views import SessionViews
-
-if TYPE_CHECKING:
-    from serve.http.chat_completions.conversation import Conversation
 
 QUERY_TIMEOUT_S = 10.0
 
 log = logging.getLogger(__name__)
+
+
+class Conversation(NamedTuple):
+    """Locates a question in its conversation.
+
+    `name`: what the caller knows the whole conversation by; `session_id`: of this question; `earlier_id`: of the one
+    before; `told`: the turns before it as the caller has them.
+    """
+
+    name: str
+    session_id: str
+    earlier_id: str | None
+    told: list[Turn]
 
 
 def kept_session_id(user_id: str, session_id: str) -> str:

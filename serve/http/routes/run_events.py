@@ -10,10 +10,10 @@ from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from serve.http.access.callers import Caller, caller_of
-from serve.http.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
-from serve.http.openapi import answers_of
-from serve.http.run_documents import PLAIN, PLAIN_FLAG, RUNS, checked_run_id, first_wanted
-from serve.http.service import Service
+from serve.http.answering.service import Service
+from serve.http.connections.event_stream import EVENT_STREAM, EventStream, error_event_of, formatted
+from serve.http.documents.run_documents import PLAIN, PLAIN_FLAG, RUNS, checked_run_id, first_wanted
+from serve.http.routes.openapi import answers_of
 
 Asking = Annotated[Caller, Depends(caller_of)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fastapi
 
 from runtime.run.envelope import Request
-from serve.http.problems import RefusedError
+from serve.http.documents.problems import RefusedError
 from serve.run_keys import KEY_HEADER as KEY_HEADER
 from serve.run_keys import fingerprint as fingerprint
 from serve.run_keys import run_id_of_key as run_id_of_key

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from runtime.memory.sessions import MAX_SESSION_ID_CHARS
 from serve.http.access.listed_runs import PRINCIPAL_PATTERN
 from serve.http.access.scopes import OPEN_ROUTES, scopes_of_route
-from serve.http.problems import PROBLEM_JSON
+from serve.http.documents.problems import PROBLEM_JSON
 
 BEARER = "access_token"
 _TOKEN = "A token of `jeeves token create`; needed beyond loopback, and where `http.tokens_required` is set."

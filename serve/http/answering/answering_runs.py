@@ -19,9 +19,9 @@ from runtime.primitives.ids import RunId, new_run_id
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask
-from serve.http.http_limits import HttpLimits
-from serve.http.idempotency import check_same, run_id_of_key
-from serve.http.problems import RefusedError
+from serve.http.connections.http_limits import HttpLimits
+from serve.http.documents.idempotency import check_same, run_id_of_key
+from serve.http.documents.problems import RefusedError
 from serve.runtimes.answering import UNHEARD, prepared_within, request_of
 
 RETRY_AFTER_S = 5

@@ -27,16 +27,16 @@ from serve.answer_document import Ask, asked_in, document_of
 from serve.capability_sections import Mode, earliest, lowered
 from serve.http.access.caller_slots import CallerSlots
 from serve.http.access.callers import Caller
-from serve.http.answering_runs import AnsweringRuns, Prepare, RunSystem, Slots, nothing
-from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
-from serve.http.http_metrics import BusMetrics, ModelMetrics, QueueMetrics, RunMetrics, ToolMetrics
-from serve.http.idempotency import fingerprint
-from serve.http.model_state import ModelState
-from serve.http.problems import RefusedError
-from serve.http.readiness import Readiness
-from serve.http.run_documents import no_such_run
-from serve.http.session_views import kept_session_id, open_session
-from serve.http.shown_paths import shown_paths
+from serve.http.answering.answering_runs import AnsweringRuns, Prepare, RunSystem, Slots, nothing
+from serve.http.answering.http_metrics import BusMetrics, ModelMetrics, QueueMetrics, RunMetrics, ToolMetrics
+from serve.http.answering.model_state import ModelState
+from serve.http.answering.readiness import Readiness
+from serve.http.answering.session_views import kept_session_id, open_session
+from serve.http.connections.http_limits import DEFAULT_LIMITS, HttpLimits
+from serve.http.documents.idempotency import fingerprint
+from serve.http.documents.problems import RefusedError
+from serve.http.documents.run_documents import no_such_run
+from serve.http.documents.shown_paths import shown_paths
 from serve.run_logs import no_such_event, stored_run
 from serve.session_names import check_session_name
 from serve.stage_outputs import OutputReader, stored_output

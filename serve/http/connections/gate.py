@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from serve.http.http_limits import HttpLimits
-from serve.http.problems import RefusedError
-from serve.http.request_bodies import FORM_TYPE, JSON_TYPE, check_form, check_json
-from serve.http.sent_answer import SentAnswer, without
+from serve.http.connections.http_limits import HttpLimits
+from serve.http.connections.sent_answer import SentAnswer, without
+from serve.http.documents.problems import RefusedError
+from serve.http.documents.request_bodies import FORM_TYPE, JSON_TYPE, check_form, check_json
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 SHUTTING_DOWN = "shutting_down"

@@ -12,8 +12,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from runtime.errors import PortTakenError
-from serve.http.connection import OpenConnections
-from serve.http.http_limits import HttpLimits
+from serve.http.connections.connection import OpenConnections
+from serve.http.connections.http_limits import HttpLimits
 
 BACKLOG = 512
 DRAIN_S = 3

@@ -10,7 +10,7 @@ from runtime.errors import JeevesError
 from runtime.primitives.clock import SystemClock
 from runtime.store.opening import listed_log_name, open_run_log, run_log_names
 from runtime.store.options import StoreOptions
-from serve.http.answering_runs import RunSystem
+from serve.http.answering.answering_runs import RunSystem
 
 CHECK_TIMEOUT_S = 3.0
 MAX_NAMED = 5

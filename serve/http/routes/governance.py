@@ -17,9 +17,9 @@ from runtime.llm.call_metrics import together
 from runtime.memory.tool_metrics import ToolHealth, ToolMetric
 from runtime.primitives.clock import SystemClock
 from serve.http.access.callers import Caller, caller_of
-from serve.http.openapi import answers_of
-from serve.http.readiness import CHECK_TIMEOUT_S
-from serve.http.service import Service
+from serve.http.answering.readiness import CHECK_TIMEOUT_S
+from serve.http.answering.service import Service
+from serve.http.routes.openapi import answers_of
 
 GOVERNANCE = "/api/v1/governance"
 MAX_SHOWN = 500

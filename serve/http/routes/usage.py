@@ -11,10 +11,10 @@ from fastapi import Depends, FastAPI, Query
 from runtime.memory.sessions import check_session_id
 from runtime.primitives.clock import SystemClock
 from serve.http.access.callers import Caller, caller_of
-from serve.http.openapi import answers_of
-from serve.http.run_documents import PLAIN
-from serve.http.service import Service
-from serve.http.session_views import kept_session_id, told_session_ids
+from serve.http.answering.service import Service
+from serve.http.answering.session_views import kept_session_id, told_session_ids
+from serve.http.documents.run_documents import PLAIN
+from serve.http.routes.openapi import answers_of
 from serve.usage import HOUR_MS, by_principal, summed, used_runs
 
 USAGE = "/api/v1/usage"
