@@ -151,7 +151,7 @@ class Client:
     def _step_15(self) -> dict[str, Any]:
         workspace = self.told["workspace"]
         script = f"import click.utils as u; assert len(u.{NAME}('word ' * 30)) > 45"
-        environment = {**os.environ, "PYTHONPATH": workspace, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": workspace}
         done = subprocess.run([sys.executable, "-c", script], cwd=workspace, env=environment, check=False)
         return self.submit(passed=done.returncode == 0, details="tried", tools_used=[], summary="longer texts pass")
 

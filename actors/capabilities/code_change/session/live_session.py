@@ -12,6 +12,7 @@ from typing import Any
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
 from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
 from actors.capabilities.code_change.session.change_notes import (
+    caches_note,
     filter_refusal,
     hollow_note,
     ignored_refusal,
@@ -307,6 +308,8 @@ class LiveSession:
         }
         if (moved := await in_own_thread(submodules_note, self._state)) is not None:
             told["note"] = moved
+        if caches := await in_own_thread(caches_note, self.folder):
+            told["left_out"] = caches
         if lost := await in_own_thread(lost_tests_note, self._state, changed):
             told["tests"] = lost
         tasks = self._state.tasks
