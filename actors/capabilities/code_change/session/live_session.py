@@ -23,7 +23,7 @@ from actors.capabilities.code_change.session.change_notes import (
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import tree_told
-from actors.capabilities.code_change.session.start_files import taken_from_sight
+from actors.capabilities.code_change.session.start_files import MAX_PINNED, taken_from_sight
 from actors.capabilities.code_change.session.steering import LOOKS, PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     observed,
@@ -256,7 +256,10 @@ class LiveSession:
         if phase is None or phase.duty != "impact" or tool not in LOOKS:
             return {}
         try:
-            return await in_own_thread(taken_from_sight, self._state, targets)
+            further: Mapping[str, str] = {}
+            if len(self._state.uncommitted) >= MAX_PINNED:
+                further = await in_own_thread(self._ports.store.start_files, self._state.session_id)
+            return await in_own_thread(taken_from_sight, self._state, targets, further)
         except RepositoryError:
             # What is only looked at need not be in order.
             return {}
