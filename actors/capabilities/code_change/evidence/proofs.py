@@ -15,6 +15,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
     asks_for_package,
     asks_for_prose,
+    asks_for_quiet,
     asks_for_removal,
     is_beside_blank_removal,
     is_package_marker,
@@ -75,6 +76,8 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
         doubt = "its lines do nothing, as comments and documentation do"
     if not doubt and asks_for_package(item) and is_package_marker(file, changed) and is_empty(whole, file, start, end):
         doubt = "a file without code is all that proves it, as a package may be"
+    if not doubt and written and asks_for_quiet(item) and is_empty(whole, file, start, end):
+        doubt = "lines that do nothing are all that proves it, as ignoring may be"
     if not doubt and is_beside_blank_removal(file, start, end, changed):
         doubt = "what was removed there are blank lines or comments"
     if not doubt and (hollow := hollow_functions(whole, file, written).names):
