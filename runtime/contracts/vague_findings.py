@@ -1,4 +1,4 @@
-"""Tells findings that say nothing of the code that was explored: a few words that name none of it. Pure."""
+"""Tells findings that are a few words and name nothing of the code that was explored. Pure."""
 
 from __future__ import annotations
 

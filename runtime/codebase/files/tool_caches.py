@@ -1,4 +1,4 @@
-"""Recognises what interpreters and tools keep for themselves beside sources: compiled modules, results of last runs.
+"""Recognises what tools keep for themselves beside sources, as compiled modules.
 
 A folder alone makes no cache: what could be loaded in the place of a source counts as any other file. So do folders of
 dependencies and of what is built (`node_modules`, `.venv`, `build`), and those that hold what a person keeps.

@@ -46,7 +46,7 @@ _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: comments, something removed, a package or its marker, a failure that is ignored."""
+    """Says what an item speaks of: comments, a removal, a package, a failure that is ignored."""
 
     prose: bool
     removal: bool

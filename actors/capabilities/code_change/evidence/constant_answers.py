@@ -1,4 +1,4 @@
-"""Finds functions of a change that only give a constant answer, which may be all they are for, or nobody wrote them."""
+"""Finds functions of a change that only give a constant answer: meant so, or not written yet."""
 
 from __future__ import annotations
 

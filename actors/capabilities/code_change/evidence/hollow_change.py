@@ -1,4 +1,4 @@
-"""Finds functions of a change that do nothing or little, whichever lines were named as evidence. Effects block."""
+"""Finds functions of a change that do nothing or little, whatever is its evidence. Effects block."""
 
 from __future__ import annotations
 
