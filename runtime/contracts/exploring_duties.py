@@ -11,6 +11,7 @@ from runtime.contracts.observations import MAX_NAMED, Observed, Outcome
 from runtime.contracts.payloads import says_something
 from runtime.contracts.quotes import is_quoted
 from runtime.contracts.session_state import Frame, Rule, SessionState, Slot
+from runtime.contracts.vague_findings import VAGUE, vague_findings
 
 SLOTS = (
     "action_type",
@@ -102,7 +103,10 @@ def explored(contract: Contract, state: SessionState, payload: Mapping[str, Any]
     explored = tuple(dict.fromkeys((*state.explored, *payload["explored_files"])))
     barely = [file for file in payload["explored_files"] if lines_shown(state, file) < LEAST_LINES]
     noted = f"hardly a line was shown of {', '.join(barely[:MAX_NAMED])}; read what you will change" if barely else ""
-    return Outcome(state.with_(explored=explored), problems, (noted,) if noted else ())
+    vague = vague_findings(state, payload["findings"])
+    warnings = [each for each in state.warnings if not each.startswith(VAGUE)]
+    warned = state.with_(explored=explored, warnings=tuple([*warnings, vague] if vague else warnings))
+    return Outcome(warned, problems, tuple(filter(None, (noted, vague))))
 
 
 def lines_shown(state: SessionState, file: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,13 +29,19 @@ class CommandEnd(msgspec.Struct, frozen=True):
     is_late: bool = False
 
 
-def run_named(command: Sequence[str], folder: Path, timeout_s: float) -> CommandEnd:
-    """Run a command in a folder and return how it ended, with both of its streams."""
+def run_named(
+    command: Sequence[str], folder: Path, timeout_s: float, environment: Mapping[str, str] | None = None
+) -> CommandEnd:
+    """Run a command in a folder and return how it ended, with both of its streams.
+
+    `environment`: all of it; without one the command gets that of this process.
+    """
     try:
         data, status, late = run_program(
             [*_BOTH_STREAMS, *command],
             cwd=folder,
             timeout_s=timeout_s,
+            environment=environment,
             max_output_bytes=MAX_OUTPUT_BYTES,
             keeps_end=True,
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.codebase.files.tool_caches import is_tool_cache
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
@@ -24,6 +25,8 @@ MAX_DIGESTED_FILES = 10_000
 
 IsOurs = Callable[[str], bool]
 
+# Marks of files that no commit has.
+_NEW = frozenset({"??", "A ", "AM"})
 _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames")
 
 
@@ -55,7 +58,7 @@ def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs,
         known, base = git.commit_of(f"refs/heads/{branch}"), git.commit_of("HEAD")
         if base is None:
             raise GitWriteError(f"branch {place.branch} of {top} has no commit yet; make a first one")
-        is_dirty = any(not is_ours(file) for file in uncommitted(git))
+        is_dirty = bool(_own_work(git, is_ours))
         if known is None:
             git.set_branch(branch, base, None)
         elif not _is_of_base(git, known, base_branch if place.branch == branch else place.branch):
@@ -91,12 +94,32 @@ def _is_of_base(git: GitWriter, commit: str, base_branch: str) -> bool:
 
 def uncommitted(git: GitWriter) -> list[str]:
     """Return the files that differ from HEAD or are new, ignored ones left out."""
+    return [file for _, file in _entries(git)]
+
+
+def left_by_tools(git: GitWriter) -> list[str]:
+    """Return the files in no commit that interpreters and tools keep for themselves: they belong to no change."""
+    top = git.folder.top
+    return [file for mark, file in _entries(git) if mark in _NEW and is_tool_cache(top, file)]
+
+
+def _own_work(git: GitWriter, is_ours: IsOurs) -> list[str]:
+    """Return the files that somebody has changed, or made, and not committed."""
+    top = git.folder.top
+    found = ((mark, file) for mark, file in _entries(git) if not is_ours(file))
+    return [file for mark, file in found if not (mark in _NEW and is_tool_cache(top, file))]
+
+
+def _entries(git: GitWriter) -> list[tuple[str, str]]:
     listed = git.run(*_STATUS)
-    return [entry[3:] for entry in listed.split("\0") if len(entry) > 3]
+    return [(entry[:2], entry[3:]) for entry in listed.split("\0") if len(entry) > 3]
 
 
 def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
-    """Return the files that differ from a commit, new ones included, in order; of a rename both."""
+    """Return the files that differ from a commit, new ones included, in order; of a rename both.
+
+    New files that interpreters and tools keep for themselves are none of them.
+    """
     _show_hidden(git)
     git.distrust_index()
     raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
@@ -108,7 +131,9 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     there = [file for file in uncommitted(git) if file not in found and _is_there(git, file)]
     committed = files_in(git, commit, there)
     found.update({file: Change(file, "added") for file in there if file not in committed})
-    return sorted(change for change in found.values() if not is_ours(change.file))
+    top = git.folder.top
+    kept = (change for change in found.values() if not is_ours(change.file))
+    return sorted(change for change in kept if not (change.how == "added" and is_tool_cache(top, change.file)))
 
 
 def files_in(git: GitWriter, commit: str, names: Collection[str]) -> frozenset[str]:
@@ -164,7 +189,7 @@ def _show_hidden(git: GitWriter) -> None:
 def digest_of(git: GitWriter, is_ours: IsOurs) -> str:
     """Return a digest of HEAD and of all uncommitted files, which differs after any edit."""
     digest = hashlib.sha256((git.commit_of("HEAD") or "").encode())
-    for file in [file for file in uncommitted(git) if not is_ours(file)][:MAX_DIGESTED_FILES]:
+    for file in _own_work(git, is_ours)[:MAX_DIGESTED_FILES]:
         digest.update(file.encode("utf-8", "surrogateescape"))
         try:
             now = (git.folder.top / file).lstat()

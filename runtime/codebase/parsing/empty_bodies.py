@@ -24,6 +24,7 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body
 from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
 from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
@@ -121,7 +122,8 @@ class FileJudge:
         self._handlers = [each.node for each in nodes if each.node.type in HANDLERS and each.node.named_child_count > 1]
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
         shown = _blanked(shown, list(only_logged([each.node for each in self._definitions], shown, _says_nothing)))
-        if (syntax := language_at(path).idle) is not None:
+        self._syntax = syntax = language_at(path).idle
+        if syntax is not None:
             functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
             beside = [*dead_stores(functions, shown, syntax), *logging_in(functions)]
             shown = _blanked(shown, list(_only_idle(self._definitions, _blanked(shown, beside), syntax)))
@@ -139,6 +141,15 @@ class FileJudge:
         elif self._changes_handler(first, last):
             return False
         return _says_nothing(_between(self._data, self._shown, start, end, body))
+
+    def constant_body(self, start: int, end: int) -> ConstantBody | None:
+        """Return the body of the function on the lines `start` to `end` if it only gives a constant answer."""
+        if not self._is_parsed or self._syntax is None:
+            return None
+        for each in self._definitions:
+            if start - 1 <= each.node.start_point.row <= end - 1 and _FUNCTION.search(each.node.type):
+                return constant_body(each.node, self._shown, self._syntax, _says_nothing)
+        return None
 
     def _changes_handler(self, first: int, last: int) -> bool:
         """Return whether rows hold the head of a handler that does something: what it is for is decided there."""

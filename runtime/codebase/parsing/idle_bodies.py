@@ -168,6 +168,8 @@ class BodyJudge:
             return True
         if node.type in kinds.LOCALS:
             return not self.is_part and all(self._is_pure(child) for child in node.named_children)
+        if (itself := _IDLE.fullmatch(said)) is not None and itself["self"]:
+            return True
         if node.type in kinds.ASSIGNMENTS and self.syntax.assigns_locals:
             return not self.is_part and self._assigns_local(node)
         idle = _IDLE.fullmatch(said) is not None and _ACTS.match(said) is None

@@ -162,6 +162,30 @@ def test_declarations_without_a_body_are_no_empty_bodies(root: Path, text: str) 
     assert judged(root, text, f"new.py:1-{text.count(chr(10))}", file="new.py") is None
 
 
+LOUD = (
+    "import os\n\n\ndef drop(path):\n    try:\n        os.unlink(path)\n    except FileNotFoundError:\n        raise\n"
+)
+QUIET = LOUD.replace("        raise\n", "        pass\n")
+
+
+@pytest.mark.parametrize("item", ["ignore files that are missing", "tolerate a missing file"])
+def test_a_handler_that_passes_proves_that_a_failure_is_ignored_and_is_told(root: Path, item: str) -> None:
+    (root / "drop.py").write_text(LOUD)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "drop")
+    assert judged(root, QUIET, "drop.py:8", item, "drop.py") is None
+    changed = changed_lines(root, git(root, "rev-parse", "HEAD"), is_ours)
+    entry = {"item": item, "status": "done", "evidence": "drop.py:8"}
+    assert "lines that do nothing" in proofs_of([entry], root, changed)[item].doubt
+    assert "implement nothing" in str(judged(root, QUIET, "drop.py:8", "retry loop", "drop.py"))
+
+
+@pytest.mark.parametrize("text", [QUIET, "def drop(path):\n    pass\n"])
+def test_a_new_handler_or_body_that_passes_is_no_proof_that_a_failure_is_ignored(root: Path, text: str) -> None:
+    evidence = f"drop.py:{text.count(chr(10))}"
+    assert judged(root, text, evidence, "ignore files that are missing", "drop.py") is not None
+
+
 async def test_a_session_does_not_take_a_removed_blank_line_for_the_work(tmp_path: Path) -> None:
     agent = Agent(repository(tmp_path / "project"), tmp_path / "state")
     await agent.start()

@@ -8,6 +8,7 @@ import pytest
 
 from actors.capabilities.code_change.session import start_files
 from tests.capabilities.code_change.played_agent import Agent, git, repository
+from tests.runtime.contracts.session_player import Player
 
 TEST = "from load import load\n\n\ndef test_load():\n    assert load('a') == 'b'\n"
 
@@ -111,3 +112,26 @@ async def test_so_many_files_are_added_at_most(agent: Agent, more: int, added: i
     for name in names:
         (agent.root / name).unlink()
     assert len(await analysed(agent)) == added
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+async def test_what_is_too_much_to_be_carried_along_is_known_all_the_same(agent: Agent, more: int) -> None:
+    names = [f"tests/many_{number:04}.py" for number in range(start_files.MAX_PINNED + more)]
+    for name in names:
+        (agent.root / name).write_text(TEST)
+    await agent.start()
+    assert len(agent.session.state.uncommitted) == min(len(names), start_files.MAX_PINNED)
+    assert len(agent.ports.store.start_files(agent.session.state.session_id)) == max(more, 0)
+    await agent.go_to(10)
+    (agent.root / names[-1]).write_text("pass\n")
+    assert await analysed(agent) == {names[-1]: "was not committed when the session began, and is changed since"}
+
+
+def test_what_is_known_once_leaves_the_store_with_its_session(agent: Agent) -> None:
+    store, state = agent.ports.store, Player().state.with_(session_id="c-1")
+    store.create(state, "owner", "", {"mine.py": "digest"})
+    assert store.start_files("c-1") == {"mine.py": "digest"}
+    assert store.start_files("c-2") == {}
+    store.end("c-1", "discarded", "discarded", {})
+    assert store.drop_unused(agent.clock.now_ms() + 1) == 1
+    assert store.start_files("c-1") == {}

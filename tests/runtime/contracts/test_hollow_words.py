@@ -11,6 +11,7 @@ from runtime.contracts.payloads import says_something, visible
 from runtime.contracts.said_words import words_in
 from runtime.contracts.session_state import ToolUse
 from runtime.contracts.task_lists import MAX_TASK_BYTES
+from runtime.contracts.vague_findings import VAGUE
 from tests.runtime.contracts.session_player import CONTRACT, Player
 
 
@@ -193,3 +194,21 @@ def test_a_task_has_a_greatest_size(more: int, is_taken: bool) -> None:
     told = Player().go_to("READY_PLANNING").submit(tasks=[task])
     assert (not told.code) is is_taken
     assert is_taken or f"{MAX_TASK_BYTES + 1} bytes, at most {MAX_TASK_BYTES} expected" in told.problems[0]
+
+
+@pytest.mark.parametrize("finding", ["lorem ipsum", "foo bar", "xx yy zz", "无影响"])
+def test_a_few_words_that_name_nothing_are_told_to_the_end(finding: str) -> None:
+    player = Player().go_to("EXPLORATION")
+    told = player.submit(findings=[finding])
+    assert not told.code
+    assert told.notes == (f"{VAGUE}«{finding}»",)
+    assert player.state.warnings == told.notes
+
+
+@pytest.mark.parametrize(
+    "finding",
+    ["load: dead", "only load calls it", "nobody catches its error", "the network may fail", "вызов load один"],
+)
+def test_a_finding_that_names_something_or_says_more_is_not_told(finding: str) -> None:
+    told = Player().go_to("EXPLORATION").submit(findings=["foo bar", finding])
+    assert not told.notes

@@ -116,23 +116,23 @@ def _is_binary(folder: Path, file: str) -> bool:
         return False
 
 
-def digests_of(folder: Path, files: Iterable[str]) -> dict[str, str]:
+def digests_of(folder: Path, files: Iterable[str], most_bytes: int = MAX_DIGESTED_BYTES) -> dict[str, str]:
     """Return file → SHA-256 of its content; that of a link is of where it leads, and what is no file has none.
 
-    Files of more than 64 MiB are known by their head, size and time of modification.
+    Files of more than `most_bytes`, 64 MiB by default, are known by their head, size and time of modification.
     """
-    return {file: _digest(folder / file) for file in files}
+    return {file: _digest(folder / file, most_bytes) for file in files}
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path, most_bytes: int) -> str:
     try:
         if path.is_symlink():
             return hashlib.sha256(f"link {path.readlink()}".encode("utf-8", "surrogateescape")).hexdigest()
-        digest = hashlib.sha256(read_start(path, MAX_DIGESTED_BYTES))
+        digest = hashlib.sha256(read_start(path, most_bytes))
         stat = path.stat()
     except (OSError, ValueError):
         return ""
-    if stat.st_size > MAX_DIGESTED_BYTES:
+    if stat.st_size > most_bytes:
         digest.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
     return digest.hexdigest()
 

@@ -29,6 +29,7 @@ _REMOVAL = re.compile(
     r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
     re.IGNORECASE,
 )
+_QUIET = re.compile(r"\b(?:ignor|suppress|swallow|tolerat|silenc)", re.IGNORECASE)
 _PACKAGE = re.compile(r"\bpackages?\b|__init__|\bpy\.typed\b|\btyped\b|\.(?:git)?keep\b", re.IGNORECASE)
 _MARKERS = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep"})
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -45,11 +46,12 @@ _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: documentation and comments, that something is removed, a package or its marker."""
+    """Says what an item speaks of: comments, a removal, a package, a failure that is ignored."""
 
     prose: bool
     removal: bool
     package: bool = False
+    quiet: bool = False
 
 
 def refuted_items(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: ChangedLines) -> dict[str, str]:
@@ -78,7 +80,7 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines, item: str = "
         return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
-    asks = Asks(asks_for_prose(item), asks_for_removal(item), asks_for_package(item))
+    asks = Asks(asks_for_prose(item), asks_for_removal(item), asks_for_package(item), asks_for_quiet(item))
     return _refuted_lines(file, start, end, folder, changed, asks)
 
 
@@ -123,6 +125,11 @@ def asks_for_removal(item: str) -> bool:
 def asks_for_package(item: str) -> bool:
     """Return whether an item of a task speaks of a package of Python."""
     return _PACKAGE.search(item) is not None
+
+
+def asks_for_quiet(item: str) -> bool:
+    """Return whether an item of a task speaks of ignoring something, as a handler that only passes does."""
+    return _QUIET.search(item) is not None
 
 
 def is_package_marker(file: str, changed: ChangedLines) -> bool:
@@ -178,6 +185,8 @@ def _refuted_parts(
         return None
     judge = judge_of(text, file)
     if all(judge.is_empty(first, last) for first, last in parts) and not has_signatures(text, file, parts):
+        if asks.quiet and all(any(map(str.strip, changed.before(file, *part))) for part in parts):
+            return None
         return f"{where} implement nothing{WAY_ON}"
     if all(
         _is_as_before(text, file, first, last, changed) or _is_rewrapped(text, first, last, file, changed)

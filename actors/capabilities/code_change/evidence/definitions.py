@@ -95,23 +95,29 @@ def has_signatures(text: str, file: str, parts: Sequence[tuple[int, int]]) -> bo
     return any(is_signature(symbols, each, lines) for each in touched)
 
 
-def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], most: int = MAX_JUDGED) -> Hollow:
-    """Return which functions that changed parts of a file lie in do nothing; declarations are none of them.
-
-    Of more than `most` functions none is told.
-    """
+def written_functions(
+    text: str, file: str, parts: Sequence[tuple[int, int]], most: int = MAX_JUDGED
+) -> list[Symbol] | None:
+    """Return the functions that parts of a file lie in, declarations left out; None of more than `most`, or a stub."""
     lines = text.split("\n")
     symbols = symbols_of(file, text)
     callables = [each for each in symbols if each.kind in CALLABLE_KINDS]
     numbers = (n for first, last in parts for n in range(first, min(last, len(lines)) + 1) if lines[n - 1].strip())
     touched = dict.fromkeys(each for n in numbers if (each := innermost(callables, n)) is not None)
     if file.endswith(".pyi") or len(touched) > most:
-        return Hollow((), beside=True)
+        return None
     is_parsed = language_at(file).grammar is not None or is_cython(file)
+    return [each for each in touched if not is_declared(symbols, each, lines, is_parsed=is_parsed)]
+
+
+def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], most: int = MAX_JUDGED) -> Hollow:
+    """Return which functions that changed parts of a file lie in do nothing; declarations are none of them.
+
+    Of more than `most` functions none is told.
+    """
+    touched = written_functions(text, file, parts, most)
+    if touched is None:
+        return Hollow((), beside=True)
     judge = judge_of(text, file)
-    empty = {
-        each: judge.is_empty(each.start_line, each.end_line)
-        for each in touched
-        if not is_declared(symbols, each, lines, is_parsed=is_parsed)
-    }
+    empty = {each: judge.is_empty(each.start_line, each.end_line) for each in touched}
     return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))

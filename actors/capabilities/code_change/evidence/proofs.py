@@ -15,6 +15,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
     asks_for_package,
     asks_for_prose,
+    asks_for_quiet,
     asks_for_removal,
     is_beside_blank_removal,
     is_package_marker,
@@ -22,6 +23,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     place_of,
     written_parts,
 )
+from actors.capabilities.code_change.evidence.constant_answers import asks_for_constant, constant_answers
 from actors.capabilities.code_change.evidence.definitions import hollow_functions, innermost, symbols_of
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import is_empty
@@ -74,10 +76,14 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
         doubt = "its lines do nothing, as comments and documentation do"
     if not doubt and asks_for_package(item) and is_package_marker(file, changed) and is_empty(whole, file, start, end):
         doubt = "a file without code is all that proves it, as a package may be"
+    if not doubt and written and asks_for_quiet(item) and is_empty(whole, file, start, end):
+        doubt = "lines that do nothing are all that proves it, as ignoring may be"
     if not doubt and is_beside_blank_removal(file, start, end, changed):
         doubt = "what was removed there are blank lines or comments"
     if not doubt and (hollow := hollow_functions(whole, file, written).names):
         doubt = f"{', '.join(hollow[:MAX_HOLLOW])} among its lines does nothing"
+    if not doubt and not asks_for_constant(item) and (same := constant_answers(whole, file, tuple(written), changed)):
+        doubt = f"{', '.join(same[:MAX_HOLLOW])} among its lines only gives a constant answer"
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     scope = innermost(symbols_of(file, whole), at)
     return Proof(digest_of_lines(file, lines), count, doubt, scope.qualified_name if scope else ""), file

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from actors.capabilities.code_change.evidence.checklist_evidence import path_problem
 from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.files.tool_caches import cache_folder
 from runtime.codebase.git.work_trees import Change
 from runtime.contracts.exploring_duties import LEAST_LINES, lines_shown
 from runtime.contracts.observations import NEW_UNASKED
@@ -57,10 +58,9 @@ def write_refusal(
     if _AGREEMENT.fullmatch(file):
         # Data that a team commits; nothing follows it before a person has allowed it.
         return None
-    if _plain(file.split("/")[0]) == OUR_FOLDER:
-        return f"'{file}' belongs to the contract and is not part of a change"
-    if is_ours(file):
-        return f"'{file}' is one of those that `jeeves init` writes, which are no part of a change; the person edits it"
+    why = _no_part_of_changes(file) or (_cached(file) if not stood({file}) else None)
+    if why is not None:
+        return why
     if (other := namesake(state, file, folder)) is not None:
         return (
             f"'{file}' and '{other}' differ in case alone, and are one file on many machines; use the one that is there"
@@ -81,6 +81,20 @@ def write_refusal(
     if (folder / file).exists():
         return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
     return _new_file_refusal(file, folder, known & old)
+
+
+def _no_part_of_changes(file: str) -> str | None:
+    if _plain(file.split("/")[0]) == OUR_FOLDER:
+        return f"'{file}' belongs to the contract and is not part of a change"
+    if is_ours(file):
+        return f"'{file}' is one of those that `jeeves init` writes, which are no part of a change; the person edits it"
+    return None
+
+
+def _cached(file: str) -> str | None:
+    if not (cache := cache_folder(file)):
+        return None
+    return f"'{file}' would be one of those in {cache} that a tool keeps for itself, which are no part of a change"
 
 
 def _read(state: SessionState, folder: Path) -> set[str]:

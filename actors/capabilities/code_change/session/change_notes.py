@@ -9,11 +9,12 @@ from actors.capabilities.code_change.evidence.hollow_change import hollow_in_cha
 from actors.capabilities.code_change.evidence.lost_tests import lost_tests
 from actors.capabilities.code_change.evidence.write_guard import AGREEMENTS, is_ours
 from actors.capabilities.code_change.session.change_base import session_base, session_changes
+from runtime.codebase.files.tool_caches import caches_told
 from runtime.codebase.git.commits import filtered_files
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.ignored_files import ignoring_pattern
 from runtime.codebase.git.submodules import moved_submodules
-from runtime.codebase.git.work_trees import digest_of
+from runtime.codebase.git.work_trees import digest_of, left_by_tools
 from runtime.contracts.session_state import SessionState
 from runtime.errors import GitWriteError, RepositoryError
 
@@ -36,6 +37,13 @@ def submodules_note(state: SessionState) -> str | None:
     told = "; ".join(each.sentence for each in moved[:MAX_TOLD_SUBMODULES])
     more = f"; and {len(moved) - MAX_TOLD_SUBMODULES} more" if len(moved) > MAX_TOLD_SUBMODULES else ""
     return f"submodules have moved, which is no part of the change and is not committed: {told}{more}. Tell the person"
+
+
+def caches_note(folder: Path) -> str:
+    """Return which new files of a folder are left out of every change as a sentence; empty where none is."""
+    with GitWriter(folder) as git:
+        told = caches_told(left_by_tools(git))
+    return f"{told} left out: what interpreters and tools keep for themselves belongs to no change" if told else ""
 
 
 def filter_refusal(folder: Path, file: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
 from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
 from actors.capabilities.code_change.session.change_notes import (
+    caches_note,
     filter_refusal,
     hollow_note,
     ignored_refusal,
@@ -22,7 +23,7 @@ from actors.capabilities.code_change.session.change_notes import (
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import tree_told
-from actors.capabilities.code_change.session.start_files import taken_from_sight
+from actors.capabilities.code_change.session.start_files import MAX_PINNED, taken_from_sight
 from actors.capabilities.code_change.session.steering import LOOKS, PUT_BACK, STEERED, looks, steered, with_warning
 from actors.capabilities.code_change.session.workplaces import (
     observed,
@@ -255,7 +256,10 @@ class LiveSession:
         if phase is None or phase.duty != "impact" or tool not in LOOKS:
             return {}
         try:
-            return await in_own_thread(taken_from_sight, self._state, targets)
+            further: Mapping[str, str] = {}
+            if len(self._state.uncommitted) >= MAX_PINNED:
+                further = await in_own_thread(self._ports.store.start_files, self._state.session_id)
+            return await in_own_thread(taken_from_sight, self._state, targets, further)
         except RepositoryError:
             # What is only looked at need not be in order.
             return {}
@@ -307,6 +311,8 @@ class LiveSession:
         }
         if (moved := await in_own_thread(submodules_note, self._state)) is not None:
             told["note"] = moved
+        if caches := await in_own_thread(caches_note, self.folder):
+            told["left_out"] = caches
         if lost := await in_own_thread(lost_tests_note, self._state, changed):
             told["tests"] = lost
         tasks = self._state.tasks

@@ -11,7 +11,7 @@ from actors.capabilities.code_change.session.live_session import Answer, LiveSes
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.start_files import uncommitted_at_start
+from actors.capabilities.code_change.session.start_files import MAX_PINNED, uncommitted_at_start
 from actors.capabilities.code_change.session.steering import steering_of
 from actors.capabilities.code_change.session.workplaces import (
     first_place,
@@ -183,12 +183,12 @@ class ChangeSessions:
         try:
             state, notes = await in_own_thread(self._placed, state)
             state = state.with_(steering=await in_own_thread(steering_of, self._root))
-            state = await in_own_thread(self._pinned, state)
+            state, further = await in_own_thread(self._pinned, state)
         except RepositoryError as error:
             return _refused(error.message)
         state = started(self._contract, state).state
         pinned_text = self._contract.model_dump_json()
-        await in_own_thread(self._ports.store.create, state, self._ports.owner, pinned_text)
+        await in_own_thread(self._ports.store.create, state, self._ports.owner, pinned_text, further)
         self._live = LiveSession(self._contract, state, self._ports)
         if (said := checks_left_out(self._contract, state)) is not None:
             notes = [*notes, said]
@@ -198,12 +198,16 @@ class ChangeSessions:
             told[REBUILDS] = True
         return {**told, **({"hints": hints} if hints else {}), **({"notes": notes} if notes else {})}
 
-    def _pinned(self, state: SessionState) -> SessionState:
-        """Return the state with what is not committed, where an impact analysis will have to account for it."""
+    def _pinned(self, state: SessionState) -> tuple[SessionState, dict[str, str]]:
+        """Return the state with what is not committed, where an impact analysis will have to account for it.
+
+        And what of that is too much to be carried along.
+        """
         passes = columns(self._contract, state.intent, state.flags)
         looks = any(passes[key] for key, rule in self._contract.phases.items() if rule.duty == "impact")
         base = state.place.base_commit if state.place is not None else ""
-        return state.with_(uncommitted=uncommitted_at_start(self._root, base)) if looks else state
+        found = list((uncommitted_at_start(self._root, base) if looks else {}).items())
+        return state.with_(uncommitted=dict(found[:MAX_PINNED])), dict(found[MAX_PINNED:])
 
     def _placed(self, state: SessionState) -> tuple[SessionState, list[str]]:
         """Return the state with its place, and what to know of it; what is to be changed must be writable."""

@@ -6,6 +6,7 @@ alone: who takes it over sets a new owner, and the old one's next write is refus
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -61,8 +62,10 @@ class SessionStore:
         self._clock = clock
         SCHEMA.apply(database)
 
-    def create(self, state: SessionState, owner: str, contract: str = "") -> None:
-        """Store a new session, with the contract that it pins, as JSON."""
+    def create(
+        self, state: SessionState, owner: str, contract: str = "", start_files: Mapping[str, str] | None = None
+    ) -> None:
+        """Store a new session, with the contract that it pins, as JSON, and file → digest of what it is to know."""
         now_ms = self._clock.now_ms()
         row = (state.session_id, state.repository, int(state.is_over), owner, now_ms, msgspec.msgpack.encode(state))
         with self._database.transaction(f"begin session {state.session_id}") as changes:
@@ -75,6 +78,17 @@ class SessionStore:
                     "INSERT INTO contracts (digest, body) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
                     (state.contract_digest, contract.encode()),
                 )
+            if start_files:
+                changes.execute(
+                    "INSERT INTO start_files (session_id, body) VALUES (?, ?)",
+                    (state.session_id, msgspec.msgpack.encode(dict(start_files))),
+                )
+
+    def start_files(self, session_id: str) -> dict[str, str]:
+        """Return file → digest of what a session was given to know when it began."""
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body FROM start_files WHERE session_id = ?", (session_id,))
+        return msgspec.msgpack.decode(bytes(rows[0][0]), type=dict[str, str]) if rows else {}
 
     def contract(self, digest: str) -> bytes | None:
         """Return the contract of that digest as JSON; None if no session has pinned it."""
@@ -201,10 +215,11 @@ class SessionStore:
     def drop_unused(self, before_ms: int) -> int:
         """Delete the sessions that `unused` counts, with their decisions; outcomes stay. Return their number."""
         with self._database.transaction("drop old sessions of changes") as changes:
-            changes.execute(
-                f"DELETE FROM decisions WHERE session_id IN (SELECT session_id FROM changes WHERE {_OLD})",
-                (before_ms,),
-            )
+            for table in ("decisions", "start_files"):
+                changes.execute(
+                    f"DELETE FROM {table} WHERE session_id IN (SELECT session_id FROM changes WHERE {_OLD})",
+                    (before_ms,),
+                )
             return changes.execute(f"DELETE FROM changes WHERE {_OLD}", (before_ms,))
 
 
@@ -225,6 +240,7 @@ SCHEMA = Schema(
             " body BYTEA NOT NULL)",
         ),
         ("CREATE TABLE contracts (digest TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
+        ("CREATE TABLE start_files (session_id TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
     ),
 )
 

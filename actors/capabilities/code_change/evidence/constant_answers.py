@@ -1,0 +1,40 @@
+"""Finds functions of a change that only give a constant answer: meant so, or not written yet."""
+
+from __future__ import annotations
+
+import re
+
+from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
+from actors.capabilities.code_change.evidence.definitions import MAX_JUDGED, written_functions
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.parsing.constant_bodies import is_constant
+from runtime.codebase.parsing.empty_bodies import judge_of
+
+_ASKED = re.compile(
+    r"\b(?:constant|always|literal|hard-?coded|stub|placeholder|default)\b"
+    r"|\breturn(?:s|ing)?\b.*(?:\b(?:true|false|none|null|nil|\d+)\b|[\"'`])",
+    re.IGNORECASE,
+)
+
+
+def asks_for_constant(item: str) -> bool:
+    """Return whether an item of a task speaks of a constant answer."""
+    return _ASKED.search(item) is not None
+
+
+def constant_answers(text: str, file: str, parts: Lines, changed: ChangedLines, most: int = MAX_JUDGED) -> list[str]:
+    """Return the functions whose bodies a change wrote, and that give a constant, or what they were given.
+
+    Those of tests, which are often made so, and those that gave a constant before are left out.
+    """
+    functions = written_functions(text, file, parts, most) if kind_of_path(file) != "test" else None
+    judge = judge_of(text, file)
+    found = []
+    for function in functions or ():
+        body = judge.constant_body(function.start_line, function.end_line)
+        if body is None or not any(first <= body.last and body.first <= last for first, last in parts):
+            continue
+        before = [line for line in changed.before(file, body.first, body.last) if line.strip()]
+        if not before or not all(map(is_constant, before)):
+            found.append(function.name)
+    return found
