@@ -702,3 +702,25 @@ def test_an_attribute_that_is_given_or_made_is_of_either_type(parameter: str, va
         assert isinstance(done, Refused)
     else:
         assert signature(source, STRICT) == f"def _do_part(size: int, store: {written}) -> None"
+
+
+@pytest.mark.parametrize(
+    ("declared", "annotation"),
+    [("Literal['?'] | None", "str"), ("Literal[3] | None", "str | Literal[3]")],
+)
+def test_a_literal_text_beside_any_text_is_not_written(declared: str, annotation: str) -> None:
+    source = f"""
+        from __future__ import annotations
+        from typing import Literal
+
+        def check(nargs: str | {declared}, options: list[str]) -> int:
+            if nargs is None:
+                return 0
+            # begin
+            for option in options:
+                if option != nargs:
+                    print(option)
+            # end
+            return 1
+    """
+    assert signature(source, STRICT) == f"def _do_part(nargs: {annotation}, options: list[str]) -> None"

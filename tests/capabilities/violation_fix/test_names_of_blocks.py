@@ -398,3 +398,81 @@ def test_what_follows_a_docstring_begins_a_paragraph() -> None:
             return widest_row
     """
     assert (3, 14) in names(source)
+
+
+@pytest.mark.parametrize(("other", "is_named"), [("default not in {MISSING, False}", False), ("default < 0", True)])
+def test_a_check_that_stands_twice_with_other_values_stays_where_it_is(other: str, is_named: bool) -> None:
+    source = f"""
+        def work(action, default):
+            if action == "store_false":
+                if default not in {{MISSING, True}}:
+                    raise RuntimeError(
+                        "default should not be passed or set "
+                        "to True when using store_false."
+                    )
+                default = True
+            elif action == "store_true":
+                if {other}:
+                    raise RuntimeError("default should not be passed or set to False when using store_true.")
+                default = False
+            return default
+    """
+    assert ((3, 7) in names(source)) is is_named
+
+
+def test_what_a_function_creates_is_not_what_it_goes_through() -> None:
+    source = """
+        class Store:
+            def create_index(self, fields, is_sparse):
+                print(fields)
+                if is_sparse:
+                    stored = self.documents
+                    for doc in stored:
+                        key = tuple(doc.get(field) for field in fields)
+                        if key in self.seen:
+                            stored.throw(KeyError(key))
+                        self.seen.add(key)
+                return fields
+    """
+    assert not any(name.startswith("_create_doc") for name in names(source, "Store.create_index").values())
+
+
+def test_what_a_function_creates_one_by_one_names_the_loop() -> None:
+    source = """
+        class Store:
+            def create_indexes(self, indexes):
+                print(indexes)
+                for index in indexes:
+                    if index.is_sparse:
+                        self.drop(index)
+                    self.add(index)
+                    self.count(index)
+                return 1
+    """
+    assert "_create_indexes" not in names(source, "Store.create_indexes").values()
+    assert "_create_index" in names(source, "Store.create_indexes").values()
+
+
+def test_a_result_that_is_always_the_same_constant_names_nothing() -> None:
+    source = """
+        def work(element, children):
+            print(element)
+            element.check()
+            index = 0
+            for child in children:
+                descendant = None
+                if index == 0:
+                    assert child.previous is element
+                    assert child.parent is element
+                else:
+                    assert child.previous is children[index - 1]
+                    assert child.parent is None
+
+                if child.contents:
+                    descendant = work(child, child.contents)
+                print(child)
+                index += 1
+                element = descendant or child
+            return element
+    """
+    assert "_get_descendant" not in names(source).values()

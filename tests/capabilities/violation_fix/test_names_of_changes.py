@@ -450,3 +450,55 @@ def test_a_check_beside_a_class_is_named_after_its_method() -> None:
                 return topic
     """
     assert names(source, "Client.send_publish")[3, 6] == "_check_publish_arguments"
+
+
+def test_a_block_that_yields_is_not_named_after_what_it_sets() -> None:
+    source = """
+        class Detector:
+            def work(self, tried):
+                print(tried)
+                if self.encoding is None:
+                    self.encoding = guess(self.markup)
+                if self.encoding is not None and self.usable(tried):
+                    yield self.encoding
+
+                if tried:
+                    yield "utf-8"
+    """
+    assert not any(name.startswith("_set_") for name in names(source, "Detector.work").values())
+
+
+def test_a_call_whose_argument_repeats_its_verb_gives_no_name() -> None:
+    source = """
+        class Transport:
+            def work(self, interval, wait_time, notify):
+                print(interval)
+                self.begin()
+                self.register(interval)
+                self.finish()
+                if notify and wait_time:
+                    self.get_waiter().wait(wait_time)
+                elif interval is not None and wait_time:
+                    sleep(wait_time)
+                return interval
+    """
+    assert "_wait_time" not in names(source, "Transport.work").values()
+
+
+def test_a_loop_that_prints_how_an_attempt_went_is_not_named_after_the_printing() -> None:
+    source = """
+        def work(data, parsers):
+            print(data)
+            for parser in parsers:
+                print(parser)
+                success = False
+                try:
+                    soup = Soup(data, parser)
+                    success = True
+                except ValueError:
+                    traceback.print_exc()
+                if success:
+                    print(soup)
+            return data
+    """
+    assert not any(name.startswith("_print") for name in names(source).values())

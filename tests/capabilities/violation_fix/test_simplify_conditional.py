@@ -115,6 +115,8 @@ def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
     ("body", "kind", "code"),
     [
         ("if a:  # why\n    if b:\n        print(1)", "join_nested", "comment_lost"),
+        ("if a:\n    if b:\n        print(1)\n    # else a alone", "join_nested", "comment_lost"),
+        ("if a:\n    if b:\n        print(1)\n        # 1\n\n    # a alone", "join_nested", "comment_lost"),
         ("if a:\n    if b:\n        print(1)\n    else:\n        print(2)", "join_nested", "nothing_to_simplify"),
         ("if a:\n    print(1)\nif b:\n    print(1)", "merge_guards", "nothing_to_simplify"),
         ("if a:\n    return 1\nreturn 0", "return_condition", "nothing_to_simplify"),

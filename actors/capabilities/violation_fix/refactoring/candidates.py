@@ -266,7 +266,8 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     lines = block.last_line - block.first_line + 1
     factor *= 0.75 if lines < 4 else 0.88 if lines < 5 or lines > 45 else 1.0
     # Half of something symmetric would move.
-    factor *= 0.6 if context.has_twin and not _is_in_chain(context) else 1.0
+    if not _is_in_chain(context):
+        factor *= 0.5 if context.has_copy else 0.6 if context.has_twin else 1.0
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
     share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))

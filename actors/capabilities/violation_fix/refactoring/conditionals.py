@@ -59,8 +59,22 @@ def _join_nested(this: Conditional) -> str | None:
     _refuse_comments(this, inner.lineno, inner.body[0].lineno - 1)
     if any(this.source.indent(number) != this.source.indent(inner.lineno) for number in comments):
         raise this.refuse("comment_lost", "a comment between the conditions stands elsewhere")
+    _refuse_comments_of_outer(this, _end_with_comments(this.source, last_line(inner), _indent_of_body(this, inner)))
     above = "".join(this.indent + this.source.line(number).lstrip() for number in comments)
     return _replaced_head(this, inner, "and", ast.And, this.line, above)
+
+
+def _indent_of_body(this: Conditional, node: ast.If) -> str:
+    return this.source.indent(node.body[0].lineno)
+
+
+def _refuse_comments_of_outer(this: Conditional, end: int) -> None:
+    """Refuse where a comment below the inner `if` belongs to the outer one: it would stand behind other code."""
+    number = end + 1
+    while number <= this.source.line_count and (this.source.is_comment(number) or this.source.is_blank(number)):
+        if this.source.is_comment(number) and len(this.source.indent(number)) > len(this.indent):
+            raise RefusedRefactoring("comment_lost", "a comment below the inner condition is of the outer", (number,))
+        number += 1
 
 
 def _merge_branches(this: Conditional) -> str | None:

@@ -9,6 +9,7 @@ UNION = "Union"
 PARAMETER_LIST = "[]"
 # Begins the name of what is written as it stands, such as a value of Literal.
 VERBATIM = "="
+_TEXTS = (VERBATIM + "'", VERBATIM + '"')
 # Classes of `typing` that stand for a builtin one.
 BUILTIN_ALIASES = {
     **{f"typing.{name}": name.lower() for name in ("List", "Dict", "Set", "Tuple", "Type")},
@@ -91,10 +92,16 @@ def union(members: Iterable[Type]) -> Type:
     flat: list[Type] = []
     for member in members:
         flat += members_of(member)
-    unique = list(dict.fromkeys(flat))
+    unique = [member for member in dict.fromkeys(flat) if STR not in flat or not _is_literal_text(member)]
     if NONE in unique:
         unique = [*(member for member in unique if member != NONE), NONE]
     return unique[0] if len(unique) == 1 else Type(UNION, tuple(unique))
+
+
+def _is_literal_text(type_: Type) -> bool:
+    """Return whether a type is a Literal of texts alone: beside `str` it says nothing."""
+    is_literal = type_.name.rpartition(".")[2] == "Literal"
+    return is_literal and all(argument.name[:2] in _TEXTS for argument in type_.arguments)
 
 
 def members_of(type_: Type) -> tuple[Type, ...]:

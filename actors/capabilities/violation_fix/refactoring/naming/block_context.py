@@ -20,7 +20,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import BlockEffects, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
-from actors.capabilities.violation_fix.refactoring.naming.likeness import has_twin
+from actors.capabilities.violation_fix.refactoring.naming.likeness import has_copy, has_twin
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
@@ -157,6 +157,11 @@ class BlockContext:
         return has_twin(self.statements, self.place.function, self.parents)
 
     @cached_property
+    def has_copy(self) -> bool:
+        """True where a second block of the function differs from this one in nothing but constants."""
+        return has_copy(self.statements, self.place.function, self.parents)
+
+    @cached_property
     def is_main_part(self) -> bool:
         """True where the block is so much of the function that the function's own verb tells of it."""
         whole = max(1, statements_of(self.place.function.body))
@@ -166,6 +171,11 @@ class BlockContext:
     def stops_early(self) -> bool:
         """True where not all items of a loop may be gone through."""
         return any(isinstance(node, ast.Break) for node in self.nodes)
+
+    @cached_property
+    def attempts(self) -> bool:
+        """True where the block handles exceptions: what it tries is its point, not what it reports of that."""
+        return any(isinstance(node, ast.Try | ast.TryStar) for node in self.nodes)
 
     @cached_property
     def tests(self) -> list[ast.expr]:

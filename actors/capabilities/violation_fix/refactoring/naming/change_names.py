@@ -124,7 +124,7 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
         return
     verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
     verb = verbs.pop() if len(verbs) == 1 else ""
-    if verb not in VERBS - VAGUE_VERBS:
+    if verb not in VERBS - VAGUE_VERBS or (verb == "print" and context.attempts):
         return
     if all(context.is_trivial_call(effect.call) for effect in effects):
         return
@@ -153,7 +153,8 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
     nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
     noun = nouns.pop() if len(nouns) == 1 else None
-    if not rest and noun and is_good_noun(noun):
+    # What is waited for is not told by `wait_time`.
+    if not rest and noun and is_good_noun(noun) and verb not in words_of(noun):
         yield SuggestedName(joined_name(verb, noun), 0.64 * noun_quality(noun), "the only call that has an effect")
 
 

@@ -37,7 +37,12 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     words_of,
     words_of_comment,
 )
-from actors.capabilities.violation_fix.refactoring.naming.output_verbs import QUESTION_WORDS, is_flag, verb_for
+from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
+    QUESTION_WORDS,
+    is_constant,
+    is_flag,
+    verb_for,
+)
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
 
 MAX_NAME_LENGTH = 36
@@ -47,8 +52,13 @@ BRANCH_REASON = "the case of the branch"
 
 def suggest_names(context: BlockContext) -> list[SuggestedName]:
     """Return names for a block, best first; none where nothing in the code says what all of it does."""
+    # A call for what never varies reads as if it did.
+    if any(is_constant(context.nodes, name) for name in context.outputs if name not in context.inputs):
+        return []
     found: dict[str, SuggestedName] = {}
-    for rule in _RULES:
+    # What a generator is called for is what it yields.
+    rules = _RULES if not context.extraction.crossings.yields else [rule for rule in _RULES if rule not in _OF_CHANGES]
+    for rule in rules:
         for suggestion in rule(context):
             weighed = _weighed(suggestion, context)
             known = found.get(weighed.name)
@@ -229,10 +239,17 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("handle", label.noun), quality - 0.02, BRANCH_REASON)
 
 
+# What they make is in the name of the function, not what a loop goes through for it.
+_MAKING = frozenset({"build", "construct", "create", "generate"})
+
+
 def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     """Name a loop, or the body of one, after what the function does to all items."""
     verb = context.function_verb if context.function_verb in DISTRIBUTIVE_VERBS and context.is_main_part else None
     own = {singular(word) for word in words_of(context.function_noun or "")}
+    goes_through = context.loop_noun if context.is_loop_body else context.iterated_noun
+    if verb in _MAKING and singular(words_of(goes_through or "item")[-1]) not in own:
+        return
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
         quality = 0.8 if words_of(noun)[-1] in own else 0.7
@@ -265,18 +282,22 @@ def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("create", noun), 0.68, "what the block returns")
 
 
-_RULES: Sequence[Callable[[BlockContext], Iterator[SuggestedName]]] = (
-    _from_comment,
-    _from_comment_on_result,
-    _from_skipping,
-    _from_outputs,
-    _from_validation,
+_Rule = Callable[[BlockContext], Iterator[SuggestedName]]
+_OF_CHANGES: Sequence[_Rule] = (
     from_attributes,
     from_shared_words,
     from_last_call,
     from_collection,
     from_calls,
     from_one_object,
+)
+_RULES: Sequence[_Rule] = (
+    _from_comment,
+    _from_comment_on_result,
+    _from_skipping,
+    _from_outputs,
+    _from_validation,
+    *_OF_CHANGES,
     _from_branch,
     _from_loop,
     _from_yields,

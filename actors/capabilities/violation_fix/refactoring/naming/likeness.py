@@ -11,6 +11,8 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, sta
 
 # Smaller blocks are alike by chance.
 _LEAST_NODES = 18
+# Unless they differ in nothing but constants.
+_LEAST_NODES_OF_COPY = 8
 _LEAST_LIKENESS = 0.85
 
 
@@ -19,14 +21,33 @@ def has_twin(statements: Sequence[ast.stmt], function: Function, parents: Sequen
     own = _structure(statements)
     if own.total() < _LEAST_NODES:
         return False
+    others = _others(statements, function, parents)
+    return any(_likeness(own, _structure(window)) >= _LEAST_LIKENESS for window in others)
+
+
+def has_copy(statements: Sequence[ast.stmt], function: Function, parents: Sequence[ast.stmt]) -> bool:
+    """Return whether statements elsewhere in a function differ from some in nothing but constants."""
+    own = _without_constants(statements)
+    if len(own) < _LEAST_NODES_OF_COPY:
+        return False
+    return any(_without_constants(window) == own for window in _others(statements, function, parents))
+
+
+def _without_constants(statements: Sequence[ast.stmt]) -> list[tuple[type[ast.AST], str]]:
+    parts = (part for statement in statements for part in ast.walk(statement))
+    return [(type(part), getattr(part, "id", "") or getattr(part, "attr", "")) for part in parts]
+
+
+def _others(
+    statements: Sequence[ast.stmt], function: Function, parents: Sequence[ast.stmt]
+) -> Iterator[Sequence[ast.stmt]]:
+    """Yield as many neighbouring statements from everywhere else in a function."""
     inside = {id(part) for statement in statements for part in ast.walk(statement)}
     around = {id(parent) for parent in parents}
-    return any(
-        _likeness(own, _structure(window)) >= _LEAST_LIKENESS
-        for body in _lists(function)
-        for window in _windows(body, len(statements))
-        if not any(id(statement) in inside or id(statement) in around for statement in window)
-    )
+    for body in _lists(function):
+        for window in _windows(body, len(statements)):
+            if not any(id(statement) in inside or id(statement) in around for statement in window):
+                yield window
 
 
 def _structure(statements: Sequence[ast.stmt]) -> Counter[type[ast.AST]]:

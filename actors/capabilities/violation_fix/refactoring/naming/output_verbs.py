@@ -170,3 +170,10 @@ def is_flag(nodes: Sequence[ast.AST], output: str) -> bool:
     bindings = [node for node in nodes if _binds(node, output)]
     values = [getattr(node, "value", None) for node in bindings]
     return bool(values) and all(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in values)
+
+
+def is_constant(nodes: Sequence[ast.AST], output: str) -> bool:
+    """Return whether an output is only ever bound to one and the same constant."""
+    values = [getattr(node, "value", None) for node in nodes if _binds(node, output)]
+    texts = {ast.dump(value) for value in values if isinstance(value, ast.Constant)}
+    return len(texts) == 1 and all(isinstance(value, ast.Constant) for value in values)
