@@ -1,4 +1,4 @@
-"""Lets other processes have texts embedded and scored by the one process that has the models, over a Unix socket.
+"""Lets other processes have texts embedded and scored over a socket, by the one that has the models.
 
 A request is JSON behind its length: a list of texts for their vectors, or an object with a question and texts for their
 scores. The reply is float32 behind its length, empty if nothing could be made. The socket lies in a private folder, and

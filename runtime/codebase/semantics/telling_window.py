@@ -1,4 +1,4 @@
-"""Cuts a piece to the lines that share most words with a question, as much of it as is read beside the question."""
+"""Cuts a piece to those of its lines that share most words with a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes the few parts of an ONNX model that are rewritten when the sentence model is loaded.
+"""Reads and writes the parts of an ONNX model that are rewritten when the sentence model is loaded.
 
 Only the fields of the format that are needed are declared; protobuf keeps all others as they are.
 """
