@@ -1,8 +1,8 @@
 """Widens the rows of the sentence model's tables when they are looked up, and not all before.
 
 The tables of words and positions have numbers of 8 bits, and the model's file has all of them widened to 32 before a
-few rows are looked up. The runtime does that once when it loads the model, which takes 100 MB for a moment and keeps
-36. Widening the rows that were looked up gives the very same numbers.
+few rows are looked up. The runtime does that once when it loads the model, and keeps the wide tables. Widening the rows
+that were looked up gives the very same numbers.
 """
 
 from __future__ import annotations
