@@ -31,7 +31,7 @@ from runtime.codebase.search.features import kind_asked
 from runtime.codebase.search.gathering import gather
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.second_reading import READ_KINDS
-from runtime.codebase.semantics.cross_encoder import CrossWeights, cross_weights
+from runtime.codebase.semantics.cross_encoding.cross_encoder import CrossWeights, cross_weights
 from runtime.codebase.semantics.piece_order import pieces_in_order
 from runtime.codebase.semantics.question_meaning import described
 from tests.ranking.cases import QUESTIONS, Case, both_wordings, read_cases

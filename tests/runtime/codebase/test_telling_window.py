@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.semantics.telling_window import MAX_HEAD_CHARS, SPARE_CHARS, WINDOW_CHARS, telling_window
+from runtime.codebase.semantics.cross_encoding.telling_window import (
+    MAX_HEAD_CHARS,
+    SPARE_CHARS,
+    WINDOW_CHARS,
+    telling_window,
+)
 
 HEAD = "src/bank.py Bank.refund"
 

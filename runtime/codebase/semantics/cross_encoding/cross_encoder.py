@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from runtime.codebase.semantics.cross_encoding.telling_window import telling_window
 from runtime.codebase.semantics.embedding import MAX_CHARS, TOKENIZER, onnx_session, valid_text
 from runtime.codebase.semantics.sentence_model.low_rank import Matrix, Narrow, add_low_rank
-from runtime.codebase.semantics.telling_window import telling_window
 
 MAX_QUESTION_TOKENS = 56
 # Of the question and the piece together, with the three marks around and between them.
 MAX_TOKENS = 168
 # What training counted on: numbers of about one size.
-_PRODUCT, _DIFFERENCE, _SUM = 20.0, 5.0, 2.0
-_WEIGHTS = Path(__file__).parent / "minilm" / "cross_encoder.npz"
+PRODUCT, DIFFERENCE, SUM = 20.0, 5.0, 2.0
+_WEIGHTS = Path(__file__).parents[1] / "minilm" / "cross_encoder.npz"
 
 
 class CrossWeights(NamedTuple):
@@ -106,7 +106,7 @@ def _score(session: Any, weights: CrossWeights, asked: Sequence[int], piece: Seq
     feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": kinds}
     (told,) = session.run(None, feed)
     one, other = _unit(told[0, : len(asked)]), _unit(told[0, len(asked) :])
-    met = np.concatenate([one * other * _PRODUCT, np.abs(one - other) * _DIFFERENCE, (one + other) * _SUM])
+    met = np.concatenate([one * other * PRODUCT, np.abs(one - other) * DIFFERENCE, (one + other) * SUM])
     return float(weights.scale * (one @ other) + weights.head @ met + weights.bias)
 
 
