@@ -200,6 +200,7 @@ class _Service:
         behind = BehindRequests(shared_embedder(), self._server.wait_until_idle)
         self._maker = VectorMaker(behind, VectorCache(folder / VECTORS_NAME))
         self._windows = WindowMaker(behind, VectorCache(folder / VECTORS_NAME))
+        self._wanted = VectorCache(folder / VECTORS_NAME)
         self._keeper = ForestKeeper(VectorCache(folder / VECTORS_NAME), chroma_pieces(folder))
         self._failed = threading.Event()
         self._failure: BaseException | None = None
@@ -213,11 +214,12 @@ class _Service:
             raise self._failure
 
     def _make(self) -> None:
+        from runtime.codebase.semantics.further_windows import are_windows_next
+
         _lower_priority()
         try:
             while True:
-                # Windows wait for the first vectors of all pieces.
-                made = self._maker.step() or self._windows.step()
+                made = self._windows.step() if are_windows_next(self._wanted) else self._maker.step()
                 if not self._keeper.step(is_idle=not made) and not made:
                     time.sleep(STORE_POLL_S if self._keeper.has_work else IDLE_POLL_S)
         except BaseException as error:  # noqa: BLE001 - raised by `run_until`

@@ -1,4 +1,4 @@
-"""Embeds the windows of chunks behind their beginnings, after the first vectors of all pieces.
+"""Embeds the windows of chunks behind their beginnings, after the first vectors of an index.
 
 The vector of a piece sees 128 tokens. A window is 64 tokens of a chunk's body behind its path and name; the first one
 is left out, since the vector of the chunk stands for it. A vector is kept by the hash of its window, so that a changed
@@ -68,6 +68,15 @@ def window_rows(index: IndexReader, cache: VectorCache) -> list[tuple[int, int, 
     lists = cache.window_lists([list_key(key) for _, _, key in rows])
     found = ((chunk, file, lists.get(list_key(key))) for chunk, file, key in rows)
     return [(chunk, file, own) for chunk, file, of_chunk in found if of_chunk is not None for own in of_chunk.keys]
+
+
+def are_windows_next(cache: VectorCache) -> bool:
+    """Return True where the index that was asked about last lacks nothing but windows, and no question waits.
+
+    They go before the vectors of indexes that were asked about earlier: whoever waits for the last one waits for these.
+    """
+    windows = cache.wanted_windows()
+    return bool(windows) and windows[0] not in cache.wanted() and not cache.wanted_first(1)
 
 
 class WindowMaker:

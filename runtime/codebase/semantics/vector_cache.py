@@ -236,7 +236,7 @@ class VectorCache:
         self._work(lambda db: db.execute("DELETE FROM wanted WHERE index_path = ?", (index.index_path,)))
 
     def want_windows(self, index: WantedIndex) -> None:
-        """Leave word that the further windows of an index's chunks are to get vectors, after all pieces have."""
+        """Leave word that the further windows of an index's chunks are to get vectors, after its pieces have."""
         row = (*index, time.time())
         self._work(lambda db: db.execute("INSERT OR REPLACE INTO wanted_windows VALUES (?, ?, ?)", row))
 

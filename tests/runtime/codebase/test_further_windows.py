@@ -14,7 +14,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.gathering import gather
 from runtime.codebase.semantics.embedding import MAX_FURTHER_WINDOWS, Vectors, Window, shared_embedder
-from runtime.codebase.semantics.further_windows import CHUNKS_AT_ONCE, WindowMaker, window_rows
+from runtime.codebase.semantics.further_windows import CHUNKS_AT_ONCE, WindowMaker, are_windows_next, window_rows
 from runtime.codebase.semantics.piece_vectors import Near
 from runtime.codebase.semantics.similarity import is_installed
 from runtime.codebase.semantics.stored_windows import best_of
@@ -230,3 +230,22 @@ def test_the_model_finds_in_a_window_what_the_first_128_tokens_lack() -> None:
     assert np.allclose(np.linalg.norm(windows, axis=1), 1, atol=1e-4)
     asked, first = embedder.embed(["a zebra crossing a river", text])
     assert max(float(asked @ row) for row in windows) > float(asked @ first) + 0.2
+
+
+def test_windows_of_the_index_asked_about_last_go_before_the_vectors_of_earlier_ones(tmp_path: Path) -> None:
+    earlier, last = (WantedIndex(str(tmp_path / name), str(tmp_path)) for name in ("earlier", "last"))
+    with closing(VectorCache(tmp_path / "vectors.sqlite")) as cache:
+        assert not are_windows_next(cache)
+        for index in (earlier, last):
+            cache.want(index)
+            cache.want_windows(index)
+        assert not are_windows_next(cache)
+        cache.done_with(last)
+        assert are_windows_next(cache)
+        cache.want_first({b"k" * 16: "what a question turns on"})
+        assert not are_windows_next(cache)
+        cache.forget_first([b"k" * 16])
+        cache.done_with_windows(last)
+        assert not are_windows_next(cache)
+        cache.done_with(earlier)
+        assert are_windows_next(cache)
