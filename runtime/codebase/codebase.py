@@ -60,6 +60,7 @@ from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.search.values.asked_values import AskedValue, asked_values
+from runtime.codebase.search.values.shown_values import ShownLines, shown_values
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
@@ -289,6 +290,11 @@ class Codebase:
 
         with self.proofs.reading() as store:
             return asked_values(self.index, store, self.try_source, question, ranked, names)
+
+    def shown_values(self, places: Sequence[ShownLines]) -> list[list[ValueChain]]:
+        """Return for each place the proven quantities of the constants in its lines, at most two."""
+        with self.proofs.reading() as store:
+            return shown_values(store, self._text, places)
 
     def _lines(self, path: str) -> Sequence[str] | None:
         source = self.try_source(path)

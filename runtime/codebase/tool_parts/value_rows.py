@@ -1,19 +1,24 @@
-"""Builds the rows of values that a question asks for, each step of their proofs with a citation."""
+"""Builds the rows of values that a question asks for, or that its places name; each step of a proof with a citation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.resolution.default_values.secret_values import is_secret
 from runtime.codebase.resolution.default_values.value_chains import ValueChain
+from runtime.codebase.search.values.shown_values import ShownLines
 from runtime.codebase.tool_parts.citing import cite
 from runtime.primitives.dotted_names import last_part
 
 MAX_CHAINS = 6
+# The place that leads an answer is among so many.
+MAX_PLACES = 10
 
 _Row = dict[str, Any]
 
@@ -40,6 +45,34 @@ def add_values(codebase: Codebase, data: dict[str, Any], first: int) -> list[Cit
             rows.append({"part": asked.part, "name": asked.name, "share": round(asked.share, 4), "chains": chains})
     data["values"] = rows
     return citations
+
+
+def add_constants(codebase: Codebase, rows: Sequence[_Row], first: int) -> list[Citation]:
+    """Add to the first ten rows with an excerpt of code the `constants` in its lines; return their steps' citations.
+
+    `constants` are chains as those of `add_values`, of numbers alone; a row without any is left as it is.
+    """
+    told = [row for row in rows[:MAX_PLACES] if "excerpt" in row and kind_of_path(row["file"]) == "source"]
+    shown = codebase.shown_values([_lines_of(codebase, row) for row in told]) if told else []
+    citations: list[Citation] = []
+    for row, chains in zip(told, shown, strict=True):
+        for chain in chains:
+            cited = _cited(codebase, chain)
+            if cited:
+                row.setdefault("constants", []).append(_chain_row(chain, first + len(citations)))
+                citations += cited
+    return citations
+
+
+def _lines_of(codebase: Codebase, row: _Row) -> ShownLines:
+    """Return the numbers and the text of the lines that an answer may show of a place."""
+    chosen = row["excerpt"]
+    numbers = {*range(chosen["shown_start"], chosen["shown_end"] + len(chosen.get("rest", ())) + 1)}
+    numbers |= {number for part in ("heads", "body") for number, _ in chosen.get(part, ())}
+    source = codebase.try_source(row["file"])
+    lines = source.lines if source is not None else []
+    kept = sorted(number for number in numbers if number <= len(lines))
+    return row["file"], kept, [lines[number - 1] for number in kept]
 
 
 def _cited(codebase: Codebase, chain: ValueChain) -> list[Citation]:

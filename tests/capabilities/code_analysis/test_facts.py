@@ -53,6 +53,18 @@ def test_the_best_hit_of_locate_scores_one_and_none_scores_more(codebase: Codeba
     assert min(scores) >= 0.0
 
 
+def test_a_word_that_occurs_only_aside_is_cited_where_it_stands_though_a_value_is_asked_for() -> None:
+    step = {"file": "relay/depot.py", "line": 7, "text": "CAPACITY = 9", "citation": 1}
+    chain = {"name": "CAPACITY", "owner": "", "role": "constant", "value": "9", "conditions": [], "function": ""}
+    values = [
+        {"part": "", "share": 1.0, "name": "CAPACITY", "chains": [{**chain, "is_secret": False, "steps": [step]}]}
+    ]
+    data = {"results": [], "passages": [], "absence": {"aside": [{"word": "redis"}]}, "values": values}
+    result = ToolResult("ok", data, (cited("CHANGELOG.md", 4), cited("relay/depot.py", 7)))
+    aside = [fact for fact in facts_of(step_of("locate"), result) if fact.kind == "only_aside"]
+    assert [(fact.name, fact.citation.file) for fact in aside] == [("redis", "CHANGELOG.md")]
+
+
 def test_hits_in_tests_are_known_as_such(codebase: Codebase) -> None:
     found = facts(codebase, "locate", query="test_a_full_depot_is_full")
     assert {fact.is_test for fact in found if fact.citation.file.startswith("tests/")} == {True}

@@ -52,6 +52,12 @@ def _merged(notes: Sequence[ValueNote]) -> list[ValueNote]:
     return list(kept.values())
 
 
+def constant_claims(notes: Sequence[ValueNote]) -> list[Claim]:
+    """Return what the constants are that stand in the lines shown of a place."""
+    told = _merged([note for note in notes if note.is_proven and all(map(_is_plain, note.texts))])
+    return [msgspec.structs.replace(_claim(note), role="point") for note in told]
+
+
 def _claim(note: ValueNote) -> Claim:
     name = code_span(f"{note.owner}.{note.name}" if note.owner else note.name)
     by_default = " by default" if note.role == "default" else ""

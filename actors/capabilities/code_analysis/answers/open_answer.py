@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.default_value import constant_claims
 from actors.capabilities.code_analysis.answers.documents.comment_pairing import is_shown_with
 from actors.capabilities.code_analysis.answers.further_places import (
     MAX_CITED_LINES,
@@ -28,6 +29,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
 from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.evidence.values import ValueNote
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
 from runtime.codebase.citation import Citation
@@ -75,11 +77,17 @@ def answer_claims(
     near = [place for place in prose if place.fact.cosine is not None and place.fact.cosine >= LEAST_COSINE]
     said = [claim for place in near[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "said")) is not None]
     best = msgspec.structs.replace(_lead(lead.fact), parts=numbers.get(lead.fact.place, ()))
-    ahead = [best, *(passages or said)]
+    constants = constant_claims(_in_lines(lead.fact, best))
+    ahead = [best, *constants, *(passages or said)]
     left_words -= sum(map(word_count, ahead))
     cited = [citation for claim in ahead for citation in claim.citations]
     asked = {place: (found, introduction(parts[found[0] - 1])) for place, found in numbers.items()}
     return [*ahead, *further_claims(others, left_words, cited, asked)]
+
+
+def _in_lines(fact: CodeFact, claim: Claim) -> list[ValueNote]:
+    """Return the constants of a place whose names stand in the code that a claim shows."""
+    return [note for note in fact.constants if re.search(rf"(?<!\w){re.escape(note.name)}(?!\w)", claim.code)]
 
 
 def _place(fact: CodeFact, role: ClaimRole) -> Claim:

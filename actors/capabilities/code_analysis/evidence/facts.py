@@ -16,7 +16,7 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
 from actors.capabilities.code_analysis.evidence.overview_fields import overview_fields
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
-from actors.capabilities.code_analysis.evidence.values import ValueNote, value_notes
+from actors.capabilities.code_analysis.evidence.values import ValueNote, constant_notes, value_notes
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.search.excerpts import Excerpt
@@ -81,7 +81,7 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all;
     `more`: the tool cut the list that it stands in.
     `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
-    in meaning; None without vectors.
+    in meaning; None without vectors. `constants`: the numbers behind names in the lines of the excerpt.
     """
 
     kind: FactKind
@@ -110,6 +110,7 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     more: bool = False
     value: ValueNote | None = None
     cosine: float | None = None
+    constants: tuple[ValueNote, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -220,6 +221,7 @@ def _located(result: ToolResult) -> Iterator[CodeFact]:
             branch=tuple(row.get("branch") or ()),
             excerpt=msgspec.convert(row["excerpt"], Excerpt) if row.get("excerpt") else None,
             cosine=row.get("cosine"),
+            constants=constant_notes(row, result.citations),
         )
 
 
@@ -235,7 +237,8 @@ def _said(result: ToolResult) -> Iterator[CodeFact]:
 def _aside(result: ToolResult) -> Iterator[CodeFact]:
     """Yield the lines that mention a word of the query which occurs only aside; `name` is the word."""
     rows = result.data.get("absence", {}).get("aside", [])
-    for row, citation in zip(rows, result.citations[len(result.citations) - len(rows) :], strict=True):
+    first = len(result.data["results"]) + len(result.data.get("passages", ()))
+    for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
         yield CodeFact("only_aside", citation, name=row["word"])
 
 

@@ -41,6 +41,11 @@ def value_notes(result: ToolResult) -> Iterator[tuple[ValueNote, float]]:
             yield _note(row["part"], chain, result.citations), row["share"]
 
 
+def constant_notes(row: dict[str, Any], citations: Sequence[Citation]) -> tuple[ValueNote, ...]:
+    """Return the values of the constants in the lines of a found place."""
+    return tuple(_note("", chain, citations) for chain in row.get("constants", ()))
+
+
 def _note(part: str, chain: dict[str, Any], citations: Sequence[Citation]) -> ValueNote:
     lean = [msgspec.structs.replace(citations[step["citation"]], why="", content_sha256="") for step in chain["steps"]]
     return ValueNote(

@@ -49,6 +49,8 @@ def role_of(site: Site, syntax: ValueSyntax) -> Role:
         return "constant"
     if site.form in {"entry", "keyword"}:
         return "default" if _is_entry_of_defaults(site, syntax) else "set"
+    if not site.around.depth and site.value is not None and site.value.has_fallback:
+        return "default"
     if not site.around.depth:
         return "default" if site.around.owner and not _is_fixed(site) else "constant"
     if site.value is not None and site.value.has_fallback and (len(site.path) > 1 or _falls_back_for_own(site)):

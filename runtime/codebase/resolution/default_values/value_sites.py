@@ -1,7 +1,8 @@
 """Finds the places where names get values: bindings, parameters, entries, options, fallbacks.
 
-`FileValues` parses one file; `named` returns the sites of a name, `within` those of a range of lines. Names are
-compared without case and separators, so that the option `--max-size` is found as `max_size` and `MaxSize`.
+`FileValues` parses one file; `named` returns the sites of a name, `within` those of a range of lines, `reads` the
+places where constants are read. Names are compared without case and separators, so that the option `--max-size` is
+found as `max_size` and `MaxSize`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ _LOGICAL = words(
 )
 _READ = re.compile(r"[\w.]{1,80}\.(\w{1,80})")
 _OPTION_NAME = re.compile(r"[\"']([A-Za-z_][\w\-]{0,80})[\"']")
+# Names that code gives to constants, in one of the indexed languages.
+CONSTANT = re.compile(r"[A-Z][A-Z\d]*_[A-Z\d_]+|[A-Z]{4,}\d*|k[A-Z]\w{3,}|(?:[Dd]efault|[Mm]ax|[Mm]in)[A-Z]\w+")
 _CLASS_BODIES = frozenset({"block"})
+# Leaves that are names and are not called identifiers: of Ruby, and of PHP.
+_NAME_NODES = frozenset({"constant", "name"})
 _NAME_BESIDE = re.compile(r"\bName:\s*\"([^\"\n]{1,80})\"")
 
 
@@ -134,6 +139,17 @@ class FileValues:
         """Return the sites that begin in a range of lines, inclusive."""
         places = [at for at, match in enumerate(self._matches) if first <= match.site.start_point[0] + 1 <= last]
         return [site for place in places[:MAX_WITHIN] for site in self._sites_at(place)]
+
+    def reads(self, first: int, last: int) -> list[Site]:
+        """Return where constants are read in a range of lines, inclusive: each name once, without a value, by line."""
+        found: dict[tuple[str, ...], Site] = {}
+        for node in _leaves(self._tree.root_node, first - 1, last - 1):
+            path = _read_path(node)
+            if path and path not in found:
+                line = node.start_point[0] + 1
+                around = surroundings_of(node, path)
+                found[path] = Site(self.file, "binding", path, line, line, line, text_of(node), None, around)
+        return list(found.values())
 
     def names_with(self, one: Set[str], other: Set[str]) -> list[str]:
         """Return the names with a word of each of two sets of terms."""
@@ -242,6 +258,33 @@ class FileValues:
         around = surroundings_of(match.site, path)
         joins = "||=" in text or "??=" in text
         return Site(self.file, match.form, path, line, start, end, text, value, around, declares, joins)
+
+
+def _leaves(root: Node, first: int, last: int) -> Iterator[Node]:
+    """Yield the names without parts in a range of lines, inclusive and counted from 0, in their order."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.end_point[0] < first or node.start_point[0] > last:
+            continue
+        if node.named_child_count:
+            waiting += reversed(node.named_children)
+        elif "identifier" in node.type or node.type in _NAME_NODES:
+            yield node
+
+
+def _read_path(node: Node) -> tuple[str, ...]:
+    """Return the name of a constant with what it is read from, `Self::LIMIT`; empty for another name."""
+    name = text_of(node)
+    if CONSTANT.fullmatch(name) is None:
+        return ()
+    path: tuple[str, ...] = (name,)
+    above = node.parent
+    while above is not None and above.end_byte == node.end_byte and above.end_byte - above.start_byte <= MAX_LINE_CHARS:
+        longer = path_of(text_of(above))
+        path = longer if longer[-1:] == (name,) else path
+        above = above.parent
+    return path
 
 
 def primary_paths(primary: str) -> list[tuple[str, ...]]:
