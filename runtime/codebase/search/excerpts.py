@@ -23,6 +23,8 @@ MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
 # A block that ends so few lines ahead of the end of its definition goes on to there.
 MAX_REST_LINES = 14
+# So few lines of code tell little by themselves.
+FEW_LINES = 3
 # A longer comment above a definition that is shown whole is left out.
 MAX_COMMENT_LINES = 6
 MAX_QUOTED = 2
@@ -138,7 +140,7 @@ def excerpt_of(
         chosen,
         of_members=any(map(statements.is_member, quoted)),
         heads=tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
-        rest=tuple(cut[last + 1 : _end_of(statements, cut, last) + 1]),
+        rest=tuple(cut[last + 1 : _end_of(statements, cut, first, last) + 1]),
         body=tuple((first_line + at, cut[at]) for at in body),
         is_bare=all(at in bare for at in range(first, last + 1) if cut[at].strip()),
         is_prose=all(prose for line, prose in zip(cut, statements.is_comment, strict=True) if line.strip()),
@@ -173,11 +175,34 @@ def _body(
     return range(start, end + 1)
 
 
-def _end_of(statements: Statements, lines: Sequence[str], last: int) -> int:
-    """Return the position of the last line of the definition that the lines are, if few are left behind `last`."""
+def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int) -> int:
+    """Return the position of the last line to show, beyond `last` where little is left, or too little is shown.
+
+    To the end of the definition that the lines are, if few are left of it. Else behind the head of a block, or beside
+    hardly any code, to the end of the block or as far as lines may be shown.
+    """
     whole = statements.whole()
-    is_near = whole is not None and last < whole.end <= last + MAX_REST_LINES
-    return whole.end if whole is not None and is_near else last
+    if whole is not None and last < whole.end <= last + MAX_REST_LINES:
+        return whole.end
+    code = [at for at in range(first, last + 1) if lines[at].strip() and not statements.is_comment[at]]
+    if any(map(statements.is_member, code)):
+        return last
+    is_open = bool(code) and code[-1] == last and _LEAVES_OPEN.search(lines[last]) is not None
+    if not code or not (is_open or len(code) <= FEW_LINES):
+        return last
+    end = whole.end if whole is not None and whole.end > last else len(lines) - 1
+    most = min(end, first + MAX_SHOWN_LINES - 1)
+    block = statements.extent(last).end if is_open else end
+    if last < block <= most:
+        return block
+    ends = (at for at in range(most, last, -1) if _ends_well(statements, lines, at))
+    return next(ends, last)
+
+
+def _ends_well(statements: Statements, lines: Sequence[str], at: int) -> bool:
+    """Return whether a line of code leaves nothing open."""
+    line = lines[at]
+    return bool(line.strip()) and not statements.is_comment[at] and _LEAVES_OPEN.search(line) is None
 
 
 def _heads_of_definitions(lines: Sequence[str]) -> set[int]:

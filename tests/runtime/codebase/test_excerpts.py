@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
+    FEW_LINES,
     MAX_LINE_CHARS,
     MAX_QUOTED,
     MAX_REST_LINES,
@@ -213,7 +214,43 @@ def test_what_goes_on_are_the_lines_behind_those_shown(lines: list[str], first: 
     chosen = excerpt_of(lines, first, weights)
     behind = lines[chosen.shown_end - first + 1 :]
     assert list(chosen.rest) == behind[: len(chosen.rest)]
-    assert len(chosen.rest) <= MAX_REST_LINES
+    assert len(chosen.rest) <= max(MAX_REST_LINES, MAX_SHOWN_LINES - 1)
+
+
+def in_long_function(*middle: str) -> list[str]:
+    """Return a function whose comment above speaks of routes, so that the span ends at the first line of `middle`."""
+    above = [f"// The request's route {number}." for number in range(MAX_SPAN_LINES - 5)]
+    return [*above, "func find(a A) B {", *(f"\ta.step({number})" for number in range(3)), *middle, "\treturn a", "}"]
+
+
+@pytest.mark.parametrize(("inner", "shown"), [(1, 3), (17, 19), (18, 20), (19, 20), (60, 20)])
+def test_a_condition_at_the_end_is_shown_with_what_it_leads_to(inner: int, shown: int) -> None:
+    block = ["\tif route.request {", *(f"\t\ta.part({number})" for number in range(inner)), "\t}"]
+    chosen = excerpt_of(in_long_function(*block, *["\ta.more()"] * 30), 1, weights_of("route request"))
+    assert chosen.text == "\tif route.request {"
+    assert [chosen.text, *chosen.rest] == block[:shown]
+
+
+@pytest.mark.parametrize(("found", "goes_on"), [(FEW_LINES, True), (FEW_LINES + 1, False)])
+def test_hardly_any_code_goes_on_as_far_as_lines_may_be_shown(found: int, goes_on: bool) -> None:
+    lines = [f"    route(request, {number})" for number in range(found)]
+    further = [f"    step({number})" for number in range(60)]
+    chosen = excerpt_of(["def find(a):", *["    begin()"] * 30, *lines, *further], 1, weights_of("route request"))
+    assert chosen.text.split("\n") == lines
+    assert list(chosen.rest) == (further[: MAX_SHOWN_LINES - found] if goes_on else [])
+
+
+def test_what_goes_on_does_not_end_at_the_head_of_another_block_or_a_comment() -> None:
+    further = [
+        *(f"\ta.step({number})" for number in range(17)),
+        "\t// And then",
+        "\tif more {",
+        *["\t\ta.more()"] * 30,
+        "\t}",
+    ]
+    lines = ["func find(a A) B {", *["\ta.begin()"] * 30, "\troute(request)", *further, "}"]
+    chosen = excerpt_of(lines, 1, weights_of("route request"))
+    assert (chosen.text, list(chosen.rest)) == ("\troute(request)", further[:17])
 
 
 DOCUMENTED = [
