@@ -13,6 +13,8 @@ from runtime.codebase.files.path_kinds import kind_of_path
 
 # Each put in two ways, with the lines that answer it.
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
+# The same of repositories that teach no order: they fit which place leads, and judge.
+HELD_OUT = Path(__file__).parent / "held_out.jsonl"
 COMMITS_READ = 250
 COMMITS_OF_EACH = 14
 MAX_FILES, MAX_PLACES = 4, 8
