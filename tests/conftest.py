@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 collect_ignore = ["fixtures"]  # repositories that tests ask about, some with tests of their own
 
+IN_MEMORY = Path("/dev/shm")
+ROOM_BYTES = 4 * 2**30
+"""What must be free there and in memory; all tests together write less than 1 GiB."""
+
 REAL_PROCESSES = ("actors", "conformance", "doors", "faults", "llm")
 """Folders whose tests start processes and wait for them by the real clock."""
+
+
+def pytest_configure() -> None:
+    """Keep the files of tests in memory where there is room: tens of thousands of commits would wait for a disk."""
+    if has_room(IN_MEMORY, ROOM_BYTES):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
+
+def has_room(folder: Path, room_bytes: int) -> bool:
+    """Whether a folder and the memory have that much room, and programs in the folder can be run."""
+    try:
+        system = os.statvfs(folder)
+        available = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
+    except OSError:
+        return False  # there is none, as on macOS
+    free_bytes = min(system.f_bavail * system.f_frsize, int(available[1]) * 1024 if available else 0)
+    return free_bytes >= room_bytes and not system.f_flag & os.ST_NOEXEC
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -24,6 +24,7 @@ TO_DO = (
 QUESTION_WORD = re.compile(r"(What|Who|Whose|Whom|Whoever|Which|Where|How|Whether|When|Why)\b")
 THIRD_PERSON = re.compile(r"[A-Z][a-z]*[^\Ws]s\b(?![:,])")
 NO_VERB = re.compile(r"(A|An|The|True|False|None|Its|This|There|One|All|As|So|[A-Z][a-z]*[^\Ws]s)\b")
+TOOL_CLASS = "CodeTool"
 RIDDLES = re.compile(r" that is told| as far as possible| is asked to be ")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -76,14 +77,15 @@ def faults_in(tree: ast.Module) -> Iterator[str]:
 @functools.cache
 def parameters_of_tools() -> frozenset[str]:
     """Name the classes whose docstrings are no documentation of code: models read them in the schemas of tools."""
-    trees = (ast.parse((ROOT / module).read_text(encoding="utf-8")) for module in modules())
+    sources = ((ROOT / module).read_text(encoding="utf-8") for module in modules())
+    trees = (ast.parse(source) for source in sources if TOOL_CLASS in source)
     calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     given = (keyword for call in calls if is_tool(call.func) for keyword in call.keywords)
     return frozenset(k.value.id for k in given if k.arg == "parameters" and isinstance(k.value, ast.Name))
 
 
 def is_tool(function: ast.expr) -> bool:
-    return isinstance(function, ast.Name) and function.id == "CodeTool"
+    return isinstance(function, ast.Name) and function.id == TOOL_CLASS
 
 
 def is_property(node: Function) -> bool:

@@ -17,9 +17,10 @@ def with_merged_base(git: GitWriter, tree: WorkTree) -> WorkTree:
 
     It is as it was where a branch is gone, or where the base branch lost the commit that the change began at.
     """
-    head, base = git.commit_of(f"refs/heads/{tree.branch}"), git.commit_of(f"refs/heads/{tree.base_branch}")
+    base = git.commit_of(f"refs/heads/{tree.base_branch}")
     if base == tree.base_commit:
         return tree  # the usual case, in which no later commit can be in both
+    head = git.commit_of(f"refs/heads/{tree.branch}")
     if not tree.branch or head is None or base is None or not is_within(git, tree.base_commit, base):
         return tree
     common, status = git.status_of("merge-base", base, head)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from pydantic import BaseModel
@@ -146,8 +148,8 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
     good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": fields}
     if streams:
         good["content"] = {"text/event-stream": {"schema": _EVENT}}
-    about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
-    others = {"application/json": {"schema": OpenAiErrors.model_json_schema()}} if kind in _OPENAI_KINDS else about
+    about = {PROBLEM_JSON: {"schema": deepcopy(_schema_of(Problem))}}
+    others = {"application/json": {"schema": deepcopy(_schema_of(OpenAiErrors))}} if kind in _OPENAI_KINDS else about
     problems: dict[int | str, dict[str, Any]] = {
         status: {
             "description": _MEANINGS[status],
@@ -157,6 +159,12 @@ def answers_of(kind: str, created: bool = False, streams: bool = False) -> dict[
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}
+
+
+@functools.cache
+def _schema_of(document: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a document; each route takes a copy."""
+    return document.model_json_schema()
 
 
 def with_security(document: dict[str, Any], routes: Mapping[tuple[str, str], str], is_required: bool) -> None:
