@@ -156,13 +156,25 @@ def table_head(title: str, names: Sequence[str], numbers: Collection[str] = ()) 
     return f"{opened}<table><thead><tr>{cells}</tr></thead><tbody>"
 
 
+# The roles keep it a table for screen readers where a narrow page lays its cells out as lines.
+_STAGE_COLUMNS = ("visit", "stage", "result", "ms", "tools", "model", "when")
+_STAGE_NUMBERS = ("visit", "ms", "tools", "model")
+_STAGES_HEAD = (
+    '<section><h2>Stages</h2><div class="scrolls stages" tabindex="0" role="region" aria-label="Stages">'
+    '<table role="table"><thead role="rowgroup"><tr role="row">'
+    + "".join(
+        f'<th scope="col" role="columnheader"{" class=number" if name in _STAGE_NUMBERS else ""}>{name}</th>'
+        for name in _STAGE_COLUMNS
+    )
+    + '</tr></thead><tbody role="rowgroup">'
+)
+
+
 def stages_section(envelope: Envelope, shown: Sequence[HistoryRecord], more: str = "") -> Iterator[str]:
     """Yield the table of some finished visits of stages, with when each of them was; `more` tells of the others."""
     ends = [record.started_at_ms + record.duration_ms for record in shown]
     span_ms = max(max(ends, default=0) - envelope.received_at_ms, 1)
-    yield table_head(
-        "Stages", ("visit", "stage", "result", "ms", "tools", "model", "when"), ("visit", "ms", "tools", "model")
-    )
+    yield _STAGES_HEAD
     yield from (_stage(record, envelope.received_at_ms, span_ms) for record in shown)
     yield "</tbody></table></div>"
     if more:
@@ -180,10 +192,17 @@ def _stage(record: HistoryRecord, begin_ms: int, span_ms: int) -> str:
     bar = f'<svg width="100%" height="12"><rect class="{"failed" if failed else "went"}" {place} height="12"/></svg>'
     retry = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     error = f' <span class="bad">{told(record.error)}</span>' if record.error else ""
-    numbers = (record.duration_ms, record.tool_calls, record.llm_calls)
-    cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    named = f"<td>{told(record.stage)}{retry}</td><td>{told(record.status)}{error}</td>"
-    return f'<tr><td class="number">{record.hop}</td>{named}{cells}<td class="way" aria-hidden="true">{bar}</td></tr>'
+    told_cells = (
+        str(record.hop),
+        f"{told(record.stage)}{retry}",
+        f"{told(record.status)}{error}",
+        *map(str, (record.duration_ms, record.tool_calls, record.llm_calls)),
+    )
+    cells = "".join(
+        f'<td role="cell" data-head="{name}"{" class=number" if name in _STAGE_NUMBERS else ""}>{cell}</td>'
+        for name, cell in zip(_STAGE_COLUMNS, told_cells, strict=False)
+    )
+    return f'<tr role="row">{cells}<td class="way" aria-hidden="true">{bar}</td></tr>'
 
 
 def decision_items(reasons: Sequence[Reason]) -> Iterator[str]:

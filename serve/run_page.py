@@ -1,4 +1,4 @@
-"""Renders one run as a page that stands alone: answer beside cited code, bounds, stages, decisions.
+"""Renders one run as a page that stands alone: answer beside cited code, bounds, pipeline, stages, decisions.
 
 The page has no script and loads nothing; links lead to places of the page alone.
 """
@@ -41,6 +41,17 @@ th, td { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; bo
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.way { width: 16rem; min-width: 8rem; vertical-align: middle; }
 .went { fill: var(--bar); } rect.failed { fill: var(--bad); } meter { width: 10rem; }
+.stages { container-type: inline-size; }
+@container (max-width: 34rem) {
+  .stages table, .stages tbody { display: block; width: 100%; }
+  .stages thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .stages tbody tr { display: flex; flex-wrap: wrap; gap: 0 1rem; padding: .4rem 0;
+    border-bottom: 1px solid var(--soft); }
+  .stages tbody td { padding: 0; border: 0; text-align: left; min-width: 0; overflow-wrap: anywhere; }
+  .stages td[data-head]::before { content: attr(data-head) " "; content: attr(data-head) " " / ""; color: var(--dim); }
+  .stages td[data-head="stage"] { flex: 1; }
+  .stages td[data-head="result"], .stages td.way { flex: 1 1 100%; width: auto; }
+}
 .picture svg { display: block; max-width: none; } .picture.down { display: none; }
 .stage rect { fill: var(--back); stroke: var(--line); stroke-width: 1.5; }
 .stage text { text-anchor: middle; fill: var(--text); font: 600 .82rem system-ui, sans-serif; }
@@ -83,9 +94,9 @@ def run_page(run: RunRecord) -> str:
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             f"<title>{title}</title><style>{_STYLE}</style></head><body>",
             f'<header><h1 dir="auto">{title}</h1>{state_lines(envelope, document)}</header><main>',
-            f"<section><h2>Pipeline</h2>{pipeline_svg(picture_of(run.rules, envelope))}</section>",
             *answer_section(document, run.code),
             *bounds_section(envelope),
+            f"<section><h2>Pipeline</h2>{pipeline_svg(picture_of(run.rules, envelope))}</section>",
             *stages_section(
                 envelope,
                 envelope.history[-MAX_STAGES:],

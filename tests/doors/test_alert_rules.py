@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from runtime.primitives.metrics import BUS_ENDPOINTS, QUEUE_TASKS, REQUESTS
 from runtime.run.envelope import FAILURE_REASONS
 from runtime.settings import shipped_config_dir
 from serve.http.answering.http_metrics import PRESENCES, TASK_STATES, RunMetrics
+from tests.documentation.test_site import MUST_RUN
 from tests.doors.test_grafana import faults
 from tests.test_links import anchors
 
+PROMTOOL = shutil.which("promtool")
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 RULES = yaml.safe_load((shipped_config_dir() / "prometheus" / "jeeves.rules.yaml").read_text(encoding="utf-8"))
@@ -26,7 +30,7 @@ ALERTS: list[dict[str, Any]] = [rule for group in RULES["groups"] for rule in gr
 
 # What Prometheus adds to each target that it scrapes.
 _OF_PROMETHEUS = {"up", "job", "instance"}
-_FUNCTIONS = {"increase", "delta", "and", "unless", "on"}
+_FUNCTIONS = {"increase", "delta", "max_over_time", "and", "unless", "on"}
 _VALUE = re.compile(r'(\w+)=~?"([^"]*)"')
 # What a label of a metric may be; the job is the one of the page.
 _VALUES = {
@@ -94,3 +98,10 @@ def test_the_page_names_every_alert_and_the_job_that_they_ask_for() -> None:
     listed = re.findall(r"^\| `(Jeeves\w+)` \|", PAGE, re.MULTILINE)
     assert listed == [alert["alert"] for alert in ALERTS]
     assert "- job_name: jeeves\n" in PAGE
+
+
+@pytest.mark.skipif(not MUST_RUN and PROMTOOL is None, reason="there is no promtool: .ci/programs")
+def test_alerts_fire_over_the_series_where_they_should_and_nowhere_else() -> None:
+    cases = Path(__file__).with_name("alert_rules_test.yaml")
+    tested = subprocess.run([str(PROMTOOL), "test", "rules", cases], check=False, capture_output=True, text=True)
+    assert tested.returncode == 0, tested.stdout + tested.stderr

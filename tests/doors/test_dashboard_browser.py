@@ -287,6 +287,39 @@ async def test_how_much_of_its_bounds_a_run_has_used_is_seen_on_a_phone(
     assert await tab.value(hidden) == 0
 
 
+SIDEWAYS = "(box => box.scrollWidth - box.clientWidth)(document.querySelector('[aria-label=Stages]'))"
+# What each cell of the first visit shows, in its place on the page: from the top, and from the left.
+FIRST_VISIT = """[...document.querySelectorAll('[aria-label=Stages] tbody tr')[0].cells]
+    .map(each => [getComputedStyle(each, '::before').content, each.getBoundingClientRect()])
+    .map(([head, box]) => [(head.split('"')[1] || '').trim(), box.left >= 0 && box.right <= innerWidth])"""
+
+
+@pytest.mark.parametrize("width", [320, 375])
+async def test_the_stages_of_a_run_are_read_on_a_phone_without_scrolling_sideways(
+    site: Site, tab: Tab, tmp_path: Path, axe: str, width: int
+) -> None:
+    run_id = await asked(site, "fail here")
+    await until(lambda: not site.log.unfinished())
+    alone = tmp_path / "run.html"
+    alone.write_text(run_page(RunRecord(site.hosted.runner.envelope(run_id), DOCUMENT, (), PIPELINE)), encoding="utf-8")
+    for page in (address(site, run_address(run_id)), alone.as_uri()):
+        await tab.look((width, 800))
+        await tab.open(page)
+        assert await tab.value(SIDEWAYS) == 0
+        heads = ["visit", "stage", "result", "ms", "tools", "model"]
+        assert await tab.value(FIRST_VISIT) == [*([head, True] for head in heads), ["", True]]
+        assert await violations(tab, axe) == []
+        assert (await names_of_roles(tab, "columnheader"))[-7:] == [*heads, "when"]
+        await tab.look()
+        assert await tab.value(FIRST_VISIT) == [["", True]] * 7
+
+
+async def names_of_roles(tab: Tab, role: str) -> list[str]:
+    """What a screen reader is told of the parts with a role, in their order."""
+    nodes = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
+    return [each["name"]["value"] for each in nodes if each.get("role", {}).get("value") == role and "name" in each]
+
+
 async def test_a_filter_waits_until_it_is_sent(site: Site, tab: Tab) -> None:
     await tab.open(address(site))
     await tab.value("document.querySelector('select[name=state]').focus()")

@@ -121,6 +121,15 @@ def test_the_policy_of_the_page_forbids_scripts_and_whatever_is_loaded() -> None
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
+def test_a_reader_comes_to_the_answer_first_then_to_bounds_stages_and_decisions() -> None:
+    html = run_page(RunRecord(envelope_of((record(1),)), DOCUMENT | {"citations": [citation()]}, (), RULES))
+    heads = re.findall(r"<h2>(\w+)</h2>", html)
+    assert heads == ["Answer", "Cited", "Bounds", "Pipeline", "Stages", "Decisions"]
+    # What keys reach: the cited code, then the tables and the picture, and none before the order of the page.
+    reached = re.findall(r'tabindex="([^"]*)"(?: role="region" aria-label="([^"]*)")?', html)
+    assert reached == [("0", ""), ("0", "Bounds"), ("0", "Picture of the pipeline"), ("0", "Stages")]
+
+
 def test_bounds_are_shown_with_what_was_used_of_them_and_none_divides_by_nothing() -> None:
     page = page_of()
     meters = [(told["value"], told["max"]) for tag, told in page.elements if tag == "meter"]
