@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
+from actors.capabilities.code_change.evidence.written_places import with_plain_places
 from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
 from actors.capabilities.code_change.session.change_notes import (
     caches_note,
@@ -117,6 +118,7 @@ class LiveSession:
     async def _submitted(self, payload: object, count: object, key: str) -> Answer:
         await self._reread()
         before = self._state
+        payload = await in_own_thread(with_plain_places, payload, self.folder)
         demands = demands_of(self._contract, before, payload)
         given = payload if isinstance(payload, Mapping) else {}
         seen = await observed(self._contract, before, given, demands, self._ports)
