@@ -15,6 +15,7 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
+from runtime.codebase.parsing.pure_expressions import TRANSPARENT, only_computes
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
@@ -45,6 +46,8 @@ _BOUND = re.compile(
     r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
 )
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
+# A value that is dropped at once: `_ = x`, `_, _ = x, y`.
+_DROPS = re.compile(r"_(?:\s*,\s*_)*\s*=(?!=)")
 _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
 # Conditions under which nothing, or always the same, runs, and what holds nothing to run for.
 _NEVER = re.compile(r"\(*\s*(?:[Ff]alse|0|None|null|nil|undefined|\"\"|'')\s*\)*")
@@ -52,7 +55,6 @@ _ALWAYS = re.compile(r"\(*\s*(?:[Tt]rue|1|:)?\s*\)*")
 _NOTHING_IN = re.compile(r"(?:in\s+)?(?:\(\s*\)|\[\s*\]|\{\s*\}|range\(0\)|\"\"|''|0\s*\.\.\s*0)")
 _ALTERNATIVE = re.compile(r"(?:else|elif|elsif)(?:_|$)")
 _BLOCKS = re.compile(r"(?:^|_)(?:block|body|group|do|then|statements?)$|^compound_statement$")
-_TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_")
 
 
 @dataclass(slots=True)
@@ -67,6 +69,10 @@ class BodyJudge:
     whole: str
     takes: Callable[[str], bool]
     may_fail: bool
+    may_give_way: bool = False
+    # What functions compute may be all that they are called for, as in a test that they do not fail.
+    results_count: bool = False
+    gives_taken: bool = False
     returned: set[str] = field(default_factory=set)
     depends: bool = False
     # Names that got another value, and those that hold a constant text.
@@ -166,6 +172,11 @@ class BodyJudge:
             return not self.is_part
         if re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
             return True
+        if re.fullmatch(self.syntax.gives_way, said):
+            return not (self.may_give_way or self.is_part or self.loops)
+        if node.type in kinds.DROPS and _DROPS.match(said):
+            right = node.child_by_field_name("right")
+            return right is not None and self._is_pure(right)
         if node.type in kinds.LOCALS:
             return not self.is_part and all(self._is_pure(child) for child in node.named_children)
         if (itself := _IDLE.fullmatch(said)) is not None and itself["self"]:
@@ -189,7 +200,10 @@ class BodyJudge:
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
             said = wrapped[wrapped.lastindex or 0].strip()
-        return self._is_empty_value(said) or self._is_taken(said) or said in self.empties - self.filled
+        if self._is_taken(said):
+            self.gives_taken = True
+            return True
+        return self._is_empty_value(said) or said in self.empties - self.filled
 
     def _is_taken(self, said: str) -> bool:
         """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
@@ -312,7 +326,7 @@ class BodyJudge:
         for at, child in enumerate(node.named_children):
             name = node.field_name_for_named_child(at)
             is_label = name in kinds.LABEL_FIELDS or (name == "value" and node.type != "match_arm")
-            if is_label or _TRANSPARENT.search(child.type):
+            if is_label or TRANSPARENT.search(child.type):
                 continue
             if child.type in kinds.SECTIONS:
                 if not self._section(child, tail=tail):
@@ -333,6 +347,13 @@ class BodyJudge:
             return False
         return all(self._statement(each, decided=decided, tail=tail) for each in parts[1:])
 
+    def _context(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        """Return whether statements in a context that adds nothing do nothing."""
+        body = node.child_by_field_name("body")
+        held = [each for each in node.named_children if each != body and not TRANSPARENT.search(each.type)]
+        is_idle = all(re.fullmatch(self.syntax.idle_contexts, self._said(each)) for each in held)
+        return body is not None and is_idle and self._statement(body, decided=True, tail=False)
+
     def _handler(self, node: tree_sitter.Node, guarded: Sequence[tree_sitter.Node]) -> bool:
         """Return whether a handler does nothing; none is reached from statements that only look like some."""
         if all(self.says_nothing(self._said(each)) for each in guarded):
@@ -341,29 +362,9 @@ class BodyJudge:
         return all(self._statement(each, decided=True, tail=False) for each in blocks)
 
     def _is_pure(self, node: tree_sitter.Node, *, updates: bool = False, calls: bool = False) -> bool:
-        """Return whether an expression only computes.
-
-        `updates`: it may count on a variable of the same statement; `calls`: it may call what gives a value.
-        """
-        waiting = [node]
-        while waiting:
-            each = waiting.pop()
-            if _TRANSPARENT.search(each.type) or each.type in kinds.FUNCTION_VALUES or each.type.endswith("_literal"):
-                continue
-            if calls and each.type in kinds.CALLS:
-                waiting += each.named_children
-                continue
-            if updates and each.type in kinds.UPDATES | kinds.LOCALS:
-                waiting += each.named_children
-                continue
-            if each.type == "identifier" and self.syntax.names_call and not self.takes(self._said(each)):
-                return False
-            if re.fullmatch(self.syntax.pure_calls, self._said(each)):
-                continue
-            if each.type not in kinds.PURE or any(child.type in kinds.ACTIVE_MARKS for child in each.children):
-                return False
-            waiting += each.named_children
-        return True
+        return only_computes(
+            node, self.syntax, self._said, self.takes, updates=updates, calls=calls, results_count=self.results_count
+        )
 
 
 _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
@@ -371,6 +372,7 @@ _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
     (kinds.BRANCHES, BodyJudge._branch),
     (kinds.LOOPS, BodyJudge._loop),
     (kinds.TRIES, BodyJudge._try),
+    (kinds.CONTEXTS, BodyJudge._context),
     (kinds.SECTIONS - {"case_statement"}, BodyJudge._section),
     (kinds.SEQUENCES, BodyJudge._sequence),
 )
