@@ -165,7 +165,7 @@ class FileJudge:
         return None
 
     def bare_types(self, start: int, end: int) -> list[BareType]:
-        """Return the types whose heads are on the lines `start` to `end`, and that hold nothing of their own."""
+        """Return the types with heads on the lines `start` to `end` that hold nothing of their own."""
         if not self._is_parsed:
             return []
         heads = [each for each in self._definitions if start - 1 <= each.node.start_point.row <= end - 1]

@@ -51,7 +51,7 @@ _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: comments, a removal, a package, a failure that is ignored, a type of its own."""
+    """Says what an item speaks of: comments, a removal, a package, an ignored failure, a type."""
 
     prose: bool
     removal: bool
@@ -141,7 +141,7 @@ def asks_for_quiet(item: str) -> bool:
 
 
 def asks_for_type(item: str) -> bool:
-    """Return whether an item of a task speaks of a type that may hold nothing: an error, a marker, one that derives."""
+    """Return whether an item speaks of a type that may hold nothing: an error, a marker."""
     return _TYPE.search(item) is not None
 
 

@@ -1,4 +1,4 @@
-"""Reads the ways in which a place is written, and gives each as the repository writes it: `path:first-last`.
+"""Reads places however they are written, and gives each as the repository writes it.
 
 Agents write places as their editor, terminal or forge does. Only what can mean one place alone is read so: an exact
 name goes first, and `..`, links and other folders are left as they are, to be refused.
@@ -23,7 +23,7 @@ _QUOTES = ("`", '"', "'")
 
 
 def with_plain_places(payload: object, folder: Path) -> object:
-    """Return a submission with the evidence of its checklist as the repository writes places; all else as it is."""
+    """Return a submission with the evidence of its checklist as the repository writes it."""
     checklist = payload.get("checklist") if isinstance(payload, Mapping) else None
     if not isinstance(payload, Mapping) or not isinstance(checklist, list):
         return payload
@@ -31,7 +31,7 @@ def with_plain_places(payload: object, folder: Path) -> object:
 
 
 def plain_place(evidence: str, folder: Path) -> str:
-    """Return evidence with its path and lines as the repository writes them; as it was where it names no one place."""
+    """Return evidence as the repository writes it; as it was where it names no one place."""
     said = evidence.strip()
     if len(said) > MAX_PLACE_CHARS or "\0" in said:
         return evidence
@@ -54,7 +54,7 @@ def _with_plain_place(entry: Any, folder: Path) -> Any:
 
 
 def _plain_path(written: str, folder: Path) -> str:
-    """Return a path from the top of a folder; as it was where it leads elsewhere, or where that very name is there."""
+    """Return a path from the top of a folder; as it was where it leads elsewhere or is there."""
     # Clients on Windows write backslashes; here they may be part of a name, which then goes first.
     slashed = written if os.path.lexists(folder / written) else written.replace("\\", "/")
     path = PurePosixPath(slashed)
