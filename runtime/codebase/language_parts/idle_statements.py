@@ -153,6 +153,8 @@ CALLS = _kinds("""
     call call_expression invocation_expression method_invocation function_call_expression member_call_expression
     argument_list arguments argument value_arguments value_argument keyword_argument
 """)
+# Members of an object, which the languages that have properties may compute.
+MEMBERS = _kinds("attribute member_expression member_access_expression navigation_expression")
 LABELS = _kinds("statement_identifier label label_name label_identifier")
 LABEL_FIELDS = frozenset({"pattern", "condition", "type"})
 NAME_FIELDS = frozenset({"pattern", "left", "name", "declarator", "type"})

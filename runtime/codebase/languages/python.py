@@ -140,6 +140,7 @@ _IDLE = IdleSyntax(
     ),
     idle_functions=r"str|repr|ascii|bool|id|type|isinstance|issubclass|callable|len|object",
     nothing=r"assert\s+(?P<same>[\w.]+)\s*(?:is|==|<=|>=)\s*(?P=same)|\(\s*(?:None|\.\.\.|0)\s*\)\(\)",
+    drains=r"\bdef\s+\w*(?:consum|drain|exhaust|deplet|iterate|spin|wait)\w*",
     gives_way=r"(?:await\s+)?(?:(?:asyncio|anyio|trio|time|gevent)\.)?sleep\(\s*0?(?:\.0*)?\s*\)"
     r"|await\s+(?:asyncio\.)?gather\(\)",
     idle_contexts=r"\(?(?:(?:contextlib\.)?(?:suppress|nullcontext)\([\w\s.,]*\)(?:\s+as\s+\w+)?[\s,]*)+\)?",

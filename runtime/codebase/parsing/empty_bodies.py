@@ -259,13 +259,14 @@ def _judged_bodies(definitions: Iterable[Within], shown: bytes, syntax: IdleSynt
             head=head,
             whole=head + text_in(shown, body),
             takes=functools.partial(_takes, node),
-            may_fail=_is_told_to_fail(node, head, syntax),
+            # In a test, what only fails stands in for something, or is expected to.
+            may_fail=is_test or _is_told_to_fail(node, head, syntax),
             may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
             results_count=is_test,
         )
         if not judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
             continue
-        if judge.gives_taken:
+        if judge.gives_taken or judge.looks_up:
             unchanged.append(node)
         else:
             opening = shown[body.start_byte : body.start_byte + 1] == b"{"

@@ -15,7 +15,7 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
-from runtime.codebase.parsing.pure_expressions import TRANSPARENT, only_computes
+from runtime.codebase.parsing.pure_expressions import TRANSPARENT, compares, only_computes
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
@@ -46,6 +46,8 @@ _BOUND = re.compile(
     r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
 )
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
+# A test may fail by a division.
+_DIVIDES = re.compile(r"\d+\s*(?:/|//|%)\s*0")
 # A value that is dropped at once: `_ = x`, `_, _ = x, y`.
 _DROPS = re.compile(r"_(?:\s*,\s*_)*\s*=(?!=)")
 _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
@@ -73,9 +75,11 @@ class BodyJudge:
     # What functions compute may be all that they are called for, as in a test that they do not fail.
     results_count: bool = False
     gives_taken: bool = False
+    # A member is looked up, which may be a property that does something.
+    looks_up: bool = False
     returned: set[str] = field(default_factory=set)
     depends: bool = False
-    # Names that got another value, and those that hold a constant text.
+    # Names that got another value; those that hold a constant text.
     assigned: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
     # Names that hold what was taken, and those that got something else as well.
@@ -154,6 +158,9 @@ class BodyJudge:
             return not decided and not self.may_fail
         if self._is_nothing(node, said, tail=tail):
             return True
+        self.looks_up = self.looks_up or (node.type in kinds.MEMBERS and not self.results_count)
+        if self.results_count and _DIVIDES.fullmatch(said):
+            return False
         # The value of a part may be what the body gives.
         return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)
 
@@ -239,8 +246,9 @@ class BodyJudge:
             return False
         over = node.child_by_field_name("receiver")
         body = block.child_by_field_name("body")
-        is_pure = over is None or self._is_pure(over)
-        return is_pure and (body is None or self._sequence(body, decided=True, tail=False))
+        return (over is None or self._is_pure(over)) and (
+            body is None or self._sequence(body, decided=True, tail=False)
+        )
 
     def _branch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
         condition = node.child_by_field_name("condition")
@@ -255,7 +263,7 @@ class BodyJudge:
             taken, is_decided = others, decided
         elif always.fullmatch(said):
             taken, is_decided = [each for each in parts if each not in others], decided
-        elif self._is_pure(condition, calls=_compares(condition) and not self.loops):
+        elif self._is_pure(condition, calls=compares(condition) and not self.loops):
             taken, is_decided = parts, True
         else:
             return False
@@ -392,9 +400,3 @@ def _always_leaves(body: tree_sitter.Node) -> bool:
 def _is_alternative(node: tree_sitter.Node, child: tree_sitter.Node) -> bool:
     at = next(n for n, each in enumerate(node.named_children) if each == child)
     return node.field_name_for_named_child(at) == "alternative" or _ALTERNATIVE.match(child.type) is not None
-
-
-def _compares(condition: tree_sitter.Node) -> bool:
-    while condition.type.startswith("parenthesized") and condition.named_child_count == 1:
-        condition = condition.named_children[0]
-    return condition.type in kinds.COMPARISONS

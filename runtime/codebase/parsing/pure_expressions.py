@@ -58,6 +58,13 @@ def only_computes(
     return True
 
 
+def compares(condition: tree_sitter.Node) -> bool:
+    """Return whether a condition compares: what it calls for that is lost."""
+    while condition.type.startswith("parenthesized") and condition.named_child_count == 1:
+        condition = condition.named_children[0]
+    return condition.type in kinds.COMPARISONS
+
+
 def _given_to_compute(
     call: tree_sitter.Node, syntax: IdleSyntax, said: Callable[[tree_sitter.Node], str], results_count: bool
 ) -> Sequence[tree_sitter.Node] | None:

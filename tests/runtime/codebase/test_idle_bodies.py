@@ -293,6 +293,10 @@ IDLE = {
 }
 ACTIVE = {
     "a.py": [
+        "def consume(it):\n    for _ in it:\n        pass\n",
+        "def f():\n    logging.addLevelName(5, 'V')\n",
+        "def f():\n    warnings.filterwarnings('ignore', 'x')\n",
+        "def f():\n    log.setLevel('INFO')\n",
         "def f(y):\n    with suppress(KeyError):\n        del y.z\n",
         "def f(y):\n    with suppress(g(y)):\n        pass\n",
         "def f(lock):\n    with suppress(KeyError), lock:\n        pass\n",
@@ -545,6 +549,13 @@ def test_what_has_an_effect_or_decides_is_not(path: str, text: str) -> None:
 )
 def test_a_type_that_derives_from_nothing_or_holds_empty_methods_is_empty(path: str, text: str) -> None:
     assert is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize("body", ["raise RuntimeError", "raise ValueError('x')", "1 / 0"])
+def test_in_a_test_what_only_fails_stands_in_for_something(body: str) -> None:
+    assert not is_empty(f"def getbases(self):\n    {body}\n", "test_a.py", 1, 2)
+    assert is_empty(f"def getbases(self):\n    {body}\n", "a.py", 1, 2)
+    assert is_empty("def getbases(self):\n    raise NotImplementedError\n", "test_a.py", 1, 2)
 
 
 @pytest.mark.parametrize("body", ["str(door)", "repr(door); len(door)"])
