@@ -69,4 +69,4 @@ def test_a_branch_that_cannot_be_written_for_want_of_room_was_changed_by_nobody(
             writer.set_branch("other", head, None)
         with pytest.raises(GitWriteError, match="refs/heads/main was changed by somebody else, or is locked"):
             writer.set_branch("main", head, "1" * 40)
-        writer.set_branch("other", head, None)
+        writer.set_branch("another", head, None)
