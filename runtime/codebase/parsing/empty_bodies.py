@@ -43,7 +43,10 @@ _STRING = frozenset(
     {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
 )
 _STATEMENT = frozenset({"expression_statement", "statement"})
-_AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$")
+_AROUND = re.compile(
+    r"(?!(?!expression)\w*(?:declarations|_list)$)"
+    r"(?:declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$)"
+)
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
 _NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
@@ -55,14 +58,13 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 # What a body may say without doing anything, without blanks and closing marks.
-_NOTHING = NOTHING
 _BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
 _UNWRITTEN = r"not\s+(?:yet\s+)?implemented|todo"
 _EMPTY = re.compile(
-    rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{_NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
-        | return\s+(?:{_NOTHING})(?:\s*,\s*(?:{_NOTHING}))+
+    rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
+        | return\s+(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))+
         | return\s+(?:errors\.New|fmt\.Errorf)\(\s*["`][^"`]*(?:{_UNWRITTEN})[^"`]*["`].*\)
-        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{_NOTHING}) | \(void\)\s*0
+        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{NOTHING}) | \(void\)\s*0
         | <\?php | package\s+[\w.]+ | global\s+\w+ | assert\s+(?:True|true|1)
         | try | finally | except\b[^:]* | catch\b[^:]* | (?:if|while)\s+\(?(?:True|False|true|false|0|1)\)?
         | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*

@@ -46,8 +46,7 @@ _BOUND = re.compile(
     r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
 )
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
-# A test may fail by a division.
-_DIVIDES = re.compile(r"\d+\s*(?:/|//|%)\s*0")
+_DIVIDES_BY_ZERO = re.compile(r"\d+\s*(?:/|//|%)\s*0")
 # A value that is dropped at once: `_ = x`, `_, _ = x, y`.
 _DROPS = re.compile(r"_(?:\s*,\s*_)*\s*=(?!=)")
 _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
@@ -75,7 +74,6 @@ class BodyJudge:
     # What functions compute may be all that they are called for, as in a test that they do not fail.
     results_count: bool = False
     gives_taken: bool = False
-    # A member is looked up, which may be a property that does something.
     looks_up: bool = False
     returned: set[str] = field(default_factory=set)
     depends: bool = False
@@ -159,7 +157,7 @@ class BodyJudge:
         if self._is_nothing(node, said, tail=tail):
             return True
         self.looks_up = self.looks_up or (node.type in kinds.MEMBERS and not self.results_count)
-        if self.results_count and _DIVIDES.fullmatch(said):
+        if self.results_count and _DIVIDES_BY_ZERO.fullmatch(said):
             return False
         # The value of a part may be what the body gives.
         return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)

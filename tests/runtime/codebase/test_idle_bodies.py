@@ -602,6 +602,17 @@ IDLE_PARTS = {
     "a.rs": ["if a.len() != size() {\n}\n"],
     "A.java": ["if (a.length() != size()) {\n}\n", "for (int b : a) {\n}\n"],
 }
+MEMBERS = [
+    ("A.java", "enum E {\n  A(1);\n  E(int m) { k = m; }\n  int g() { return k; }\n}\n"),
+    ("A.cs", "class E{\n  int k;\n  E(int m) { k = m; }\n  int G() { return k; }}\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), MEMBERS)
+def test_a_member_before_the_last_of_a_type_is_work(path: str, text: str) -> None:
+    assert not is_empty(text, path, 3, 3)
+
+
 ACTIVE_PARTS = {
     "a.py": [
         "    if a:\n        return None\n",
