@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from runtime.codebase.files.disk_room import NO_ROOM, is_out_of_room
 from runtime.codebase.files.regular_file import TooLargeError, copy_resolved
 from runtime.codebase.git.git_folder import GitFolder
 from runtime.codebase.git.git_settings import carried_settings, refused
@@ -72,6 +73,8 @@ def build_view(folder: GitFolder, place: Path) -> dict[str, str]:
     try:
         return _built(folder, place)
     except OSError as error:
+        if is_out_of_room(error):
+            raise refused(NO_ROOM.format(place=place)) from error
         raise refused(f"{error.filename or folder.common} cannot be read or linked to: {error.strerror}") from error
 
 

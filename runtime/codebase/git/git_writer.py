@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from runtime.codebase.files.disk_room import NO_ROOM, has_room
 from runtime.codebase.git.blocking_files import blocking_file
 from runtime.codebase.git.git_folder import GitFolder, find_git_folder
 from runtime.codebase.git.git_settings import WOULD_WAIT
@@ -110,6 +111,8 @@ class GitWriter:
             raise GitWriteError(f"{blocking[0]} in {self.folder.top}, {WOULD_WAIT}; take it away, then try again")
         if late:
             raise GitWriteError(f"git {command} took longer than {self._timeout_s:g} s in {self.folder.top}")
+        if status not in accepted and not all(map(has_room, (self.private, self.folder.common))):
+            raise GitWriteError(NO_ROOM.format(place=self.folder.top))
         if status not in accepted:
             raise GitWriteError(f"git {command} failed with status {status} in {self.folder.top}", status=status)
         return data.decode("utf-8", "surrogateescape"), status
@@ -157,6 +160,8 @@ class GitWriter:
         try:
             self.run("update-ref", "--no-deref", reference, commit, was or "0" * len(commit))
         except GitWriteError as error:
+            if "status" not in error.values:
+                raise
             raise GitWriteError(f"{reference} was changed by somebody else, or is locked; try again") from error
 
     def delete_reference(self, reference: str, was: str) -> None:

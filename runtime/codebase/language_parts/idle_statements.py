@@ -15,6 +15,12 @@ FAILS_BY_NAME = re.compile(
     r"_*(?:[Rr]aise|[Tt]hrow|[Ff]ail|[Dd]ie|[Pp]anic|[Aa]bort|[Cc]rash|[Bb]ail)(?![a-z])"
     r"(?!.*(?:_(?:if|unless|when|for|on)(?![a-z])|(?:If|Unless|When|For|On)(?![a-z])))\w*"
 )
+# What the name of a function says that only lets others run, as a checkpoint of a scheduler does.
+YIELDS_BY_NAME = re.compile(
+    r"yield|checkpoint|pause|tick|flush|sleep|wait|delay|relax|switch|spin|snooze|backoff|gosched|schedul|settle|noop"
+    r"|micro_?task|breathe|idle|cooperat|defer|drain|dummy",
+    re.IGNORECASE,
+)
 NEVER_MATCHES = r"(?!)"
 
 
@@ -32,6 +38,11 @@ class IdleSyntax:
     wrapped: str = NEVER_MATCHES
     # Functions that only compute, whatever they are given; where none is named, variables that nothing reads stay.
     pure_functions: str = NEVER_MATCHES
+    # Functions and methods whose result is all that they are called for, by what is written before the brackets.
+    idle_functions: str = NEVER_MATCHES
+    # Statements that only let others run, and what surrounds statements without an effect of its own.
+    gives_way: str = NEVER_MATCHES
+    idle_contexts: str = NEVER_MATCHES
     # Calls that compute without an effect; methods that run the block that they are given, once or for each element.
     pure_calls: str = NEVER_MATCHES
     iterators: str = NEVER_MATCHES
@@ -84,7 +95,8 @@ SECTIONS = _kinds("""
 """)
 TRIES = _kinds("try_statement try_expression")
 HANDLERS = _kinds("except_clause except_group_clause catch_clause catch_block rescue")
-PARTS = (BRANCHES | LOOPS | SWITCHES | TRIES) - _kinds("elif_clause elsif else_if_clause case_statement")
+CONTEXTS = _kinds("with_statement")
+PARTS = (BRANCHES | LOOPS | SWITCHES | TRIES | CONTEXTS) - _kinds("elif_clause elsif else_if_clause case_statement")
 RETURNS = _kinds("return_statement return_expression return")
 EXITS = _kinds("""
     break_statement continue_statement break_expression continue_expression break next continue goto_statement
@@ -95,6 +107,8 @@ LOCALS = _kinds("""
     declaration local_variable_declaration property_declaration local_declaration_statement
 """)
 ASSIGNMENTS = _kinds("assignment assignment_expression")
+# Assignments whose left side may be `_`, in Go.
+DROPS = _kinds("assignment_statement")
 DEFINITIONS = _kinds("""
     function_definition function_declaration function_item local_function_statement method struct_item
     generator_function_declaration
@@ -127,6 +141,7 @@ PURE = _kinds("""
     reference_declarator modifiers mutable_specifier variable_modifier storage_class_specifier type_qualifier annotation
     parenthesized_list test_command test_operator simple_expansion expansion statement_identifier dimensions
     dimensions_expr array_initializer resource_specification empty_statement let_chain binding_pattern_kind
+    sizeof_expression type_descriptor
 """)
 # Branches that are a case of another one.
 CASES = _kinds("elif_clause elsif else_if_clause else_clause else")
@@ -138,6 +153,8 @@ CALLS = _kinds("""
     call call_expression invocation_expression method_invocation function_call_expression member_call_expression
     argument_list arguments argument value_arguments value_argument keyword_argument
 """)
+# Members of an object, which the languages that have properties may compute.
+MEMBERS = _kinds("attribute member_expression member_access_expression navigation_expression")
 LABELS = _kinds("statement_identifier label label_name label_identifier")
 LABEL_FIELDS = frozenset({"pattern", "condition", "type"})
 NAME_FIELDS = frozenset({"pattern", "left", "name", "declarator", "type"})

@@ -65,6 +65,8 @@ IDLE = IdleSyntax(
     rf"|assert\(\s*(?:(?:0|false)(?:\s*&&\s*{TEXT})?|!\s*{TEXT})\s*\)",
     nothing=r"PyErr_(?:SetString|SetNone|Format)\(\s*PyExc_NotImplementedError\b.*\)",
     never_returns=r"\b_?[Nn]oreturn\b",
+    idle_functions=r"(?:std::)?(?:strlen|l?l?abs|fabs|is(?:alnum|alpha|digit|space|upper|lower)|to(?:upper|lower))",
+    gives_way=r"(?:std::this_thread::yield|sched_yield)\(\)|u?sleep\(\s*0\s*\)",
 )
 
 LANGUAGES = (

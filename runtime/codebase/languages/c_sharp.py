@@ -75,6 +75,8 @@ _IDLE = IdleSyntax(
     nothing_value=r"Task\.CompletedTask|Task\.FromResult(?:<[\w<>?]+>)?\((?:null|default|0|false)\)|string\.Empty"
     r"|(?:Enumerable|Array)\.Empty<\w+>\(\)",
     never_returns=r"\[DoesNotReturn\]",
+    idle_functions=r"[\w.]+\.(?:ToString|GetHashCode|Trim|ToLower|ToUpper)|[Ss]tring\.(?:Format|Concat|IsNullOrEmpty)|Math\.(?:Abs|Max|Min)",
+    gives_way=r"await\s+Task\.(?:CompletedTask|Yield\(\)|Delay\(\s*0\s*\))|Thread\.(?:Yield\(\)|Sleep\(\s*0\s*\))",
 )
 
 LANGUAGES = (

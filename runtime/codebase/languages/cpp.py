@@ -24,8 +24,10 @@ _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|priv
 _GENERAL = "exception runtime_error logic_error invalid_argument"
 _IDLE = IdleSyntax(
     fails=c.IDLE.fails.replace("abort", r"(?:std::)?(?:abort|unreachable)") + "|" + thrown("throw", _GENERAL),
-    nothing=c.IDLE.nothing,
+    nothing=c.IDLE.nothing + r"|static_cast<void>\(\s*[\w.]+\s*\)|std::ignore\s*=\s*[\w.]+",
     never_returns=c.IDLE.never_returns,
+    idle_functions=c.IDLE.idle_functions + r"|std::(?:to_string|string|move)|\w+\.(?:size|empty|length|c_str)",
+    gives_way=c.IDLE.gives_way,
 )
 
 LANGUAGES = (

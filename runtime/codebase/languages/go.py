@@ -87,6 +87,9 @@ _IDLE = IdleSyntax(
     failed_value=rf"(?:errors\.New|fmt\.Errorf)\(\s*{_CONSTANT}\s*\)",
     nothing=r"(?:(?:defer|go)\s+)?(?:func\(\)\s*)?(?:\{\s*\}\s*)?\(\)",
     pure_calls=r"(?:len|cap)\(\s*\w+\s*\)",
+    idle_functions=r"len|cap|string|u?int(?:8|16|32|64)?|float(?:32|64)|bool|\[\](?:byte|rune)|fmt\.(?:Sprint(?:f|ln)?|Errorf)"
+    r"|strconv\.(?:Itoa|Quote)|errors\.New|strings\.(?:TrimSpace|ToLower|ToUpper)",
+    gives_way=r"time\.Sleep\(\s*0\s*\)|runtime\.Gosched\(\)",
     drains=r"\bchan\b",
 )
 

@@ -118,6 +118,10 @@ _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentExce
 _IDLE = IdleSyntax(
     fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
     nothing_value=r"Optional\.empty\(\)|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
+    idle_functions=r"String\.(?:valueOf|format)|Objects\.(?:hash|hashCode|toString|equals)|Boolean\.valueOf"
+    r"|Math\.(?:abs|max|min|ceil|floor|round)|[\w.]+\.(?:toString|hashCode|trim|toLowerCase|toUpperCase)",
+    nothing=r"new\s+Object\(\)",
+    gives_way=r"Thread\.(?:yield\(\)|sleep\(\s*0L?\s*\)|onSpinWait\(\))",
 )
 
 LANGUAGES = (

@@ -97,6 +97,13 @@ IDLE = IdleSyntax(
     wrapped=r"(.+)!|(.+?)\s+as\s+[\w.<>\[\]| ]+",
     failed_value=rf"Promise\.reject\(\s*(?:{_CONSTANT_ERROR}|{TEXT})\s*\)",
     never_returns=r"\)\s*:\s*never\b",
+    idle_functions=r"String|Number|Boolean|BigInt|Symbol|parseInt|parseFloat|isNaN|isFinite|Object\.(?:keys|values|entries)"
+    r"|Array\.isArray|Math\.(?:abs|ceil|floor|max|min|round|sign|trunc)|[\w$.]+\.(?:toString|valueOf|trim|toLowerCase|toUpperCase)",
+    # The heads of functions are blanked out of what is matched.
+    pure_calls=r"[\w$.]+\.(?:forEach|map|filter)\(\s*\{\s*\}\s*\)",
+    gives_way=r"await\s+(?:Promise\.resolve\(\)|new\s+Promise\(\s*(?:setTimeout|setImmediate|process\.nextTick)"
+    r"\(\s*\w+(?:\s*,\s*0)?\s*\)\s*\))"
+    r"|(?:setTimeout|setImmediate|queueMicrotask|process\.nextTick)\(\s*\{\s*\}\s*(?:,\s*0)?\)",
 )
 
 LANGUAGES = (

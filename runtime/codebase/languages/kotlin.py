@@ -54,7 +54,7 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error Throwable"
 _IDLE = IdleSyntax(
     fails=thrown("throw", _GENERAL) + rf"|error\(\s*{TEXT}\s*\)",
-    nothing=r"kotlin\.TODO\(.*\)",
+    nothing=r"kotlin\.TODO\(.*\)|(?:[\w.]+\.)?(?:run|let|also|apply|with\(\w+\))\s*\{\s*\}",
     nothing_value=r"kotlin\.TODO\(.*\)|empty(?:List|Map|Set|Array|Sequence)(?:<[\w<>?, ]+>)?\(\)",
     never_returns=r"\)\s*:\s*Nothing\b(?!\?)",
     value_bodies=frozenset({"lambda_literal"}),

@@ -45,6 +45,7 @@ _IDLE = IdleSyntax(
     nothing=r"unset\(\s*\$\w+\s*\)",
     nothing_value=r"array\(\s*\)",
     never_returns=r"\)\s*:\s*never\b",
+    idle_functions=r"strval|intval|floatval|boolval|count|strlen|trim|strtolower|strtoupper|is_\w+|gettype",
     pure_calls=r"(?:count|isset|empty)\(\s*\$\w+\s*\)",
     assigns_locals=True,
     not_local=r"&\s*\$",

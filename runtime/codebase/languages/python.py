@@ -138,6 +138,12 @@ _IDLE = IdleSyntax(
         r"len|isinstance|issubclass|callable|bool|type|str|repr|dict|list|set|tuple|frozenset|sorted|reversed|enumerate|zip"
         r"|range|object|id|abs|round|min|max|sum|any|all|[\"'][^\n]*[\"']\.(?:format|join)"
     ),
+    idle_functions=r"str|repr|ascii|bool|id|type|isinstance|issubclass|callable|len|object",
+    nothing=r"assert\s+(?P<same>[\w.]+)\s*(?:is|==|<=|>=)\s*(?P=same)|\(\s*(?:None|\.\.\.|0)\s*\)\(\)",
+    drains=r"\bdef\s+\w*(?:consum|drain|exhaust|deplet|iterate|spin|wait)\w*",
+    gives_way=r"(?:await\s+)?(?:(?:asyncio|anyio|trio|time|gevent)\.)?sleep\(\s*0?(?:\.0*)?\s*\)"
+    r"|await\s+(?:asyncio\.)?gather\(\)",
+    idle_contexts=r"\(?(?:(?:contextlib\.)?(?:suppress|nullcontext)\([\w\s.,]*\)(?:\s+as\s+\w+)?[\s,]*)+\)?",
     assigns_locals=True,
     not_local=r"(?m:^|;)\s*(?:global|nonlocal)\b",
 )

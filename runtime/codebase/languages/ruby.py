@@ -46,6 +46,7 @@ _RAISED = rf"{TEXT}|{_GENERAL}(?:\.new(?:\(\s*(?:{TEXT})?\s*\))?|\s*,\s*{TEXT})?
 _IDLE = IdleSyntax(
     fails=rf"(?:raise|fail)\b\s*\(?\s*(?:{_RAISED})?\s*\)?",
     iterators=r"each|each_with_index|each_pair|each_key|each_value|times|loop|map|tap|then|upto|downto|step",
+    idle_functions=r"\w+\.(?:to_s|to_str|inspect|itself|nil\?|strip|downcase|upcase)",
     assigns_locals=True,
     names_call=True,
     value_bodies=frozenset({"method", "singleton_method", "lambda"}),

@@ -142,7 +142,12 @@ _IDLE = IdleSyntax(
     fails=rf"(?:(?:core|std)::)?(?:panic|bail)!\(\s*(?:{_CONSTANT}|\"[^\"]*\"(?:\s*,\s*{_CONSTANT})+)?\s*\)",
     failed_value=rf"Err\(\s*(?:(?:Box::from\()?{_MADE}\)?|\(\))\s*\)",
     wrapped=r"(?:Ok|Some)\(\s*([^()]+)\s*\)",
-    nothing=r"(?:debug_)?assert!\(\s*true\s*\)",
+    nothing=r"(?:debug_)?assert!\(\s*true\s*\)|\(\|[\w,\s]*\|\s*(?:\{\s*\}|\(\))\s*\)\(\)|(?:(?:std|core)::)?mem::drop\([\w.]+\)"
+    r"|async\s*\{\s*\}\s*\.await",
+    idle_functions=r"String::from|Some|Box::new|(?:(?:std|core)::)?hint::black_box|black_box|[\w.]+\.(?:to_string|to_owned|clone|len|is_empty"
+    r"|as_ref|as_str|trim)",
+    pure_calls=r"(?:format|vec)!\s*[(\[](?:\"[^\"]*\"|[\w\s,.&])*[)\]]",
+    gives_way=r"(?:(?:std|core)::)?(?:thread::yield_now\(\)|hint::spin_loop\(\))|(?:tokio::)?(?:task::)?yield_now\(\)\.await",
     never_returns=r"->\s*!",
     value_bodies=frozenset({"function_item", "closure_expression"}),
 )

@@ -19,7 +19,8 @@ from runtime.codebase.parsing.tree_walk import BLOCK, body_of, text_in
 
 _TEXTS = r"""(?:[rRbBuUfF]{1,2}(?=["']))?(?:"(?:[^"\\{}$]|\\.)*"|'(?:[^'\\{}$]|\\.)*'|`[^`$\\]*`)"""
 _WORDS = r"(?:[Tt]rue|[Ff]alse|None|null|nil|undefined|NaN|Infinity)\b"
-_VALUE = rf"(?:{_TEXTS}|\d[\w.]*|{_WORDS})"
+# A number is taken whole: parts of it would be values too, in more ways than can be tried.
+_VALUE = rf"(?:{_TEXTS}|\d[\w.]*+|{_WORDS})"
 # What holds values, or is written around one, and does nothing else.
 _AROUND = (
     r"(?:[\[\](){},:+*/%|&^~<>!=-]|(?:not|and|or|is)\b|(?:Ok|Some|Just|vec!|Promise\.resolve|Optional\.of|String::from"
@@ -51,6 +52,12 @@ def is_constant(said: str) -> bool:
     return _CONSTANT.fullmatch(value) is not None and _HAS_VALUE.search(value) is not None
 
 
+def lines_of_body(node: tree_sitter.Node) -> ConstantBody:
+    """Return the lines of a function's body."""
+    body = body_of(node) or node
+    return ConstantBody(body.start_point.row + 1, body.end_point.row + 1)
+
+
 def constant_body(
     node: tree_sitter.Node, shown: bytes, syntax: IdleSyntax, says_nothing: Callable[[str], bool]
 ) -> ConstantBody | None:
@@ -61,7 +68,7 @@ def constant_body(
     body = body_of(node)
     if body is None or node.has_error or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
         return None
-    lines = ConstantBody(body.start_point.row + 1, body.end_point.row + 1)
+    lines = lines_of_body(node)
     while body.named_child_count == 1 and BLOCK.search(body.named_children[0].type):
         body = body.named_children[0]
     taken = _taken(node)

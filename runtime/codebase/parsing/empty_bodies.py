@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import tree_sitter
 
@@ -21,15 +22,17 @@ from runtime.codebase.language_parts.idle_statements import (
     FUNCTION_VALUES,
     HANDLERS,
     PARTS,
+    YIELDS_BY_NAME,
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
-from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body
+from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body, lines_of_body
 from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
 from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
 from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
+from runtime.codebase.parsing.whole_heads import BareType, bare_type, head_is_work
 
 MAX_PARSED_CHARS = 4_000_000
 # Each piece of evidence judges its file anew, so the last ones stay parsed, unless they take much memory.
@@ -40,7 +43,10 @@ _STRING = frozenset(
     {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
 )
 _STATEMENT = frozenset({"expression_statement", "statement"})
-_AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$")
+_AROUND = re.compile(
+    r"(?!(?!expression)\w*(?:declarations|_list)$)"
+    r"(?:declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$)"
+)
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
 _NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
@@ -52,14 +58,13 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 # What a body may say without doing anything, without blanks and closing marks.
-_NOTHING = NOTHING
 _BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
 _UNWRITTEN = r"not\s+(?:yet\s+)?implemented|todo"
 _EMPTY = re.compile(
-    rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{_NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
-        | return\s+(?:{_NOTHING})(?:\s*,\s*(?:{_NOTHING}))+
+    rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
+        | return\s+(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))+
         | return\s+(?:errors\.New|fmt\.Errorf)\(\s*["`][^"`]*(?:{_UNWRITTEN})[^"`]*["`].*\)
-        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{_NOTHING}) | \(void\)\s*0
+        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{NOTHING}) | \(void\)\s*0
         | <\?php | package\s+[\w.]+ | global\s+\w+ | assert\s+(?:True|true|1)
         | try | finally | except\b[^:]* | catch\b[^:]* | (?:if|while)\s+\(?(?:True|False|true|false|0|1)\)?
         | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*
@@ -77,9 +82,6 @@ _EMPTY = re.compile(
 _FUNCTION = re.compile(r"function|func_|method|constructor|lambda|accessor|closure")
 # What a grammar takes for a function where it does not know the syntax around it.
 _MISREAD = re.compile(r"\s*(?:if|for|while|switch|catch|class|struct|union|enum|namespace)\b(?!\s*[=:])")
-# A class for errors is whole with no more than a head; so are constructors whose head sets what they take.
-_ERROR_CLASS = re.compile(r"class\s+\w+.*\b\w*(?:Error|Exception|Warning)\b", re.DOTALL)
-_SETTING_HEADS = frozenset({"field_initializer_list", "accessibility_modifier", "property_promotion_parameter"})
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
 
@@ -102,6 +104,13 @@ def _kept_judge(text: str, path: str) -> FileJudge:
     return FileJudge(text, path)
 
 
+class _Judged(NamedTuple):
+    """Holds the bytes of bodies without an effect, and the functions that give back what they were given."""
+
+    idle: Sequence[tuple[int, int]]
+    unchanged: Sequence[tree_sitter.Node]
+
+
 class FileJudge:
     """Judges any lines of one file, which is parsed once."""
 
@@ -111,6 +120,7 @@ class FileJudge:
         self._lines = text.split("\n")
         self._has_heads = kind_of_path(path) == "source"
         parser = _parser_of(path)
+        self._unchanged: Sequence[tree_sitter.Node] = ()
         self._is_parsed = parser is not None and len(text) <= MAX_PARSED_CHARS
         if parser is None or not self._is_parsed:
             return
@@ -126,7 +136,10 @@ class FileJudge:
         if syntax is not None:
             functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
             beside = [*dead_stores(functions, shown, syntax), *logging_in(functions)]
-            shown = _blanked(shown, list(_only_idle(self._definitions, _blanked(shown, beside), syntax)))
+            is_test = kind_of_path(path) == "test"
+            judged = _judged_bodies(self._definitions, _blanked(shown, beside), syntax, is_test=is_test)
+            self._unchanged = judged.unchanged
+            shown = _blanked(shown, judged.idle)
             shown = _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
         self._shown = shown
 
@@ -148,8 +161,17 @@ class FileJudge:
             return None
         for each in self._definitions:
             if start - 1 <= each.node.start_point.row <= end - 1 and _FUNCTION.search(each.node.type):
+                if each.node in self._unchanged:
+                    return lines_of_body(each.node)
                 return constant_body(each.node, self._shown, self._syntax, _says_nothing)
         return None
+
+    def bare_types(self, start: int, end: int) -> list[BareType]:
+        """Return the types with heads on the lines `start` to `end` that hold nothing of their own."""
+        if not self._is_parsed:
+            return []
+        heads = [each for each in self._definitions if start - 1 <= each.node.start_point.row <= end - 1]
+        return [found for each in heads if (found := bare_type(each.node, _head_text(each))) is not None]
 
     def _changes_handler(self, first: int, last: int) -> bool:
         """Return whether rows hold the head of a handler that does something: what it is for is decided there."""
@@ -209,30 +231,16 @@ def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
             yield node.start_byte, node.end_byte
         elif DEFINITION.search(node.type):
             body = body_of(node)
-            if body is not None and not _head_is_work(each, body):
+            if body is not None and not head_is_work(each.node, body, _head_of(each, body)):
                 yield _statement_of(each).start_byte, body.start_byte
             elif body is None and node.type in _BODILESS:
                 yield node.start_byte, node.end_byte
 
 
-def _head_is_work(each: Within, body: tree_sitter.Node) -> bool:
-    """Return whether the head of a definition does all there is to do: it sets members or names an error."""
-    if "class" in each.node.type and _ERROR_CLASS.match(_head_of(each, body)):
-        return True
-    waiting = [child for child in each.node.children if child.start_byte < body.start_byte]
-    while waiting:
-        node = waiting.pop()
-        if node.type in _SETTING_HEADS and node.parent != each.node:
-            return True
-        if node.type.endswith(("parameters", "parameter")) or node.type == "field_initializer_list":
-            waiting += node.children
-            if node.type == "field_initializer_list":
-                return True
-    return False
-
-
-def _only_idle(definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of bodies that have no effect, or that give back what they were given."""
+def _judged_bodies(definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax, *, is_test: bool) -> _Judged:
+    """Return which bodies have no effect, and which functions only give back what they were given."""
+    idle: list[tuple[int, int]] = []
+    unchanged: list[tree_sitter.Node] = []
     for each in definitions:
         node = each.node
         body = body_of(node) if _FUNCTION.search(node.type) and not node.has_error else None
@@ -253,11 +261,19 @@ def _only_idle(definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax) 
             head=head,
             whole=head + text_in(shown, body),
             takes=functools.partial(_takes, node),
-            may_fail=_is_told_to_fail(node, head, syntax),
+            # In a test, what only fails stands in for something, or is expected to.
+            may_fail=is_test or _is_told_to_fail(node, head, syntax),
+            may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
+            results_count=is_test,
         )
-        if judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
+        if not judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
+            continue
+        if judge.gives_taken or judge.looks_up:
+            unchanged.append(node)
+        else:
             opening = shown[body.start_byte : body.start_byte + 1] == b"{"
-            yield body.start_byte + opening, body.end_byte - opening
+            idle.append((body.start_byte + opening, body.end_byte - opening))
+    return _Judged(idle, unchanged)
 
 
 def _idle_parts(nodes: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
@@ -302,14 +318,23 @@ def _head_of(each: Within, body: tree_sitter.Node) -> str:
     return (whole.text or b"")[: body.start_byte - whole.start_byte].decode("utf-8", "replace")
 
 
+def _head_text(each: Within) -> str:
+    body = body_of(each.node)
+    return _head_of(each, body) if body is not None else (each.node.text or b"").decode("utf-8", "replace")
+
+
 def _is_told_to_fail(definition: tree_sitter.Node, head: str, syntax: IdleSyntax) -> bool:
     """Return whether a function says that it fails: by its name, or by a result that never comes."""
     if re.search(syntax.never_returns, head):
         return True
+    return FAILS_BY_NAME.fullmatch(_name_in(definition, head)) is not None
+
+
+def _name_in(definition: tree_sitter.Node, head: str) -> str:
+    """Return the name of a function, or of what it is the value of; empty where there is none."""
     called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
     named = definition.child_by_field_name("name")
-    name = (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
-    return FAILS_BY_NAME.fullmatch(name) is not None
+    return (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
 
 
 def _takes(definition: tree_sitter.Node, name: str) -> bool:
@@ -347,7 +372,7 @@ def _body_of_head(definitions: Iterable[Within], first: int, last: int) -> tree_
             continue
         body = body_of(node)
         if body is not None and body.end_point.row > last and _is_outside(body, last):
-            found = None if _head_is_work(each, body) else body
+            found = None if head_is_work(each.node, body, _head_of(each, body)) else body
     return found
 
 

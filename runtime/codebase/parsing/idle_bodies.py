@@ -15,6 +15,7 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
+from runtime.codebase.parsing.pure_expressions import TRANSPARENT, compares, only_computes
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
@@ -45,6 +46,9 @@ _BOUND = re.compile(
     r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
 )
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
+_DIVIDES_BY_ZERO = re.compile(r"\d+\s*(?:/|//|%)\s*0")
+# A value that is dropped at once: `_ = x`, `_, _ = x, y`.
+_DROPS = re.compile(r"_(?:\s*,\s*_)*\s*=(?!=)")
 _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
 # Conditions under which nothing, or always the same, runs, and what holds nothing to run for.
 _NEVER = re.compile(r"\(*\s*(?:[Ff]alse|0|None|null|nil|undefined|\"\"|'')\s*\)*")
@@ -52,7 +56,6 @@ _ALWAYS = re.compile(r"\(*\s*(?:[Tt]rue|1|:)?\s*\)*")
 _NOTHING_IN = re.compile(r"(?:in\s+)?(?:\(\s*\)|\[\s*\]|\{\s*\}|range\(0\)|\"\"|''|0\s*\.\.\s*0)")
 _ALTERNATIVE = re.compile(r"(?:else|elif|elsif)(?:_|$)")
 _BLOCKS = re.compile(r"(?:^|_)(?:block|body|group|do|then|statements?)$|^compound_statement$")
-_TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_")
 
 
 @dataclass(slots=True)
@@ -67,9 +70,14 @@ class BodyJudge:
     whole: str
     takes: Callable[[str], bool]
     may_fail: bool
+    may_give_way: bool = False
+    # What functions compute may be all that they are called for, as in a test that they do not fail.
+    results_count: bool = False
+    gives_taken: bool = False
+    looks_up: bool = False
     returned: set[str] = field(default_factory=set)
     depends: bool = False
-    # Names that got another value, and those that hold a constant text.
+    # Names that got another value; those that hold a constant text.
     assigned: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
     # Names that hold what was taken, and those that got something else as well.
@@ -148,6 +156,9 @@ class BodyJudge:
             return not decided and not self.may_fail
         if self._is_nothing(node, said, tail=tail):
             return True
+        self.looks_up = self.looks_up or (node.type in kinds.MEMBERS and not self.results_count)
+        if self.results_count and _DIVIDES_BY_ZERO.fullmatch(said):
+            return False
         # The value of a part may be what the body gives.
         return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)
 
@@ -166,6 +177,11 @@ class BodyJudge:
             return not self.is_part
         if re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
             return True
+        if re.fullmatch(self.syntax.gives_way, said):
+            return not (self.may_give_way or self.is_part or self.loops)
+        if node.type in kinds.DROPS and _DROPS.match(said):
+            right = node.child_by_field_name("right")
+            return right is not None and self._is_pure(right)
         if node.type in kinds.LOCALS:
             return not self.is_part and all(self._is_pure(child) for child in node.named_children)
         if (itself := _IDLE.fullmatch(said)) is not None and itself["self"]:
@@ -189,7 +205,10 @@ class BodyJudge:
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
             said = wrapped[wrapped.lastindex or 0].strip()
-        return self._is_empty_value(said) or self._is_taken(said) or said in self.empties - self.filled
+        if self._is_taken(said):
+            self.gives_taken = True
+            return True
+        return self._is_empty_value(said) or said in self.empties - self.filled
 
     def _is_taken(self, said: str) -> bool:
         """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
@@ -225,8 +244,9 @@ class BodyJudge:
             return False
         over = node.child_by_field_name("receiver")
         body = block.child_by_field_name("body")
-        is_pure = over is None or self._is_pure(over)
-        return is_pure and (body is None or self._sequence(body, decided=True, tail=False))
+        return (over is None or self._is_pure(over)) and (
+            body is None or self._sequence(body, decided=True, tail=False)
+        )
 
     def _branch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
         condition = node.child_by_field_name("condition")
@@ -241,7 +261,7 @@ class BodyJudge:
             taken, is_decided = others, decided
         elif always.fullmatch(said):
             taken, is_decided = [each for each in parts if each not in others], decided
-        elif self._is_pure(condition, calls=_compares(condition) and not self.loops):
+        elif self._is_pure(condition, calls=compares(condition) and not self.loops):
             taken, is_decided = parts, True
         else:
             return False
@@ -312,7 +332,7 @@ class BodyJudge:
         for at, child in enumerate(node.named_children):
             name = node.field_name_for_named_child(at)
             is_label = name in kinds.LABEL_FIELDS or (name == "value" and node.type != "match_arm")
-            if is_label or _TRANSPARENT.search(child.type):
+            if is_label or TRANSPARENT.search(child.type):
                 continue
             if child.type in kinds.SECTIONS:
                 if not self._section(child, tail=tail):
@@ -333,6 +353,13 @@ class BodyJudge:
             return False
         return all(self._statement(each, decided=decided, tail=tail) for each in parts[1:])
 
+    def _context(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        """Return whether statements in a context that adds nothing do nothing."""
+        body = node.child_by_field_name("body")
+        held = [each for each in node.named_children if each != body and not TRANSPARENT.search(each.type)]
+        is_idle = all(re.fullmatch(self.syntax.idle_contexts, self._said(each)) for each in held)
+        return body is not None and is_idle and self._statement(body, decided=True, tail=False)
+
     def _handler(self, node: tree_sitter.Node, guarded: Sequence[tree_sitter.Node]) -> bool:
         """Return whether a handler does nothing; none is reached from statements that only look like some."""
         if all(self.says_nothing(self._said(each)) for each in guarded):
@@ -341,29 +368,9 @@ class BodyJudge:
         return all(self._statement(each, decided=True, tail=False) for each in blocks)
 
     def _is_pure(self, node: tree_sitter.Node, *, updates: bool = False, calls: bool = False) -> bool:
-        """Return whether an expression only computes.
-
-        `updates`: it may count on a variable of the same statement; `calls`: it may call what gives a value.
-        """
-        waiting = [node]
-        while waiting:
-            each = waiting.pop()
-            if _TRANSPARENT.search(each.type) or each.type in kinds.FUNCTION_VALUES or each.type.endswith("_literal"):
-                continue
-            if calls and each.type in kinds.CALLS:
-                waiting += each.named_children
-                continue
-            if updates and each.type in kinds.UPDATES | kinds.LOCALS:
-                waiting += each.named_children
-                continue
-            if each.type == "identifier" and self.syntax.names_call and not self.takes(self._said(each)):
-                return False
-            if re.fullmatch(self.syntax.pure_calls, self._said(each)):
-                continue
-            if each.type not in kinds.PURE or any(child.type in kinds.ACTIVE_MARKS for child in each.children):
-                return False
-            waiting += each.named_children
-        return True
+        return only_computes(
+            node, self.syntax, self._said, self.takes, updates=updates, calls=calls, results_count=self.results_count
+        )
 
 
 _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
@@ -371,6 +378,7 @@ _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
     (kinds.BRANCHES, BodyJudge._branch),
     (kinds.LOOPS, BodyJudge._loop),
     (kinds.TRIES, BodyJudge._try),
+    (kinds.CONTEXTS, BodyJudge._context),
     (kinds.SECTIONS - {"case_statement"}, BodyJudge._section),
     (kinds.SEQUENCES, BodyJudge._sequence),
 )
@@ -390,9 +398,3 @@ def _always_leaves(body: tree_sitter.Node) -> bool:
 def _is_alternative(node: tree_sitter.Node, child: tree_sitter.Node) -> bool:
     at = next(n for n, each in enumerate(node.named_children) if each == child)
     return node.field_name_for_named_child(at) == "alternative" or _ALTERNATIVE.match(child.type) is not None
-
-
-def _compares(condition: tree_sitter.Node) -> bool:
-    while condition.type.startswith("parenthesized") and condition.named_child_count == 1:
-        condition = condition.named_children[0]
-    return condition.type in kinds.COMPARISONS

@@ -12,9 +12,17 @@ from runtime.codebase.parsing.tree_walk import BLOCK, body_of
 # A longer body than this is taken to do more than logging; bodies can be nested as deep as a file is long.
 MAX_LOGGING_BODY_BYTES = 4_000
 
+# What loggers are called to tell something by; what sets them up does some work.
+_TELLING = (
+    r"(?:trace|debug|info|information|notice|warn|warning|warn_explicit|err|error|exception|critical|crit|fatal|panic|log"
+    r"|print|write|verbose|dir|table|group|groupEnd|groupCollapsed|time|timeEnd|timeLog|count|assert|fine|finer|finest"
+    r"|severe|config|success|emerg|alert|log_?(?:trace|debug|info|information|warn|warning|error|critical))"
+    r"(?:f|ln|w|Line|Async|Context|Ctx|Format|_once)?"
+)
 # Statements that only tell: a body of nothing else does no work. Calls in what is told may do some.
 _LOGS = re.compile(
-    r"""(?:[\w$@]+(?:\.|::|->))*[_@$]?(?:log|logger|logging|slog|console|warnings)(?:\.|::|->)\w+!?\s*(?:\((.*)\)|\s(.*))
+    rf"""(?:[\w$@]+(?:\.|::|->))*[_@$]?(?:log|logger|logging|slog|console|warnings)(?:\.|::|->)
+        (?:{_TELLING})!?\s*(?:\((.*)\)|\s(.*))
         | error_log\((.*)\) | (?:trace|debug|info|warn|error)!\((.*)\)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )

@@ -32,6 +32,12 @@ TAKEN = [
     (OVERLOAD, "new.py", "3-5"),
     ("class TooLong(ValueError):\n    pass\n", "new.py", "1"),
     ('class TooLong(errors.LoadError):\n    """Says so."""\n', "new.py", "1"),
+    ("class Kept(Base):\n    pass\n", "new.py", "1"),
+    ("class Kept(Base): pass\n", "new.py", "1"),
+    ("class Kept extends Base {}\n", "new.js", "1"),
+    ("class Kept implements Marker {}\n", "Kept.java", "1"),
+    ("impl Marker for Kept {}\n", "new.rs", "1"),
+    ("struct Kept : std::exception {};\n", "new.cpp", "1"),
 ]
 
 
@@ -48,7 +54,8 @@ REFUSED = [
     ("class Protocols(Base):\n    def get(self, key: str) -> str: ...\n", "new.py", "1-2"),
     (PROTOCOL + '    """Kept."""\n', "new.py", "6"),
     ("@abc.abstractmethod\ndef get(self, key): ...\n", "new.py", "1-2"),
-    ("class Kept(Base):\n    pass\n", "new.py", "1"),
+    ("class Kept(object):\n    pass\n", "new.py", "1"),
+    ("class Kept(Base):\n    def get(self): ...\n", "new.py", "1-2"),
     ("class Kept:\n    pass\n", "new.py", "1-2"),
     ("def is_kept(key):\n    return False\n", "new.py", "1-2"),
     ("def warn(key):\n    log.warning('limit %s', key)\n", "new.py", "1-2"),
@@ -60,6 +67,47 @@ def test_other_bodies_that_do_nothing_are_refused_with_the_way_on(root: Path, te
     told = judged(root, text, f"{file}:{lines}", file=file)
     assert told is not None
     assert "or skip it with that as the reason, which the person is told" in told
+
+
+def doubt_of(root: Path, item: str, evidence: str) -> str:
+    changed = changed_lines(root, git(root, "rev-parse", "HEAD"), is_ours)
+    return proofs_of([{"item": item, "status": "done", "evidence": evidence}], root, changed)[item].doubt
+
+
+@pytest.mark.parametrize(
+    ("item", "is_told"),
+    [("retry loop", True), ("add the exception Kept", False), ("Kept derives from Base", False)],
+)
+def test_a_type_that_only_derives_is_told_unless_the_item_speaks_of_one(root: Path, item: str, is_told: bool) -> None:
+    for text in ("class Kept(Base):\n    pass\n", "class Kept(LoadError):\n    pass\n"):
+        assert judged(root, text, "new.py:1-2", item, file="new.py") is None
+        assert ("Kept among its lines holds nothing of its own" in doubt_of(root, item, "new.py:1-2")) is is_told
+
+
+MARKERS = [
+    ("class Missing:\n    pass\n", "new.py", "1-2"),
+    ('class Missing:\n    """Stands for no value."""\n', "new.py", "1"),
+    ("class Missing {}\n", "new.js", "1"),
+    ("interface Missing {\n}\n", "Missing.java", "1-2"),
+    ("struct Missing {};\n", "new.cpp", "1"),
+]
+
+
+@pytest.mark.parametrize(("text", "file", "lines"), MARKERS)
+def test_a_type_without_anything_is_evidence_of_an_item_that_asks_for_a_marker_alone(
+    root: Path, text: str, file: str, lines: str
+) -> None:
+    evidence = f"{file}:{lines}"
+    assert judged(root, text, evidence, "add the marker Missing", file=file) is None
+    assert "implement nothing" in str(judged(root, text, evidence, "retry loop", file=file))
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("class Missing:\n    def load(self):\n        pass\n", "1-3"), ("class Missing: ...\ndef f(): ...\n", "1-2")],
+)
+def test_a_function_that_does_nothing_is_no_marker(root: Path, text: str, lines: str) -> None:
+    assert "nothing" in str(judged(root, text, f"new.py:{lines}", "add the marker Missing", file="new.py"))
 
 
 @pytest.mark.parametrize("item", ["make it a package", "add new/__init__.py"])

@@ -19,8 +19,8 @@ COMPILED = f"__pycache__/load.{sys.implementation.cache_tag}.pyc"
 PASSES_ON_PLANTED = "import load, sys; sys.exit(not hasattr(load, 'PLANTED'))"
 
 
-def contract(script: str) -> Contract:
-    command = f'[{sys.executable}, -c, "{script}"]'
+def contract(script: str, *options: str) -> Contract:
+    command = f'[{", ".join((sys.executable, *options))}, -c, "{script}"]'
     named = f"    duty: verify\n    checks: [{{name: tests, command: {command}}}]\n"
     return parse_contract(SHIPPED.replace("    duty: verify\n", named))
 
@@ -119,6 +119,60 @@ async def test_a_compiled_module_of_another_source_lets_no_command_pass(
     await agent.step()
     assert "check 'tests'" in str(agent.last) or f"{COMPILED} was changed" in str(agent.last["error"])
     assert agent.session.state.phase != "PRE_COMMIT"
+
+
+ISOLATED = f"import sys; sys.path.insert(0, '.'); {PASSES_ON_PLANTED}"
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+async def test_nor_does_it_where_an_isolated_interpreter_does_not_see_the_variable(
+    tmp_path: Path, is_link: bool
+) -> None:
+    root = repository(tmp_path / "project")
+    (root / ".gitignore").write_text("__pycache__\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "ignored")
+    agent = Agent(root, tmp_path / "state", contract(ISOLATED, "-I"))
+    await agent.start()
+    await agent.go_to(15)
+    plant(agent.workspace, is_checked=True)
+    if is_link:
+        (agent.workspace / "__pycache__").rename(tmp_path / "away")
+        (agent.workspace / "__pycache__").symlink_to(tmp_path / "away")
+    await agent.step()
+    assert "check 'tests'" in str(agent.last)
+    assert agent.session.state.phase != "PRE_COMMIT"
+
+
+async def test_one_that_a_check_leaves_does_not_help_the_next(tmp_path: Path) -> None:
+    first = f"[{sys.executable}, -c, \"import os; os.makedirs('__pycache__'); os.rename('made', '{COMPILED}')\"]"
+    second = f'[{sys.executable}, -I, -c, "{ISOLATED}"]'
+    checks = f"    checks: [{{name: first, command: {first}}}, {{name: second, command: {second}}}]\n"
+    text = SHIPPED.replace("    duty: verify\n", f"    duty: verify\n{checks}")
+    root = repository(tmp_path / "project")
+    (root / ".gitignore").write_text("__pycache__/\nmade\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "ignored")
+    agent = Agent(root, tmp_path / "state", parse_contract(text))
+    await agent.start()
+    await agent.go_to(15)
+    plant(agent.workspace, is_checked=True)
+    (agent.workspace / COMPILED).rename(agent.workspace / "made")
+    (agent.workspace / "__pycache__").rmdir()
+    await agent.step()
+    assert "check 'second'" in str(agent.last)
+
+
+async def test_one_that_the_base_holds_is_there_for_the_checks(tmp_path: Path) -> None:
+    script = f"import os, sys; sys.exit(not os.path.exists('{COMPILED}'))"
+    root = repository(tmp_path / "project")
+    leave(root, COMPILED)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "compiled")
+    agent = Agent(root, tmp_path / "state", contract(script))
+    await agent.start()
+    await agent.go_to(17)
+    assert agent.session.state.phase == "PRE_COMMIT"
 
 
 async def test_a_command_that_leaves_caches_changes_no_files(tmp_path: Path) -> None:

@@ -26,6 +26,12 @@ async def test_one_is_accepted_as_evidence_and_told_to_the_end(agent: Agent) -> 
     assert notes.count("is_known in load.py") == 2
 
 
+async def test_one_that_gives_back_what_it_took_is_accepted_and_told(agent: Agent) -> None:
+    await reported(agent, f"{CODE}\n\ndef cleaned(url):\n    return url\n", "load.py:8-9")
+    told = str((await agent.session.review_changes())["doubtful_evidence"])
+    assert "only give a constant answer, which may be meant: cleaned in load.py" in told
+
+
 @pytest.mark.parametrize("file", ["sent.js", "sent.go", "Sent.java", "sent.rs"])
 async def test_other_languages_are_told_alike(agent: Agent, file: str) -> None:
     texts = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from runtime.codebase.parsing.constant_bodies import is_constant
@@ -27,6 +29,28 @@ CONSTANT = [
     ("a.rs", "fn f(x: u8) -> Result<u8, E> {\n    Ok(1)\n}\n"),
     ("a.rs", "fn f(x: u8) -> u8 {\n    return 7;\n}\n"),
     ("a.rs", 'fn f(x: u8) -> String {\n    "a".to_string()\n}\n'),
+]
+UNCHANGED = [
+    # A member that is only looked up may be a property, which may do something.
+    ("a.py", "def f(x):\n    x.extras\n"),
+    ("a.js", "function f(x) {\n  x.extras;\n}\n"),
+    ("a.py", "def f(x):\n    y = x\n    return y\n"),
+    ("a.py", "def f(x):\n    str(x)\n    return x\n"),
+    ("a.rs", "fn f(x: u8) -> Result<u8, E> {\n    Ok(x)\n}\n"),
+    ("a.go", "package a\n\nfunc F(x int) (int, error) {\n\treturn x, nil\n}\n"),
+    ("a.py", "def f(a):\n    if not a:\n        pass\n    return a\n"),
+    ("a.kt", "fun f(a: Int): Int { return a }\n"),
+    ("a.kt", "fun f(a: Int): Int = a\n"),
+    ("A.cs", "class A { int F(int a) { return a; } }\n"),
+    ("A.cs", "class A { int F(int a) => a; }\n"),
+    ("a.rb", "def f(a)\n  a\nend\n"),
+    ("a.rb", "def f(a)\n  return a\nend\n"),
+    ("a.php", "<?php\nfunction f($a) { return $a; }\n"),
+    ("a.py", "def f(text):\n    return text\n"),
+    ("a.js", "const f = (a) => {\n  return a;\n};\n"),
+    ("a.go", "package a\n\nfunc F(a int) int {\n\treturn a\n}\n"),
+    ("a.rs", "fn f(a: u8) -> u8 {\n    a\n}\n"),
+    ("a.c", "int f(int a) {\n  return a;\n}\n"),
 ]
 WORK = [
     ("a.py", "def f(x):\n    return x.y\n"),
@@ -61,6 +85,14 @@ def test_a_body_that_gives_a_literal_or_what_it_was_given_is_constant(file: str,
     assert gives_constant(file, text)
 
 
+@pytest.mark.parametrize(("file", "text"), UNCHANGED)
+def test_a_body_that_gives_back_what_it_took_or_looks_something_up_is_no_empty_one_and_told(
+    file: str, text: str
+) -> None:
+    assert judge_of(text, file).constant_body(1, text.count("\n")) is not None
+    assert not is_empty(text, file, 1, text.count("\n"))
+
+
 @pytest.mark.parametrize(("file", "text"), WORK)
 def test_a_body_that_names_or_does_anything_is_not(file: str, text: str) -> None:
     assert not gives_constant(file, text)
@@ -78,3 +110,11 @@ def test_a_line_is_constant_by_its_text(said: str, constant: bool) -> None:
 def test_an_attribute_that_is_assigned_to_itself_does_nothing() -> None:
     assert is_empty("class A:\n    def f(self, x):\n        self.x = self.x\n", "a.py", 1, 3)
     assert not is_empty("class A:\n    def f(self, x):\n        self.x = x\n", "a.py", 1, 3)
+
+
+@pytest.mark.parametrize("values", ["1234567890" * 40, "1.25, -3e5, " * 400, "'a', " * 900, "((" * 900, "- + " * 900])
+@pytest.mark.parametrize("text", ["def f(x):\n    return [{}, x.y]\n", "def f(x):\n    y = [{}, g()]\n    return y\n"])
+def test_long_values_are_judged_at_once(text: str, values: str) -> None:
+    began = time.process_time()
+    assert not gives_constant("a.py", text.format(values))
+    assert time.process_time() - began < 2

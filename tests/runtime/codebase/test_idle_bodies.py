@@ -10,6 +10,17 @@ from runtime.codebase.parsing.empty_bodies import is_empty
 
 IDLE = {
     "a.py": [
+        "def f(y):\n    with suppress(KeyError):\n        pass\n",
+        "def f(y):\n    with contextlib.suppress(A, B), nullcontext(y) as z: ...\n",
+        "def f(x):\n    str(x)\n",
+        "def f(x):\n    str(repr(x.y)); len(x)\n",
+        "async def f(x):\n    await asyncio.sleep(0)\n",
+        "async def f(x):\n    await sleep(0)\n    return None\n",
+        "def f(x):\n    time.sleep(0.0)\n",
+        "def f(x):\n    assert x == x\n",
+        "def f(x):\n    (lambda: None)()\n",
+        "def f(x):\n    if str(x):\n        pass\n",
+        "async def f(x):\n    async with nullcontext():\n        pass\n",
         "def f(a):\n    for _ in range(3):\n        pass\n",
         "def f(a):\n    while False:\n        g(a)\n",
         "def f(a):\n    if a:\n        pass\n    else:\n        pass\n",
@@ -21,7 +32,6 @@ IDLE = {
         "def f(a):\n    try:\n        pass\n    finally:\n        pass\n",
         "def f(a):\n    if 0:\n        g()\n    elif False:\n        h()\n",
         "def f(a):\n    if True:\n        raise ValueError('x')\n",
-        "def f(a):\n    if not a:\n        pass\n    return a\n",
         "def f(a):\n    raise ValueError('no') from None\n",
         "def f(a):\n    1 + 1\n",
         "def f(a):\n    msg = 'not yet'\n    raise ValueError(msg)\n",
@@ -31,6 +41,13 @@ IDLE = {
         "def f(a):\n    try:\n        pass\n    except KeyError:\n        g(a)\n",
     ],
     "a.js": [
+        "function f(x) { String(x); Number(x.y); }\n",
+        "async function f(x) { await Promise.resolve(); }\n",
+        "async function f(x) { await new Promise((r) => setTimeout(r, 0)); }\n",
+        "function f(x) { x.forEach(() => {}); x.map(function (y) {}); }\n",
+        "function f(x) { setTimeout(() => {}, 0); }\n",
+        "function f(x) { x.toString(); Math.max(x, Number(1)); }\n",
+        "function f(x) { try { String(x); } catch (e) {} }\n",
         "function f(a) { for (;;) {} }\n",
         "function f(a) { while (false) { g(); } }\n",
         "function f(a) { if (a) {} else {} }\n",
@@ -52,12 +69,18 @@ IDLE = {
         "function f(a) { return Promise.reject(new Error('x')); }\n",
     ],
     "a.ts": [
+        "function f(x: number): void { String(x); }\n",
         "function f(a: number): void { if (a > 1) {} }\n",
         "function f(a: number): number { while (false) { return g(a); } return 0; }\n",
         "function f(a: string) { const x: number = 1; }\n",
         "class A { f(a: number): void { for (;;) { break; } } }\n",
     ],
     "a.go": [
+        "package a\nfunc F(x int) { _ = string(x) }\n",
+        "package a\nfunc F(x int) { _, _ = x, fmt.Sprint(x) }\n",
+        "package a\nfunc F(x int) { time.Sleep(0) }\n",
+        "package a\nfunc F(x int) { runtime.Gosched() }\n",
+        "package a\nfunc F(x []int) { for i, v := range x { _, _ = i, v } }\n",
         "package a\nfunc F(a int) { for {} }\n",
         'package a\nfunc F(a int) { panic("x") }\n',
         "package a\nfunc F(a int) error { panic(`later`) }\n",
@@ -79,6 +102,12 @@ IDLE = {
         "package a\nfunc F(a int) { func() {}() }\n",
     ],
     "a.rs": [
+        "fn f(x: i32) { x.to_string(); }\n",
+        'fn f(x: i32) { let _ = format!("{}", x); }\n',
+        "fn f(x: i32) { let _ = x.clone(); }\n",
+        "async fn f() { tokio::task::yield_now().await; }\n",
+        "fn f(x: i32) { (|| {})(); }\n",
+        "fn f(x: i32) { std::mem::drop(x); }\n",
         "fn f(a: i32) { if false { g(a); } }\n",
         "fn f(a: i32) { loop { break; } }\n",
         "fn f(a: i32) { loop {} }\n",
@@ -105,6 +134,9 @@ IDLE = {
         "fn f(a: i32) -> Result<(), E> { if false { g(a)?; } Ok(()) }\n",
     ],
     "a.c": [
+        "void f(char *x) { strlen(x); }\n",
+        "void f(int x) { sizeof(x); abs(x); }\n",
+        "void f(int x) { sched_yield(); }\n",
         "int f(int a) { for (;;) {} }\n",
         "int f(int a) { for (;;); }\n",
         "int f(int a) { while (0) { g(a); } return 0; }\n",
@@ -122,6 +154,9 @@ IDLE = {
         "int f(int a) { int x; (void)x; return 0; }\n",
     ],
     "a.cpp": [
+        "void f(int x) { std::to_string(x); }\n",
+        "void f(int x) { static_cast<void>(x); std::ignore = x; }\n",
+        "void f(V x) { x.size(); }\n",
         'int f(int a) { throw std::runtime_error("x"); }\n',
         "void f(std::vector<int> a) { for (auto x : a) {} }\n",
         "int f(int a) { try { } catch (...) { } return 0; }\n",
@@ -132,6 +167,10 @@ IDLE = {
         "void f(int a) { if constexpr (false) { g(a); } }\n",
     ],
     "A.java": [
+        "class A { void f(Object x) { String.valueOf(x); } }\n",
+        "class A { void f(Object x) { x.toString(); Objects.hash(x, Math.abs(1)); } }\n",
+        "class A { void f(int x) { Thread.yield(); } }\n",
+        "class A { void f(int x) { new Object(); } }\n",
         "class A { void f(int a) { while (false) { g(); } } }\n",
         "class A { void f(int a) { for (;;) {} } }\n",
         "class A { void f(int[] a) { for (int x : a) {} } }\n",
@@ -154,6 +193,8 @@ IDLE = {
         'class A { void f(int a) { throw new IllegalArgumentException("x" + "y"); } }\n',
     ],
     "a.kt": [
+        "fun f(x: Int) { run { } }\n",
+        "fun f(x: Int) { x.let { } }\n",
         "fun f(a: Int) { while (false) { g(a) } }\n",
         "fun f(a: Int) { for (x in 1..3) {} }\n",
         "fun f(a: Int) { if (a > 1) {} else {} }\n",
@@ -164,8 +205,6 @@ IDLE = {
         "fun f(a: Int) { when (a) { 1 -> {} else -> {} } }\n",
         "fun f(a: Int) { try { } catch (e: Exception) { } }\n",
         "fun f(a: Int) { val x = 1 }\n",
-        "fun f(a: Int): Int { return a }\n",
-        "fun f(a: Int): Int = a\n",
         "fun f(a: Int) { do { } while (false) }\n",
         "fun f(a: Int) { while (true) { break } }\n",
         "fun f(a: Int): Any? = null\n",
@@ -173,6 +212,8 @@ IDLE = {
         'fun f(a: Int): Int {\n  throw IllegalArgumentException("x")\n}\n',
     ],
     "A.cs": [
+        "class A { void F(object x) { x.ToString(); } }\n",
+        "class A { async Task F() { await Task.CompletedTask; } }\n",
         "class A { void F(int a) { while (false) { G(a); } } }\n",
         "class A { void F(int a) { for (;;) {} } }\n",
         "class A { void F(int[] a) { foreach (var x in a) {} } }\n",
@@ -183,8 +224,6 @@ IDLE = {
         "class A { void F(int a) { switch (a) { case 1: break; default: break; } } }\n",
         "class A { void F(int a) { try { } catch { } } }\n",
         "class A { void F(int a) { var x = 1; } }\n",
-        "class A { int F(int a) { return a; } }\n",
-        "class A { int F(int a) => a; }\n",
         "class A { void F(int a) { do { } while (false); } }\n",
         "class A { void F(int a) { _ = a; } }\n",
         "class A { Task F(int a) { return Task.CompletedTask; } }\n",
@@ -192,6 +231,7 @@ IDLE = {
         'class A { void F(int a) { throw new ArgumentException("x"); } }\n',
     ],
     "a.rb": [
+        "def f(x)\n  x.to_s\n  nil\nend\n",
         "def f(a)\n  raise ArgumentError, 'x'\nend\n",
         "def f(a)\n  raise ArgumentError.new('x')\nend\n",
         'def f(a)\n  raise StandardError, "x"\nend\n',
@@ -210,11 +250,10 @@ IDLE = {
         "def f(a) = raise('x')\n",
         "def f(a)\n  return unless a\nend\n",
         "def f(a)\n  g(a) if false\nend\n",
-        "def f(a)\n  a\nend\n",
-        "def f(a)\n  return a\nend\n",
         "def f(a)\n  while true do end\nend\n",
     ],
     "a.php": [
+        "<?php\nfunction f($x) { strval($x); }\n",
         "<?php\nfunction f($a) { while (false) { g($a); } }\n",
         "<?php\nfunction f($a) { for (;;) {} }\n",
         "<?php\nfunction f($a) { foreach ($a as $x) {} }\n",
@@ -226,7 +265,6 @@ IDLE = {
         "<?php\nfunction f($a) { switch ($a) { case 1: break; default: } }\n",
         "<?php\nfunction f($a) { try { } catch (\\Exception $e) { } }\n",
         "<?php\nfunction f($a) { $x = 1; }\n",
-        "<?php\nfunction f($a) { return $a; }\n",
         "<?php\nfunction f($a) { do { } while (false); }\n",
         "<?php\nfunction f($a) { unset($a); }\n",
         "<?php\nfunction f($a) { $a = $a; }\n",
@@ -255,6 +293,27 @@ IDLE = {
 }
 ACTIVE = {
     "a.py": [
+        "def consume(it):\n    for _ in it:\n        pass\n",
+        "def f():\n    logging.addLevelName(5, 'V')\n",
+        "def f():\n    warnings.filterwarnings('ignore', 'x')\n",
+        "def f():\n    log.setLevel('INFO')\n",
+        "def f(y):\n    with suppress(KeyError):\n        del y.z\n",
+        "def f(y):\n    with suppress(g(y)):\n        pass\n",
+        "def f(lock):\n    with suppress(KeyError), lock:\n        pass\n",
+        "async def checkpoint():\n    await asyncio.sleep(0)\n",
+        "async def f(x):\n    while not x.done:\n        await asyncio.sleep(0)\n",
+        "async def f(x):\n    await asyncio.sleep(0.1)\n",
+        "def f(x):\n    str(g(x))\n",
+        "def f(x):\n    return str(x)\n",
+        "def f(x):\n    hash(x)\n",
+        "def f(x):\n    int(x)\n",
+        "def f(x):\n    list(x)\n",
+        "def f(x):\n    try:\n        str(x)\n    except ValueError:\n        return False\n    return True\n",
+        "def f(x):\n    assert x\n",
+        "def f(x):\n    hasattr(x, 'y')\n",
+        "class Stopped(Base):\n    pass\n",
+        'class Stopped(Base, Protocol):\n    """Says so."""\n',
+        "class Stop(SystemExit): ...\n",
         "def f(q):\n    while not q.done():\n        pass\n",
         "def f(it):\n    for _ in read(it):\n        pass\n",
         "def f(a):\n    global x\n    x = 1\n",
@@ -290,6 +349,14 @@ ACTIVE = {
         'class ClosedError(Exception):\n    """The door is closed."""\n',
     ],
     "a.js": [
+        "function f(x) { return String(x); }\n",
+        "function f(x) { x.forEach(g); }\n",
+        "function f(x) { x.forEach(y => g(y)); }\n",
+        "function f(x) { String(g(x)); }\n",
+        "function nextTick() { return new Promise(r => setTimeout(r, 0)); }\n",
+        "async function tick() { await new Promise(r => setTimeout(r, 0)); }\n",
+        "function f(x) { JSON.stringify(x); }\n",
+        "class Stopped extends Base {}\n",
         "function f(a) { while (g()) {} }\n",
         "function f(a) { if (a) { throw new Error('x'); } }\n",
         "function f(a) { for (const x of a) { if (x) return true; } return false; }\n",
@@ -308,6 +375,9 @@ ACTIVE = {
     ],
     "a.ts": ["function f(): never { throw new Error('x'); }\n", "class A { constructor(private a: number) {} }\n"],
     "a.go": [
+        "package a\nfunc Yield() { runtime.Gosched() }\n",
+        "package a\nfunc F(x int) { _ = g(x) }\n",
+        "package a\nfunc F(x int) { for !a.done { runtime.Gosched() } }\n",
         "package a\nfunc F(a int) { for g() {} }\n",
         "package a\nfunc F(a chan int) { for range a {} \n g() }\n",
         "package a\nfunc F(a int) { <-c }\n",
@@ -325,6 +395,9 @@ ACTIVE = {
         "package a\nfunc F(a <-chan int) { for range a {} }\n",
     ],
     "a.rs": [
+        "fn f(x: i32) -> String { x.to_string() }\n",
+        "impl Marker for Door {}\n",
+        "fn f(x: i32) { let _ = g(x).clone(); }\n",
         "fn f(a: i32) { while g() {} }\n",
         "fn f(a: i32) -> i32 { loop { if g() { break 3; } } }\n",
         'fn f(a: i32) { if a > 1 { panic!("x"); } }\n',
@@ -349,12 +422,17 @@ ACTIVE = {
         "int f(int a) { x++; return 0; }\n",
     ],
     "a.cpp": [
+        "struct Stopped : std::exception {};\n",
+        "std::string f(int x) { return std::to_string(x); }\n",
         '[[noreturn]] void f(int a) { throw std::runtime_error("x"); }\n',
         'void f(int a) { throw std::runtime_error("x" + a); }\n',
         "void f() { std::lock_guard<std::mutex> g(m); }\n",
         "A::A(int a) : a_(a) {}\n",
     ],
     "A.java": [
+        "class A { void f(Object x) { Objects.requireNonNull(x); } }\n",
+        "class A { String f(Object x) { return x.toString(); } }\n",
+        "class Stopped extends Base implements Marker {}\n",
         "class A { void f(int a) { while (it.next()) {} } }\n",
         'class A { void f(int a) { if (a > 1) { throw new IllegalArgumentException("x"); } } }\n',
         "class A { void f(int a) { this.a = a; } }\n",
@@ -381,6 +459,7 @@ ACTIVE = {
         "fun f(): String = NAME\n",
     ],
     "A.cs": [
+        "class Stopped : Base {}\n",
         "class A { void F(int a) { while (G()) {} } }\n",
         'class A { void F(int a) { if (a > 1) { throw new Exception("x"); } } }\n',
         "class A { void F(int a) { this.a = a; } }\n",
@@ -413,6 +492,7 @@ ACTIVE = {
         "def f(a)\n  reload\n  nil\nend\n",
     ],
     "a.php": [
+        "<?php\nclass Stopped extends Base {}\n",
         "<?php\nfunction f($a) { while (g()) {} }\n",
         "<?php\nfunction f($a) { if ($a) { throw new \\Exception('x'); } }\n",
         "<?php\nfunction f($a): never { throw new \\Exception('x'); }\n",
@@ -454,6 +534,36 @@ def test_what_has_an_effect_or_decides_is_not(path: str, text: str) -> None:
     assert not is_empty(text, path, 1, text.count("\n"))
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "class Kept:\n    pass\n"),
+        ("a.py", "class Kept(object):\n    pass\n"),
+        ("a.py", "class Kept(abc.ABC, Protocol, Generic[T], metaclass=Meta):\n    ...\n"),
+        ("a.py", "class Kept(Base):\n    def f(self): ...\n"),
+        ("a.js", "class Kept {}\n"),
+        ("a.js", "class Kept extends Base { f() {} }\n"),
+        ("A.java", "class Kept extends Object {}\n"),
+        ("a.rs", "impl Door {}\n"),
+    ],
+)
+def test_a_type_that_derives_from_nothing_or_holds_empty_methods_is_empty(path: str, text: str) -> None:
+    assert is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize("body", ["raise RuntimeError", "raise ValueError('x')", "1 / 0"])
+def test_in_a_test_what_only_fails_stands_in_for_something(body: str) -> None:
+    assert not is_empty(f"def getbases(self):\n    {body}\n", "test_a.py", 1, 2)
+    assert is_empty(f"def getbases(self):\n    {body}\n", "a.py", 1, 2)
+    assert is_empty("def getbases(self):\n    raise NotImplementedError\n", "test_a.py", 1, 2)
+
+
+@pytest.mark.parametrize("body", ["str(door)", "repr(door); len(door)"])
+def test_a_test_may_call_for_a_result_to_see_that_it_comes(body: str) -> None:
+    assert not is_empty(f"def test_door(door):\n    {body}\n", "test_a.py", 1, 2)
+    assert is_empty(f"def test_door(door):\n    {body}\n", "a.py", 1, 2)
+
+
 def test_a_function_that_says_that_it_fails_may_fail_with_a_constant_text() -> None:
     body = "    raise ValueError('closed')\n"
     assert is_empty(f"def f():\n{body}", "a.py", 1, 2)
@@ -492,6 +602,17 @@ IDLE_PARTS = {
     "a.rs": ["if a.len() != size() {\n}\n"],
     "A.java": ["if (a.length() != size()) {\n}\n", "for (int b : a) {\n}\n"],
 }
+MEMBERS = [
+    ("A.java", "enum E {\n  A(1);\n  E(int m) { k = m; }\n  int g() { return k; }\n}\n"),
+    ("A.cs", "class E{\n  int k;\n  E(int m) { k = m; }\n  int G() { return k; }}\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), MEMBERS)
+def test_a_member_before_the_last_of_a_type_is_work(path: str, text: str) -> None:
+    assert not is_empty(text, path, 3, 3)
+
+
 ACTIVE_PARTS = {
     "a.py": [
         "    if a:\n        return None\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.empty_bodies import is_empty, judge_of
 
 EMPTY = [
     ("a.kt", "fun f(x: Int): Int {\n    throw NotImplementedError()\n}\n"),
@@ -100,8 +100,11 @@ REAL = [
 
 
 @pytest.mark.parametrize(("path", "text"), EMPTY)
-def test_a_body_that_only_says_that_it_is_unwritten_or_hands_on_what_it_got_is_empty(path: str, text: str) -> None:
-    assert is_empty(text, path, 1, text.count("\n"))
+def test_a_body_that_only_says_that_it_is_unwritten_is_empty_and_one_that_hands_on_what_it_got_is_told(
+    path: str, text: str
+) -> None:
+    lines = 1, text.count("\n")
+    assert is_empty(text, path, *lines) or judge_of(text, path).constant_body(*lines) is not None
 
 
 @pytest.mark.parametrize(("path", "text"), REAL)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
-from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions
+from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions, only_bare_types
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import code_lines, judge_of
 from runtime.contracts.payloads import is_text
@@ -30,6 +30,11 @@ _REMOVAL = re.compile(
     re.IGNORECASE,
 )
 _QUIET = re.compile(r"\b(?:ignor|suppress|swallow|tolerat|silenc)", re.IGNORECASE)
+_TYPE = re.compile(
+    r"\b(?:markers?|sentinels?|tags?|exceptions?|errors?|warnings?|sub-?(?:class|typ)\w*|deriv\w+|inherit\w*|extend\w*"
+    r"|(?:empty|bare)\s+(?:class|type|struct|interface))\b",
+    re.IGNORECASE,
+)
 _PACKAGE = re.compile(r"\bpackages?\b|__init__|\bpy\.typed\b|\btyped\b|\.(?:git)?keep\b", re.IGNORECASE)
 _MARKERS = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep"})
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -46,12 +51,13 @@ _FORM = "write path:line, path:first-last or deleted: path"
 
 
 class Asks(NamedTuple):
-    """Says what an item speaks of: comments, a removal, a package, a failure that is ignored."""
+    """Says what an item speaks of: comments, a removal, a package, an ignored failure, a type."""
 
     prose: bool
     removal: bool
     package: bool = False
     quiet: bool = False
+    type: bool = False
 
 
 def refuted_items(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: ChangedLines) -> dict[str, str]:
@@ -80,7 +86,9 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines, item: str = "
         return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
-    asks = Asks(asks_for_prose(item), asks_for_removal(item), asks_for_package(item), asks_for_quiet(item))
+    asks = Asks(
+        asks_for_prose(item), asks_for_removal(item), asks_for_package(item), asks_for_quiet(item), asks_for_type(item)
+    )
     return _refuted_lines(file, start, end, folder, changed, asks)
 
 
@@ -130,6 +138,11 @@ def asks_for_package(item: str) -> bool:
 def asks_for_quiet(item: str) -> bool:
     """Return whether an item of a task speaks of ignoring something, as a handler that only passes does."""
     return _QUIET.search(item) is not None
+
+
+def asks_for_type(item: str) -> bool:
+    """Return whether an item speaks of a type that may hold nothing: an error, a marker."""
+    return _TYPE.search(item) is not None
 
 
 def is_package_marker(file: str, changed: ChangedLines) -> bool:
@@ -185,6 +198,8 @@ def _refuted_parts(
         return None
     judge = judge_of(text, file)
     if all(judge.is_empty(first, last) for first, last in parts) and not has_signatures(text, file, parts):
+        if asks.type and only_bare_types(text, file, parts):
+            return None
         if asks.quiet and all(any(map(str.strip, changed.before(file, *part))) for part in parts):
             return None
         return f"{where} implement nothing{WAY_ON}"

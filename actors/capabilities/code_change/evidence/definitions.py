@@ -14,6 +14,7 @@ from runtime.codebase.language_registry import language_at, language_of
 from runtime.codebase.parsing.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
+from runtime.codebase.parsing.whole_heads import BareType
 
 # Each is judged by its syntax; a piece of evidence with more of them is not looked at so closely.
 MAX_JUDGED = 40
@@ -25,6 +26,7 @@ _GIVEN = re.compile(r"=\s*(?:default|delete|0)\s*;|~\s*\w+\s*\(")
 # Without a grammar a head without any of these is taken for a declaration.
 _BODY = re.compile(r"[{=]|\bend\b")
 _STUBBED = re.compile(r"\s*(?:\.\.\.|pass)?\s*")
+_FILLED = re.compile(r"\s*(?:\.\.\.|pass|[{}();]*)?\s*")
 _PROTOCOL = re.compile(r"\((?:.*[\s.,])?Protocol\b")
 
 
@@ -121,3 +123,18 @@ def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], mos
     judge = judge_of(text, file)
     empty = {each: judge.is_empty(each.start_line, each.end_line) for each in touched}
     return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))
+
+
+def only_bare_types(text: str, file: str, parts: Sequence[tuple[int, int]]) -> bool:
+    """Return whether all code in parts of a file belongs to types that hold nothing of their own."""
+    code = code_lines(text, file, bare_strings=False)
+    said = [n for first, last in parts for n in range(first, min(last, len(code)) + 1)]
+    said = [n for n in said if not _FILLED.fullmatch(code[n - 1])]
+    bare = [each for each in symbols_of(file, text) if bare_types(text, file, [(each.start_line, each.start_line)])]
+    return bool(said) and all(any(each.start_line <= n <= each.end_line for each in bare) for n in said)
+
+
+def bare_types(text: str, file: str, parts: Sequence[tuple[int, int]]) -> list[BareType]:
+    """Return the types in parts of a file that hold nothing of their own."""
+    judge = judge_of(text, file)
+    return [found for first, last in parts for found in judge.bare_types(first, last)]

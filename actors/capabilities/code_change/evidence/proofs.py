@@ -17,6 +17,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     asks_for_prose,
     asks_for_quiet,
     asks_for_removal,
+    asks_for_type,
     is_beside_blank_removal,
     is_package_marker,
     is_prose,
@@ -24,7 +25,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     written_parts,
 )
 from actors.capabilities.code_change.evidence.constant_answers import asks_for_constant, constant_answers
-from actors.capabilities.code_change.evidence.definitions import hollow_functions, innermost, symbols_of
+from actors.capabilities.code_change.evidence.definitions import bare_types, hollow_functions, innermost, symbols_of
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import is_empty
 from runtime.contracts.session_state import Proof
@@ -84,6 +85,8 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
         doubt = f"{', '.join(hollow[:MAX_HOLLOW])} among its lines does nothing"
     if not doubt and not asks_for_constant(item) and (same := constant_answers(whole, file, tuple(written), changed)):
         doubt = f"{', '.join(same[:MAX_HOLLOW])} among its lines only gives a constant answer"
+    if not doubt and not asks_for_type(item) and (bare := bare_types(whole, file, written)):
+        doubt = f"{', '.join(each.name for each in bare[:MAX_HOLLOW])} among its lines holds nothing of its own"
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     scope = innermost(symbols_of(file, whole), at)
     return Proof(digest_of_lines(file, lines), count, doubt, scope.qualified_name if scope else ""), file

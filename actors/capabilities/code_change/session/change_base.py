@@ -7,6 +7,7 @@ from pathlib import Path
 
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, changed_lines, without_own
 from actors.capabilities.code_change.evidence.write_guard import is_ours
+from actors.capabilities.code_change.session.missing_repository import missing_repository
 from runtime.codebase.git.base_merges import with_merged_base
 from runtime.codebase.git.foreign_commits import foreign_commits
 from runtime.codebase.git.git_writer import GitWriter
@@ -62,6 +63,8 @@ def stood_before(state: SessionState, files: Collection[str]) -> frozenset[str]:
 def session_changes(state: SessionState, folder: Path) -> ChangedLines:
     """Return what a session changed in its folder, the user's own edits left out. Raises GitWriteError."""
     assert state.place is not None
+    if (why := missing_repository(state)) is not None:
+        raise GitWriteError(why)
     if not folder.is_dir():
         raise GitWriteError(
             f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"

@@ -9,12 +9,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.change_base import session_base
+from runtime.codebase.files.compiled_modules import remove_compiled
 from runtime.codebase.files.moved_folders import FolderWatch
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
 from runtime.codebase.git.git_writer import GitWriter
@@ -38,20 +39,34 @@ FAILING = (
 )
 
 
-def run_checks(commands: Iterable[CheckCommand], folder: Path) -> tuple[CheckResult, ...]:
-    """Run commands in a folder, one after the other; the first failure ends it.
+class _Ends(NamedTuple):
+    """Holds how commands ended, and which compiled modules they may have read."""
 
-    Python reads no compiled modules there: one that stands for another source would decide how a command ends.
+    results: tuple[CheckResult, ...]
+    compiled: tuple[str, ...]
+
+
+def run_checks(commands: Iterable[CheckCommand], folder: Path, base: str, new: Iterable[str]) -> _Ends:
+    """Run commands in a folder, one after the other; the first failure ends it. Raises GitWriteError.
+
+    Python reads no compiled modules there: one that stands for another source would decide how a command ends. Those
+    that the commit `base` does not hold are removed before each command, since isolated interpreters, and tools that
+    keep an environment of their own, do not see the variable; what a command runs may have left some for the next.
     """
     results: list[CheckResult] = []
+    left: dict[str, None] = {}
+    with GitWriter(folder) as git:
+        held = frozenset(git.run("ls-tree", "-r", "-z", "--name-only", base).split("\0")) if base else frozenset()
+        files = {*held, *git.run("ls-files", "-z").split("\0"), *new} - {""}
     with tempfile.TemporaryDirectory(prefix="jeeves-compiled-") as compiled:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
         for check in commands:
+            left |= dict.fromkeys(remove_compiled(folder, files, held))
             end = run_named(check.command, folder, check.timeout_s, environment)
             results.append(CheckResult(check.name, end.passed, end.told))
             if not end.passed:
                 break
-    return tuple(results)
+    return _Ends(tuple(results), tuple(f"{printable(file)} (cannot be removed)" for file in left))
 
 
 def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, Any], seen: Observed) -> Observed:
@@ -76,11 +91,12 @@ def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, A
     commands = dict.fromkeys(check for checks in due.values() for check in checks)
     folder = Path(state.place.folder)
     # Without a branch nothing else says which new files belong to the change.
-    with _Watch(folder, (*before.changed, *state.permitted)) as watch:
-        results = run_checks(commands, folder)
+    new = (*before.changed, *state.permitted)
+    with _Watch(folder, new) as watch:
+        ends = run_checks(commands, folder, session_base(state.place), new)
         is_stable = _files(contract, state, seen.head) == before
-        touched = watch.touched()
-    return msgspec.structs.replace(seen, checks=results, tree=before.tree, is_stable=is_stable, touched=touched)
+        touched = (*watch.touched(), *ends.compiled)
+    return msgspec.structs.replace(seen, checks=ends.results, tree=before.tree, is_stable=is_stable, touched=touched)
 
 
 class _Watch:
@@ -142,8 +158,8 @@ def _with_checks_of_base(
         names = ", ".join(check.name for check in commands)
         return msgspec.structs.replace(seen, unjudged=UNCHECKED.format(**_about(state, commit), names=names))
     with _Watch(root, ()) as watch:
-        results = run_checks(commands, root)
-        touched = watch.touched()
+        results, compiled = run_checks(commands, root, commit, ())
+        touched = (*watch.touched(), *compiled)
     if all(check.passed for check in results) and not tree_of_files(root, commit, is_ours).changed:
         return msgspec.structs.replace(seen, checks=results, tree=tree, touched=touched)
     return msgspec.structs.replace(seen, checks=results, unjudged=FAILING.format(**_about(state, commit)))

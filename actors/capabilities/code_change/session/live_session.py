@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
+from actors.capabilities.code_change.evidence.written_places import with_plain_places
 from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
 from actors.capabilities.code_change.session.change_notes import (
     caches_note,
@@ -21,6 +22,7 @@ from actors.capabilities.code_change.session.change_notes import (
     submodules_note,
 )
 from actors.capabilities.code_change.session.hints import hints_of
+from actors.capabilities.code_change.session.missing_repository import missing_repository
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import tree_told
 from actors.capabilities.code_change.session.start_files import MAX_PINNED, taken_from_sight
@@ -94,7 +96,8 @@ class LiveSession:
                 return await self._submitted(payload, count, key)
             except RepositoryError as error:
                 told = standing(self._contract, self._state)
-                return {**told, "error": {"code": "git_refused", "problems": [error.message]}}
+                why = await in_own_thread(missing_repository, self._state)
+                return {**told, "error": {"code": "git_refused", "problems": [why or error.message]}}
 
     async def restore(self) -> None:
         """Make the session's work tree anew where its folder is gone. Raises GitWriteError."""
@@ -117,6 +120,7 @@ class LiveSession:
     async def _submitted(self, payload: object, count: object, key: str) -> Answer:
         await self._reread()
         before = self._state
+        payload = await in_own_thread(with_plain_places, payload, self.folder)
         demands = demands_of(self._contract, before, payload)
         given = payload if isinstance(payload, Mapping) else {}
         seen = await observed(self._contract, before, given, demands, self._ports)
@@ -278,7 +282,9 @@ class LiveSession:
         is_unexplored = "EXPLORATION" in skipped(self._contract, self._state)
         stood = functools.partial(stood_before, self._state)
         try:
-            why = write_refusal(self._state, file, self.folder, stood, reads_count=is_unexplored)
+            why = missing_repository(self._state) or write_refusal(
+                self._state, file, self.folder, stood, reads_count=is_unexplored
+            )
         except RepositoryError as error:
             return error.message
         return why or filter_refusal(self.folder, file) or ignored_refusal(self.folder, file)
