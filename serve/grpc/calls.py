@@ -1,4 +1,4 @@
-"""Admits gRPC calls by the rules of the HTTP door, and ends them when their token does or the door closes."""
+"""Admits gRPC calls by the rules of the HTTP door, and ends them with their token or the door."""
 
 from __future__ import annotations
 

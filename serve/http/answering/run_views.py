@@ -1,4 +1,4 @@
-"""Reads runs for callers: lists of them, and one with its envelope, with the names by which callers know things."""
+"""Reads runs for callers, lists of them or one with its envelope, under the names that callers know."""
 
 from __future__ import annotations
 
