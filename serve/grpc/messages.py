@@ -24,6 +24,9 @@ from serve.http.documents.run_documents import MAX_LISTED, AnswerBody, ReasonBod
 DEFAULT_LISTED = 20
 MAX_SEQ = 2**53
 NUMBER_NAME = "after_seq"
+MAX_NAMED = 5
+# To name the unknown fields of a whole message takes a second.
+MAX_NAMED_BYTES = 1_000
 
 _OPTIONAL = ("repo", "session_id", "pipeline", "mode", "deadline_s", "run_mode")
 
@@ -43,12 +46,12 @@ def check_message(message: Message, limits: HttpLimits) -> None:
     if size > allowed:
         detail = f"the message has {size} bytes, at most {allowed} are allowed"
         raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
+    known = type(message)()
+    known.CopyFrom(message)
+    known.DiscardUnknownFields()
+    if known.ByteSize() < size:
+        raise _unknown_fields(message, size - known.ByteSize())
     for part in _parts(message):
-        unknown = sorted({field.field_number for field in UnknownFieldSet(part)})
-        if unknown:
-            numbers = ", ".join(map(str, unknown[:5]))
-            told = f"{part.DESCRIPTOR.name} has no field {numbers} of this type here; see serve/grpc/v1/jeeves.proto"
-            raise InputError(told, unknown=unknown[:5])
         check_recordable(_texts(part), "the message")
 
 
@@ -108,6 +111,16 @@ def _validated(model: type[Model], given: dict[str, Any]) -> Model:
         return model.model_validate(given)
     except ValidationError as error:
         raise InputError(fault_sentence(error)) from error
+
+
+def _unknown_fields(message: Message, size: int) -> InputError:
+    """Return the error of a message that has so many bytes of unknown fields; a few are named by their numbers."""
+    told = "fields that it does not have here, or of another type; see serve/grpc/v1/jeeves.proto"
+    if size > MAX_NAMED_BYTES:
+        return InputError(f"{message.DESCRIPTOR.name} has {size} bytes of {told}")
+    found = {(part.DESCRIPTOR.name, field.field_number) for part in _parts(message) for field in UnknownFieldSet(part)}
+    named = ", ".join(f"{number} of {name}" for name, number in sorted(found)[:MAX_NAMED])
+    return InputError(f"the message has {told}: {named}", unknown=[number for _, number in sorted(found)[:MAX_NAMED]])
 
 
 def _parts(message: Message) -> Iterator[Message]:
