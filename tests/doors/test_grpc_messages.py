@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -11,12 +12,17 @@ from typing import Any
 
 import grpc
 import pytest
+import yaml
+from ray.serve.config import gRPCOptions
 
 from runtime.errors import InputError, JeevesError
+from serve.deployed.application import JeevesGrpcService, JeevesService, ServiceArguments
+from serve.grpc.door import CALLS
 from serve.grpc.generate import GENERATED, ROOT, generate
 from serve.grpc.messages import check_message
 from serve.grpc.statuses import MAX_DETAIL_BYTES, MAX_MESSAGE_BYTES, STATUS_OF_HTTP, cut, failure_of
 from serve.grpc.v1 import jeeves_pb2 as pb
+from serve.grpc.v1 import jeeves_pb2_grpc
 from serve.http.connections.http_limits import HttpLimits
 from serve.http.documents.problems import RefusedError, members_of
 from serve.http.routes.openapi import answers_of
@@ -232,3 +238,24 @@ def test_the_generated_code_is_what_the_extra_promises_to_run() -> None:
 def test_the_door_is_loaded_only_where_it_is_switched_on() -> None:
     script = "import sys, serve.deployed.joined_service; sys.exit('serve.grpc.door' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+def test_the_shipped_config_is_that_of_the_http_service_with_two_additions() -> None:
+    with_grpc, without = (
+        yaml.safe_load((ROOT / "configs" / "serve" / name).read_text(encoding="utf-8"))
+        for name in ("jeeves_grpc.yaml", "jeeves.yaml")
+    )
+    options = gRPCOptions(**with_grpc.pop("grpc_options"))
+    assert options.grpc_servicer_func_callable == [jeeves_pb2_grpc.add_JeevesServicer_to_server]
+    assert not options.enable_reflection
+    assert with_grpc["applications"][0]["args"].pop("grpc") is True
+    assert with_grpc == without
+
+
+def test_replicas_have_a_method_for_each_call_only_if_the_arguments_say_so() -> None:
+    calls = {*CALLS, "Stream"}
+    assert calls == {method.name for method in pb.DESCRIPTOR.services_by_name["Jeeves"].methods}
+    for name in calls:
+        assert "grpc_context" in inspect.signature(getattr(JeevesGrpcService, name)).parameters
+        assert not hasattr(JeevesService, name)
+    assert not ServiceArguments().grpc
