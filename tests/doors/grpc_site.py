@@ -20,6 +20,9 @@ from serve.grpc.statuses import DETAILS_KEY
 from serve.grpc.v1 import jeeves_pb2, jeeves_pb2_grpc
 from tests.doors.http_site import Site, open_site
 
+# Generated code has no types.
+STUBS: Any = jeeves_pb2_grpc
+
 MAX_MESSAGE_BYTES = ("grpc.max_receive_message_length", 100_000_000)
 
 
@@ -59,7 +62,7 @@ class GrpcSite:
 
     def _unary(self, name: str) -> Callable[[Any, Any], Any]:
         async def answer(request: Any, context: Any) -> Any:
-            told = RayServegRPCContext(context)
+            told: Any = RayServegRPCContext(context)
             self.under_way += 1
             try:
                 reply = await self.door.reply(name, pickle.loads(pickle.dumps(request)), told)
@@ -71,7 +74,7 @@ class GrpcSite:
         return answer
 
     async def _stream(self, request: Any, context: Any) -> AsyncIterator[Any]:
-        told = RayServegRPCContext(context)
+        told: Any = RayServegRPCContext(context)
         self.under_way += 1
         try:
             async for part in self.door.stream(pickle.loads(pickle.dumps(request)), told):
@@ -85,13 +88,13 @@ class GrpcSite:
         """Answer on a port of loopback."""
         server = grpc.aio.server(options=[MAX_MESSAGE_BYTES])
         methods: dict[str, Any] = {name: self._unary(name) for name in CALLS} | {"Stream": self._stream}
-        jeeves_pb2_grpc.add_JeevesServicer_to_server(type("Servicer", (), methods_of(methods))(), server)
+        STUBS.add_JeevesServicer_to_server(type("Servicer", (), methods_of(methods))(), server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         options = [("grpc.enable_http_proxy", 0), ("grpc.max_metadata_size", 16_384)]
         try:
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options) as self.channel:
-                self.stub = jeeves_pb2_grpc.JeevesStub(self.channel)
+                self.stub = STUBS.JeevesStub(self.channel)
                 yield
         finally:
             await server.stop(None)

@@ -18,7 +18,7 @@ import yaml
 
 from serve.grpc.statuses import DETAILS_KEY
 from serve.grpc.v1 import jeeves_pb2 as pb
-from serve.grpc.v1 import jeeves_pb2_grpc
+from tests.doors.grpc_site import STUBS
 from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
 from tests.doors.ray_head import RayHead, free_port
 from tests.doors.sample_repo import FILES, write_files
@@ -41,7 +41,7 @@ class Door:
         self.head, self.port, self.token = head, port, token
         self.metadata = [("authorization", f"Bearer {token}"), ("application", "jeeves")]
         self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS)
-        self.stub: Any = jeeves_pb2_grpc.JeevesStub(self.channel)
+        self.stub: Any = STUBS.JeevesStub(self.channel)
 
     def call(self, name: str, request: Any, timeout_s: float = 120) -> Any:
         return getattr(self.stub, name)(request, metadata=self.metadata, timeout=timeout_s)
@@ -143,7 +143,8 @@ def test_a_client_that_goes_away_loses_nothing_and_resumes_after_its_last_event(
     assert numbers == list(range(first.seq + 1, first.seq + 1 + len(numbers)))
     assert last.run.terminal_reason == "completed"
     end = events[-1].event.seq
-    assert [part.WhichOneof("part") for part in door.call("Stream", pb.StreamRequest(run_id=last.run.run_id, after_seq=end))] == ["run"]  # fmt: skip # noqa: E501
+    at_end = door.call("Stream", pb.StreamRequest(run_id=last.run.run_id, after_seq=end))
+    assert [part.WhichOneof("part") for part in at_end] == ["run"]
     beyond = pb.StreamRequest(run_id=last.run.run_id, after_seq=end + 1)
     assert door.refused("Stream", beyond) == (Code.INVALID_ARGUMENT, "bad_input")
     assert door.call("Run", question("Where are letters sorted? Late", "late")).terminal_reason == "completed"
