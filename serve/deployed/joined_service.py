@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import ray
@@ -23,11 +24,15 @@ from actors.origin import check_origin, code_tree
 from actors.system import System
 from actors.system_actors import attach_system, systems_on_cluster
 from runtime.errors import ClusterError, SettingsError
+from runtime.pipeline.config import PipelineConfig
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.http.answering.service import Service
 from serve.http.app import http_app
 from serve.http.running import service_spec
 from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
+
+if TYPE_CHECKING:
+    from serve.grpc.door import GrpcDoor
 
 START_WITHIN_S = 300
 LOOK_AGAIN_S = 0.5
@@ -36,8 +41,30 @@ TOLD_CHARS = 2_000
 log = logging.getLogger(__name__)
 
 
-def joined_service(config: str | None) -> tuple[ASGIApp, Callable[[], Awaitable[None]]]:
-    """Return the application over the system of this cluster, and a check that raises ClusterError without it.
+class Joined(NamedTuple):
+    """Holds the service over the system of this cluster, and the pipelines that it keeps ready, by name.
+
+    `check` raises ClusterError once the system is gone.
+    """
+
+    service: Service
+    pipelines: dict[str, PipelineConfig]
+    check: Callable[[], Awaitable[None]]
+
+    def http_app(self) -> ASGIApp:
+        """Return the application that answers HTTP."""
+        return http_app(self.service)
+
+    def grpc_door(self) -> GrpcDoor:
+        """Return what answers gRPC."""
+        # Imported here: protobuf's generated code needs newer libraries than the rest, and few deployments use it.
+        from serve.grpc.door import GrpcDoor
+
+        return GrpcDoor(self.service, self.pipelines)
+
+
+def joined_service(config: str | None) -> Joined:
+    """Return the service over the system of this cluster, which is started if nobody did.
 
     Blocks until the system is there. Raises SettingsError, DocumentFaults and ClusterError.
     """
@@ -56,7 +83,7 @@ def joined_service(config: str | None) -> tuple[ASGIApp, Callable[[], Awaitable[
         if settings.system not in systems_on_cluster():
             raise ClusterError(f"the system '{settings.system}' is no longer on the cluster")
 
-    return http_app(Service(system, spec)), check
+    return Joined(Service(system, spec), {pipeline.name: pipeline for pipeline in pipelines}, check)
 
 
 def _settings_here(settings: Settings) -> Settings:

@@ -8,7 +8,6 @@ the route gives.
 Annotations are evaluated here (no `from __future__`): FastAPI reads them from functions inside a function.
 """
 
-import asyncio
 from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
@@ -30,10 +29,10 @@ from runtime.primitives.ids import RunId
 from serve.http.access.admission import TokenAdmission, routes_of
 from serve.http.access.callers import Caller, Callers, caller_of
 from serve.http.access.known_query import check_query
-from serve.http.access.listed_runs import OF_PRINCIPAL, listed_runs
+from serve.http.access.listed_runs import OF_PRINCIPAL
 from serve.http.access.token_check import token_check
+from serve.http.answering.run_views import run_list, run_view
 from serve.http.answering.service import ChatMessage, Service
-from serve.http.answering.session_views import told_session_ids
 from serve.http.chat_completions.completion_routes import add_chat_completions
 from serve.http.chat_completions.openai_errors import OpenAiForm
 from serve.http.connections.gate import Gate
@@ -216,12 +215,8 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         principal: Annotated[str | None, Query(description=OF_PRINCIPAL)] = None,
     ) -> Response:
         """Return the caller's newest runs, newest first; the Link header leads to the next page."""
-        found = await asyncio.to_thread(
-            listed_runs, service.spec.store, limit, caller, principal, place_of_page(before)
-        )
-        told = await told_session_ids(service.runs, (each.session_id for each in found))
-        shown = [msgspec.structs.replace(each, session_id=told.get(each.session_id, "")) for each in found]
-        answer = Response(msgspec.json.encode(shown), media_type="application/json")
+        found = await run_list(service, caller, limit, principal, place_of_page(before))
+        answer = Response(msgspec.json.encode(found), media_type="application/json")
         following = page_after(found, limit)
         if following is not None:
             others = "" if principal is None else f"&principal={quote(principal, safe=':')}"
@@ -231,11 +226,8 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
     @api.get(RUNS + "/{run_id}", responses=answers_of("view"))
     async def run(run_id: str, request: Request, caller: Asking) -> Response:
         """Return the current envelope of a run."""
-        envelope = await service.envelope(checked_run_id(run_id), caller)
+        envelope, shown = await run_view(service, caller, checked_run_id(run_id))
         request.state.run_id = envelope.run_id
-        shown = service.paths.value(msgspec.to_builtins(envelope))
-        if (session_id := envelope.request.session_id) is not None:
-            shown["request"]["session_id"] = (await told_session_ids(service.runs, [session_id]))[session_id]
         return JSONResponse(shown)
 
     @api.get(RUNS + "/{run_id}/answer", responses=answers_of("answer"))

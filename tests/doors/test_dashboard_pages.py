@@ -24,7 +24,7 @@ from runtime.store.run_records import RunSummary
 from runtime.supervision.replay import Reason
 from runtime.testing import PipelineBuilder
 from runtime.tools.tool_host import CountedCall
-from serve.http.connections.event_stream import stream
+from serve.http.connections.event_stream import SIGN_OF_LIFE, stream
 from serve.http.dashboard.addresses import ASK, ASSETS, DASHBOARD, OPEN, SYSTEM, run_address
 from serve.http.dashboard.live_routes import ShownRows
 from serve.http.dashboard.page_frame import Frame
@@ -516,7 +516,7 @@ async def test_a_stream_that_is_cancelled_again_while_it_ends_still_ends_in_orde
             ended.append("parts")
 
     async def read() -> None:
-        async with aclosing(stream(parts(), 60, str)) as streamed:
+        async with aclosing(stream(parts(), 60, str, SIGN_OF_LIFE)) as streamed:
             async for _ in streamed:
                 pass
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from starlette.types import Scope as AsgiScope
@@ -95,7 +95,10 @@ class TokenCheck:
         Raises RefusedError: 401 for a token that is not accepted, or none where one is required; 400 for two of them;
         503 while the tokens cannot be read.
         """
-        told = [value for name, value in scope["headers"] if name == b"authorization"]
+        return await self.told([value for name, value in scope["headers"] if name == b"authorization"])
+
+    async def told(self, told: Sequence[bytes]) -> TokenRecord | None:
+        """Return the token that the values of Authorization present; raises as `token_of`."""
         if not told:
             if self.are_required:
                 raise _refused(401, "no_token", "send an access token as `Authorization: Bearer TOKEN`", REALM)

@@ -234,10 +234,22 @@ class Service:
         prepare: Prepare,
     ) -> dict[str, Any]:
         """Return the answer document of a question; `prepare` is done before a new run."""
-        with self._callers.slot(caller.user_id):
-            envelope = await self.answering.settled(ask, key, sent, on_run, prepare)
+        envelope = await self.settled(ask, caller, key, sent, on_run, prepare)
         document: dict[str, Any] = self.paths.value(document_of(ask, envelope, self.spec.reasoner))
         return document
+
+    async def settled(
+        self,
+        ask: Ask,
+        caller: Caller,
+        key: str | None,
+        sent: str,
+        on_run: Callable[[RunId], None],
+        prepare: Prepare,
+    ) -> Envelope:
+        """Return the envelope of a question's run once it is over or waits; as `answer` else."""
+        with self._callers.slot(caller.user_id):
+            return await self.answering.settled(ask, key, sent, on_run, prepare)
 
     @property
     def bounds(self) -> dict[str, dict[str, int]]:

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi.responses import StreamingResponse
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 EVENT_STREAM = "text/event-stream"
 AS_THEY_ARE = ShownPaths({})
 SIGN_OF_LIFE = ": alive\n\n"
+
+Part = TypeVar("Part")
 
 
 def as_stream_event(event: ClientEvent, paths: ShownPaths = AS_THEY_ARE) -> str:
@@ -55,20 +58,24 @@ async def formatted(events: AsyncGenerator[ClientEvent, None], paths: ShownPaths
 
 
 async def stream(
-    parts: AsyncGenerator[str, None],
+    parts: AsyncGenerator[Part, None],
     alive_s: float,
-    error_part: Callable[[Exception], str],
-    sign_of_life: str = SIGN_OF_LIFE,
-) -> AsyncGenerator[str, None]:
+    error_part: Callable[[Exception], Part],
+    sign_of_life: Part,
+    ending: asyncio.Future[Exception] | None = None,
+) -> AsyncGenerator[Part, None]:
     """Stream parts to their end, and a sign of life after `alive_s` without one, which a dead client misses.
 
-    An error ends the stream with its `error_part`.
+    An error ends the stream with its `error_part`, and so does `ending` with the error that it gives.
     """
     async with aclosing(parts):
-        following = asyncio.ensure_future(anext(parts, None))
+        following: asyncio.Future[Any] = asyncio.ensure_future(anext(parts, None))
         try:
             while True:
-                await asyncio.wait({following}, timeout=alive_s)
+                awaited = {following} if ending is None else {following, ending}
+                await asyncio.wait(awaited, timeout=alive_s, return_when=asyncio.FIRST_COMPLETED)
+                if ending is not None and ending.done():
+                    raise ending.result()
                 if not following.done():
                     yield sign_of_life
                     continue

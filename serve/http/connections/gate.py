@@ -93,7 +93,7 @@ class Gate:
         if handling.done() and not handling.cancelled():
             handling.result()
         elif is_closing:
-            await answer.end(_shutting_down(answer.run_id), scope, receive)
+            await answer.end(shutting_down(answer.run_id), scope, receive)
 
     async def _handled(self, scope: Scope, receive: Receive, answer: SentAnswer) -> None:
         """Admit a request, and have the application answer it."""
@@ -233,7 +233,7 @@ class _ClientGone(Exception):
     """Ends a request whose client has closed the connection before all of it was here."""
 
 
-def _shutting_down(run_id: str | None) -> RefusedError:
+def shutting_down(run_id: str | None) -> RefusedError:
     """Return the refusal of a request that is under way when the service stops."""
     if run_id is None:
         detail = "the service is shutting down; send the request again, with the same Idempotency-Key if it has one"

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import ValidationError
 
 from runtime.bus.queries import error_to_wire
 from runtime.errors import (
@@ -105,7 +106,7 @@ def members_of(error: Exception, run_id: str | None = None) -> dict[str, Any]:
     return {**members, "values": {name: told[name] for name in sorted(kept)}} if kept else members
 
 
-def fault_sentence(error: RequestValidationError) -> str:
+def fault_sentence(error: RequestValidationError | ValidationError) -> str:
     """Return the places of a request that cannot be used, each with its faults, without the names of our types."""
     faults: dict[str, list[str]] = {}
     for item in error.errors():

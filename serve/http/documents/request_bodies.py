@@ -37,8 +37,7 @@ def form_fields(body: bytes) -> dict[str, str]:
     fields = {name: value.replace("\r\n", "\n") for name, value in pairs}
     if len(fields) < len(pairs):
         raise RefusedError(400, "bad_request", "a field of the form is given twice")
-    if (found := _unrecordable(fields)) is not None:
-        raise RefusedError(400, "bad_request", f"a text of the form holds the character {found}, which none may")
+    check_recordable(fields, "the form")
     return fields
 
 
@@ -47,8 +46,8 @@ def check_form(body: bytes) -> None:
     form_fields(body)
 
 
-def check_json(body: bytes, max_depth: int) -> None:
-    """Raise RefusedError unless `body` is one JSON value in UTF-8 that can be recorded.
+def check_json(body: bytes, max_depth: int, what: str = "the body") -> None:
+    """Raise RefusedError unless `body` is one JSON value in UTF-8 that can be recorded. `what`: its name in the error.
 
     No duplicate keys, no deep nesting, no U+0000 and no half of a character; numbers are finite, and whole ones have 64
     bits at most.
@@ -62,11 +61,16 @@ def check_json(body: bytes, max_depth: int) -> None:
             parse_float=_finite_number,
         )
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "bad_request", f"the body is no JSON: {str(error)[:200]}") from error
+        raise RefusedError(400, "bad_request", f"{what} is no JSON: {str(error)[:200]}") from error
     if _is_deeper(value, max_depth):
-        raise RefusedError(400, "bad_request", f"the body is nested deeper than {max_depth} levels")
+        raise RefusedError(400, "bad_request", f"{what} is nested deeper than {max_depth} levels")
+    check_recordable(value, what)
+
+
+def check_recordable(value: Any, what: str) -> None:
+    """Raise RefusedError if a text in plain data holds a character that cannot be recorded."""
     if (found := _unrecordable(value)) is not None:
-        raise RefusedError(400, "bad_request", f"a text of the body holds the character {found}, which none may")
+        raise RefusedError(400, "bad_request", f"a text of {what} holds the character {found}, which none may")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

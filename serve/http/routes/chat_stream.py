@@ -14,6 +14,7 @@ from typing import Any
 
 from runtime.errors import InputError, UnknownNameError
 from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask, document_of
 from serve.http.access.callers import Caller
@@ -24,11 +25,12 @@ from serve.http.documents.idempotency import KEY_HEADER
 
 
 class FollowedRun:
-    """Follows a run from an event until it is over or waits for a person; `document` is its answer from then on."""
+    """Follows a run from an event until it is over or waits; `envelope` and `document` are its state from then on."""
 
     def __init__(self, service: Service, ask: Ask, run_id: RunId, after_seq: int) -> None:
         self.run_id = run_id
         self.document: dict[str, Any] | None = None
+        self.envelope: Envelope | None = None
         self._service = service
         self._ask = ask
         self._after_seq = after_seq
@@ -39,8 +41,8 @@ class FollowedRun:
         async with aclosing(answering.events_until_settled(self.run_id, self._ask.wait, self._after_seq)) as events:
             async for event in events:
                 yield event
-        envelope = await self._service.runs.envelope(self.run_id)
-        document = document_of(self._ask, envelope, self._service.spec.reasoner)
+        self.envelope = await self._service.runs.envelope(self.run_id)
+        document = document_of(self._ask, self.envelope, self._service.spec.reasoner)
         self.document = self._service.paths.value(document)
 
 
@@ -52,21 +54,22 @@ async def followed_run(
     on_run: Callable[[RunId], None],
     last_event_id: int | None = None,
     prepare: Prepare = nothing,
+    number_name: str = "Last-Event-ID",
 ) -> FollowedRun:
     """Start the run of a question, or find the one of its key, to be followed from an event.
 
-    `prepare` is called before a new run. Raises InputError for a Last-Event-ID that is none of the run, and
-    UnknownNameError if the run is not kept any more.
+    `prepare` is called before a new run; `number_name`: what callers give the number as. Raises InputError for a number
+    that no event of the run has, and UnknownNameError if the run is not kept any more.
     """
     if last_event_id is None:
         return FollowedRun(service, ask, await service.answering.started(ask, key, sent, on_run, prepare), 0)
     if key is None:
-        raise InputError(f"Last-Event-ID resumes the stream of a run; send the {KEY_HEADER} that the run began with")
+        raise InputError(f"{number_name} resumes the stream of a run; send the {KEY_HEADER} that the run began with")
     try:
         run_id = await service.answering.started(ask, key, sent, on_run, prepare, must_be_known=True)
     except UnknownNameError as error:
         told = f"no run of this {KEY_HEADER} is kept, so that there is no event {last_event_id} to resume after"
-        raise UnknownNameError(f"{told}; leave out Last-Event-ID to ask anew", name=key, known=[]) from error
+        raise UnknownNameError(f"{told}; leave out {number_name} to ask anew", name=key, known=[]) from error
     await service.check_event(run_id, last_event_id)
     return FollowedRun(service, ask, run_id, last_event_id)
 

@@ -1,0 +1,178 @@
+"""The gRPC door on Ray Serve: a real proxy, a real replica, and a client of docs/guides/grpc.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+
+from serve.grpc.statuses import DETAILS_KEY
+from serve.grpc.v1 import jeeves_pb2 as pb
+from tests.doors.grpc_site import STUBS
+from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
+from tests.doors.ray_head import RayHead, free_port
+from tests.doors.sample_repo import FILES, write_files
+from tests.doors.test_serve_deploy import PROGRAM, replicas_below
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
+
+SERVE_CONFIG = Path("configs/serve/jeeves_grpc.yaml")
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "grpc.md"
+OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.enable_retries", 0)]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+Code = grpc.StatusCode
+
+
+class Door:
+    """A service with one replica that was deployed on a head node of its own, and a client of its proxy."""
+
+    def __init__(self, head: RayHead, port: int, token: str) -> None:
+        self.head, self.port, self.token = head, port, token
+        self.metadata = [("authorization", f"Bearer {token}"), ("application", "jeeves")]
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS)
+        self.stub: Any = STUBS.JeevesStub(self.channel)
+
+    def call(self, name: str, request: Any, timeout_s: float = 120) -> Any:
+        return getattr(self.stub, name)(request, metadata=self.metadata, timeout=timeout_s)
+
+    def refused(self, name: str, request: Any, metadata: Any = None) -> tuple[grpc.StatusCode, str]:
+        """The status of a failed call, and the code of its problem."""
+        with pytest.raises(grpc.RpcError) as caught:
+            call = getattr(self.stub, name)(request, metadata=self.metadata if metadata is None else metadata)
+            list(call)
+        trailing = dict(caught.value.trailing_metadata() or ())
+        status = pb.Status.FromString(trailing.get(DETAILS_KEY, b""))
+        problem = pb.Problem()
+        for detail in status.details:
+            detail.Unpack(problem)
+        return caught.value.code(), problem.code
+
+    def is_up(self) -> bool:
+        try:
+            self.call("List", pb.ListRequest())
+        except grpc.RpcError:
+            return False
+        return True
+
+    def runs(self) -> list[Any]:
+        found: list[Any] = json.loads(self.call("List", pb.ListRequest(limit=500)).runs_json)
+        return found
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    folder = tmp_path_factory.mktemp("grpc")
+    state = {"JEEVES_STATE_DIR": str(folder / "state")}
+    told = yaml.safe_load(SERVE_CONFIG.read_text(encoding="utf-8"))
+    told["http_options"]["port"], told["grpc_options"]["port"] = free_port(), free_port()
+    settings = folder / "settings.yaml"
+    repo = write_files(folder / "letters", FILES)
+    settings.write_text(f"http:\n  repositories: {{letters: {repo}}}\n", encoding="utf-8")
+    told["applications"][0]["args"]["config"] = str(settings)
+    told["applications"][0]["deployments"][0]["num_replicas"] = 1
+    config = folder / "serve.yaml"
+    config.write_text(yaml.safe_dump(told), encoding="utf-8")
+    made = Program(folder / "state").run("token", "create", "ann", "--scopes", "ask,watch", env=state)
+    with RayHead({**os.environ, **TREE, **WITHOUT_VECTORS, **UNHURRIED, **state}) as head:
+        wait_until(lambda: deploys(head, config), timeout_s=180)
+        opened = Door(head, told["grpc_options"]["port"], made.out.strip())
+        wait_until(opened.is_up, timeout_s=300)
+        yield opened
+        opened.channel.close()
+
+
+def deploys(head: RayHead, config: Path) -> bool:
+    """Whether `serve deploy` was taken; the first one may come before the node's dashboard can take it."""
+    command = [*PROGRAM, "deploy", "-a", head.address, str(config)]
+    return subprocess.run(command, env=head.environment, capture_output=True, timeout=120, check=False).returncode == 0
+
+
+def question(text: str, key: str) -> Any:
+    return pb.RunRequest(message=text, idempotency_key=key)
+
+
+def test_the_client_of_the_guide_prints_what_it_says(door: Door) -> None:
+    blocks = _BLOCK.findall(GUIDE.read_text(encoding="utf-8"))
+    ((_, script),) = [block for block in blocks if block[0] == "python"]
+    ((_, told),) = [block for block in blocks if block[0] == "text"]
+    script = script.replace("Bearer TOKEN", f"Bearer {door.token}").replace(":9000", f":{door.port}")
+    environment = os.environ | TREE | {"no_grpc_proxy": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert (done.stdout, done.returncode) == (told, 0), done.stderr
+
+
+def test_a_refusal_keeps_its_details_through_the_proxy(door: Door) -> None:
+    for name, request in (("Get", pb.GetRequest(run_id="r-none")), ("Stream", pb.StreamRequest(run_id="r-none"))):
+        assert door.refused(name, request) == (Code.NOT_FOUND, "unknown_name")
+        assert door.refused(name, request, []) == (Code.UNAUTHENTICATED, "no_token")
+        wrong = [("authorization", "Bearer jeeves_no_token")]
+        assert door.refused(name, request, wrong) == (Code.UNAUTHENTICATED, "invalid_token")
+
+
+def test_a_message_of_10_mb_and_one_with_unknown_fields_are_refused(door: Door) -> None:
+    large = pb.RunRequest(message="x" * 10_000_000)
+    assert door.refused("Run", large) == (Code.RESOURCE_EXHAUSTED, "body_too_large")
+    unknown = pb.RunRequest.FromString(b"\x0a\x01x\xa2\x06\x01y")
+    assert door.refused("Run", unknown) == (Code.INVALID_ARGUMENT, "bad_input")
+    assert door.is_up()
+
+
+def test_a_client_that_goes_away_loses_nothing_and_resumes_after_its_last_event(door: Door) -> None:
+    start = pb.StreamRequest(start=question("Where are letters sorted? Again", "gone"))
+    call = door.call("Stream", start)
+    first = next(call).event
+    call.cancel()
+    with pytest.raises(grpc.RpcError) as late:
+        door.call("Run", question("Where are letters sorted? Late", "late"), timeout_s=0.05)
+    assert late.value.code() == Code.DEADLINE_EXCEEDED
+    *events, last = door.call("Stream", pb.StreamRequest(start=start.start, after_seq=first.seq))
+    numbers = [part.event.seq for part in events if part.event.seq]
+    assert numbers == list(range(first.seq + 1, first.seq + 1 + len(numbers)))
+    assert last.run.terminal_reason == "completed"
+    end = events[-1].event.seq
+    at_end = door.call("Stream", pb.StreamRequest(run_id=last.run.run_id, after_seq=end))
+    assert [part.WhichOneof("part") for part in at_end] == ["run"]
+    beyond = pb.StreamRequest(run_id=last.run.run_id, after_seq=end + 1)
+    assert door.refused("Stream", beyond) == (Code.INVALID_ARGUMENT, "bad_input")
+    assert door.call("Run", question("Where are letters sorted? Late", "late")).terminal_reason == "completed"
+    assert len({run["run_id"] for run in door.runs()}) == len(door.runs())
+
+
+def test_the_kernel_calls_run_nothing(door: Door) -> None:
+    before = len(door.runs())
+    request = json.dumps({"pipeline": "code_analysis", "raw_input": "Where?", "user_id": "u"})
+    envelope = door.call("CreateEnvelope", pb.Document(json=request))
+    assert json.loads(door.call("CanContinue", envelope).json)["can_continue"] is True
+    assert json.loads(door.call("Validate", envelope).json)["valid"] is True
+    assert len(door.runs()) == before
+
+
+def test_a_killed_replica_costs_a_stream_its_connection_and_no_event(door: Door) -> None:
+    start = pb.StreamRequest(start=question("Where are letters sorted? Killed", "killed"))
+    call = door.call("Stream", start)
+    seen = [next(call).event.seq]
+    (replica,) = replicas_below(door.head.pid)
+    os.kill(replica, signal.SIGKILL)
+    try:
+        seen += [part.event.seq for part in call]
+    except grpc.RpcError as error:
+        assert error.code() in {Code.INTERNAL, Code.UNAVAILABLE}
+    wait_until(door.is_up, timeout_s=200)
+    last_seq = max(seen)
+    *events, last = door.call("Stream", pb.StreamRequest(start=start.start, after_seq=last_seq))
+    numbers = [part.event.seq for part in events if part.event.seq]
+    assert numbers == list(range(last_seq + 1, last_seq + 1 + len(numbers)))
+    assert last.run.terminal_reason == "completed"
