@@ -1,4 +1,7 @@
-"""Builds the rows of values that a question asks for, or that its places name; each step of a proof with a citation."""
+"""Builds the rows of values that a question asks for, or that its places name.
+
+Each step of a proof has a citation.
+"""
 
 from __future__ import annotations
 

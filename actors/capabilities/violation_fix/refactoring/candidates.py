@@ -19,6 +19,7 @@ from actors.capabilities.violation_fix.refactoring.block_analysis import Extract
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
+    Function,
     Limits,
     branches_of,
     complexity_of,
@@ -27,6 +28,7 @@ from actors.capabilities.violation_fix.refactoring.complexity import (
 )
 from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape, cuts_of
 from actors.capabilities.violation_fix.refactoring.extraction import Block, block_of
+from actors.capabilities.violation_fix.refactoring.halves import is_half_assigned, is_half_built, starts_outside
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
@@ -36,6 +38,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
 )
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext, is_function_body
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.helper_names import BRANCH_REASON, suggest_names
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
@@ -249,6 +252,8 @@ _SHAPE_FACTORS = {
 UNTYPED_FACTOR = 0.75
 # Of a parameter that is annotated with Any.
 OPAQUE_FACTOR = 0.9
+# Of a cut whose other half stays behind.
+_HALF_FACTOR = 0.6
 _INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 
 
@@ -270,11 +275,36 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
         factor *= 0.5 if context.has_copy else 0.6 if context.has_twin else 1.0
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
+    factor *= _HALF_FACTOR if _is_half(context) else 1.0
+    # Beside a class, a function of `self` is a method at the wrong place.
+    factor *= 0.5 if extraction.host is None and {"self", "cls"} & set(inputs) else 1.0
+    factor *= 0.5 if _has_long_docstring(block.statements) else 1.0
     share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))
     # An exception that was caught is half of what its handler does.
     handlers = (parent for parent in ast.walk(block.place.function) if isinstance(parent, ast.ExceptHandler))
     factor *= 0.6 if set(inputs) & {handler.name for handler in handlers} else 1.0
     return factor * (0.8 if share > 0.75 and not context.is_loop_body else 1.0)
+
+
+def _is_half(context: BlockContext) -> bool:
+    """Return whether the reader would find the other half of what a cut does where it was."""
+    where = context.statements, context.parents, context.place.function
+    attributes = {effect.name for effect in context.effects.all if effect.kind is EffectKind.ATTRIBUTE}
+    inputs, outputs = frozenset(context.inputs), frozenset(context.outputs)
+    return (
+        is_half_built(*where, outputs - inputs)
+        or is_half_assigned(*where, frozenset(attributes))
+        or starts_outside(*where, inputs - outputs)
+    )
+
+
+def _has_long_docstring(statements: Sequence[ast.stmt]) -> bool:
+    """Check for the docstring of a nested definition: its later lines would keep their old indent."""
+    scopes = (
+        part for statement in statements for part in ast.walk(statement) if isinstance(part, Function | ast.ClassDef)
+    )
+    texts = (scope.body[0] for scope in scopes if ast.get_docstring(scope) is not None)
+    return any(last_line(text) > text.lineno for text in texts)
 
 
 def _is_in_chain(context: BlockContext) -> bool:

@@ -108,4 +108,8 @@ def _before(source: SourceText, statement: ast.stmt, definition: str, blanks: in
     offset = source.starts[begin - 1]
     if begin == 1 and source.text.startswith("\ufeff"):
         offset += 1
-    return Edit(offset, offset, definition + source.newline * blanks)
+    # Below imports stands as much as between functions.
+    above = siblings[position - 1] if position else None
+    gap = begin - 1 - last_line(above) if isinstance(above, ast.Import | ast.ImportFrom) else blanks
+    lacking = max(blanks - gap, 0)
+    return Edit(offset, offset, source.newline * lacking + definition + source.newline * blanks)

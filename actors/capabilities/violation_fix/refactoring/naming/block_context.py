@@ -17,7 +17,13 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     scope_nodes,
 )
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import BlockEffects, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import (
+    ADDING,
+    BlockEffects,
+    EffectKind,
+    is_assertion,
+    spelled,
+)
 from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
 from actors.capabilities.violation_fix.refactoring.naming.likeness import has_copy, has_twin
@@ -142,14 +148,14 @@ class BlockContext:
     def only_raises(self) -> bool:
         """True where raising is the only effect of the block."""
         leaves = any(isinstance(node, ast.Return | ast.AugAssign | ast.Delete) for node in self.nodes)
-        raises = any(isinstance(node, ast.Raise) for node in self.nodes)
+        raises = any(isinstance(node, ast.Raise) or is_assertion(node) for node in self.nodes)
         return raises and not leaves and self.effects.is_pure and not self.outputs
 
     @cached_property
     def has_guards(self) -> bool:
         """True where a statement of the block does nothing but raise under a condition."""
         tests = (statement for statement in self.statements if isinstance(statement, ast.If))
-        return any(isinstance(test.body[-1], ast.Raise) and not test.orelse for test in tests)
+        return any(_raises(test.body[-1]) and not test.orelse for test in tests)
 
     @cached_property
     def has_twin(self) -> bool:
@@ -199,7 +205,8 @@ class BlockContext:
     def only_loop(self) -> ast.For | ast.AsyncFor | None:
         """The loop that the block consists of, what prepares it left out."""
         loops = [statement for statement in self.statements if isinstance(statement, ast.For | ast.AsyncFor)]
-        is_rest_simple = self.cut.shape in (Shape.STATEMENT, Shape.PREPARED) or len(self.statements) == 1
+        is_led = all(isinstance(each, ast.Assign | ast.AnnAssign | ast.Assert) for each in self.statements[:-1])
+        is_rest_simple = self.cut.shape in (Shape.STATEMENT, Shape.PREPARED) or is_led
         return loops[0] if len(loops) == 1 and is_rest_simple else None
 
     @cached_property
@@ -229,6 +236,25 @@ class BlockContext:
         """True where the block is all that a branch of a condition does."""
         parent = self.parents[-1] if self.parents else None
         return isinstance(parent, ast.If) and list(self.statements) == parent.body
+
+    @cached_property
+    def only_adds(self) -> bool:
+        """True where the block does nothing but add to collections that are there."""
+        effects = self.effects.all
+        added = (effect.kind is EffectKind.MUTATION and effect.name in ADDING for effect in effects)
+        return bool(effects) and not self.outputs and all(added)
+
+    @cached_property
+    def changed_elsewhere(self) -> frozenset[str]:
+        """The objects whose attributes the function sets outside the block."""
+        inside = {id(node) for node in self.nodes}
+        stored = (
+            node
+            for statement in self.place.function.body
+            for node in own_nodes(statement)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and id(node) not in inside
+        )
+        return frozenset(spelled(node.value) for node in stored)
 
     @cached_property
     def changes_several_items(self) -> bool:
@@ -316,6 +342,10 @@ def _counts_or_keys(iterated: ast.expr) -> bool:
         return False
     name = iterated.func.attr if isinstance(iterated.func, ast.Attribute) else getattr(iterated.func, "id", "")
     return name in ("enumerate", "items", "iteritems")
+
+
+def _raises(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Raise) or (isinstance(statement, ast.Expr) and is_assertion(statement.value))
 
 
 def _is_test(statement: ast.stmt) -> bool:

@@ -19,6 +19,7 @@ _MUTATORS = words_in(
     popleft
     """
 )
+ADDING = words_in("append appendleft add extend insert")
 # First words of calls that change something even where their value is used.
 _ACTING = words_in(
     """
@@ -29,6 +30,7 @@ _ACTING = words_in(
 )
 # What is kept beside the work itself: a name need not tell of it.
 _BOOKKEEPING = words_in("cache caches errors messages warnings dependencies stats statistics seen visited history memo")
+_FAILING = words_in("pytest.fail self.fail")
 _FRESH_CALLS = words_in("list dict set tuple bytearray defaultdict OrderedDict Counter deque StringIO BytesIO")
 
 
@@ -107,6 +109,8 @@ class BlockEffects:
     def _of_call(self, call: ast.Call, for_effect: bool) -> Iterator[Effect]:
         function = call.func
         name = function.attr if isinstance(function, ast.Attribute) else spelled(function)
+        if is_assertion(call):
+            return
         if name.strip("_") in _REPORTS or (
             isinstance(function, ast.Attribute) and spelled(function.value).startswith("warnings")
         ):
@@ -141,6 +145,16 @@ class BlockEffects:
             if (effect.target, effect.name) not in set_ and not is_part:
                 return ()
         return tuple(set_)
+
+
+def is_assertion(node: ast.AST) -> bool:
+    """Return whether a statement or call of a test does nothing but raise where something is wrong."""
+    if isinstance(node, ast.Assert):
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    name = spelled(node.func)
+    return name in _FAILING or name.startswith("self.assert") or name.rpartition(".")[2].startswith("assert_")
 
 
 def _is_bookkeeping(effect: Effect) -> bool:

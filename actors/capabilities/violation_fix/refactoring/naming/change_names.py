@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from actors.capabilities.violation_fix.refactoring.complexity import Loop
+from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
@@ -142,8 +144,8 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
             owner = singular(items[0])
             quality = 0.77 * noun_quality(owner)
             yield SuggestedName(joined_name([verb, owner, *words]), quality, "what the loop does with each item")
-    # `set_exception` says what is set, not what it is done to.
-    if rest and verb in _OBJECT_VERBS:
+    # `set_exception` says what is set, not what it is done to; `insert_before` takes what it inserts.
+    if verb in _OBJECT_VERBS and (rest or not all(_is_given_item(effect, context) for effect in effects)):
         return
     if context.iterated_noun and is_good_noun(context.iterated_noun):
         quality = 0.76 * noun_quality(context.iterated_noun)
@@ -158,6 +160,18 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name(verb, noun), 0.64 * noun_quality(noun), "the only call that has an effect")
 
 
+def _is_given_item(effect: Effect, context: BlockContext) -> bool:
+    """Return whether a call without an object in its name is given the item of a loop, if there is one."""
+    if len(words_of(effect.name)) > 1:
+        return False
+    given = (
+        {part.id for each in effect.call.args for part in ast.walk(each) if isinstance(part, ast.Name)}
+        if effect.call
+        else set()
+    )
+    return not context.loop_targets or bool(given & context.loop_targets)
+
+
 def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
     """Name what changes one object in several ways, by its attributes, items and methods."""
     effects = context.effects.all
@@ -167,6 +181,13 @@ def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
         return
     owner = min((effect.target for effect in effects), key=len)
     if owner in ("self", "cls", "") or not all(_is_done_to(owner, effect) for effect in effects):
+        return
+    # What is bound anew for each item is not one object.
+    in_loops = (part for node in context.nodes if isinstance(node, Loop) for part in node.body)
+    if owner.partition(".")[0] in frozenset[str]().union(*(bound_names(part) for part in in_loops)):
+        return
+    # Where all of the function does so, it says nothing of the block.
+    if owner in context.changed_elsewhere:
         return
     noun = owner.rpartition(".")[2]
     kinds = {effect.kind for effect in effects}

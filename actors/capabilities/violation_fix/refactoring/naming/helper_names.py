@@ -26,6 +26,7 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_shared_words,
 )
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     common_noun,
@@ -76,6 +77,16 @@ def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
     return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
 
 
+_CHECKING = frozenset({"check", "ensure", "validate", "verify"})
+_SYNONYMS = (
+    _CHECKING,
+    frozenset({"build", "compose", "construct", "create", "generate", "make", "produce"}),
+    frozenset({"calculate", "compute", "determine", "find", "get", "lookup", "resolve"}),
+    frozenset({"delete", "discard", "drop", "remove"}),
+    frozenset({"handle", "process", "run", "execute"}),
+)
+
+
 def _is_acceptable(name: str, context: BlockContext) -> bool:
     words = name.strip("_").split("_")
     if not name.isidentifier() or len(name) > MAX_NAME_LENGTH or not 2 <= len(words) <= MAX_NAME_WORDS:
@@ -83,6 +94,12 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
     own = words_of(context.function_name)
     # `parse_rows` beside `parse_row` is told apart by loops alone; the same words in another order by nothing.
     if sorted(words) == sorted(own):
+        return False
+    # Nobody can tell `_check_port` from `validate_port`.
+    if own[1:] == words[1:] and any({own[0], words[0]} <= verbs for verbs in _SYNONYMS):
+        return False
+    # Who checks gives nothing back.
+    if words[0] in _CHECKING and context.outputs:
         return False
     return all(first != second for first, second in pairwise(words))
 
@@ -130,7 +147,9 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         and context.function_verb in DISTRIBUTIVE_VERBS
         and context.cut.shape is not Shape.REST
     ):
-        yield SuggestedName(joined_name(context.function_verb or "", heading), 0.68, "the heading above the block")
+        # To build the whole is to add the parts.
+        verb = "add" if context.only_adds and context.function_verb in _MAKING else context.function_verb
+        yield SuggestedName(joined_name(verb or "", heading), 0.68, "the heading above the block")
 
 
 def _from_skipping(context: BlockContext) -> Iterator[SuggestedName]:
@@ -203,6 +222,9 @@ def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
     if share >= 0.66 and "_and_" not in noun and is_good_noun(noun):
         quality = 0.8 if share == 1.0 else 0.68
         yield SuggestedName(joined_name("check", noun), quality * noun_quality(noun), "tests that raise")
+    subject = subject_of_messages(context.nodes)
+    if subject is not None and any(word in context.words_used for word in words_of(subject)):
+        yield SuggestedName(joined_name("check", subject), 0.72 * noun_quality(subject), "the messages that are raised")
     parameters = {argument.arg for argument in context.place.parameters} - {"self", "cls"}
     tested = [set(tested_nouns(test, context.place.locals)) for test in context.tests]
     if all(names & parameters for names in tested) and len(parameters & set(counted)) > 1:
@@ -243,9 +265,12 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
 _MAKING = frozenset({"build", "construct", "create", "generate"})
 
 
+_OF_ITEMS = DISTRIBUTIVE_VERBS | {"handle"}
+
+
 def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     """Name a loop, or the body of one, after what the function does to all items."""
-    verb = context.function_verb if context.function_verb in DISTRIBUTIVE_VERBS and context.is_main_part else None
+    verb = context.function_verb if context.function_verb in _OF_ITEMS and context.is_main_part else None
     own = {singular(word) for word in words_of(context.function_noun or "")}
     goes_through = context.loop_noun if context.is_loop_body else context.iterated_noun
     if verb in _MAKING and singular(words_of(goes_through or "item")[-1]) not in own:

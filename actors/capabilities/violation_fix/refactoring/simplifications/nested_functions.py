@@ -304,7 +304,10 @@ class _Move:
         return text if text.endswith(("\n", "\r")) else text + source.newline
 
     def _shifts(self, first: int, last: int, old: str, new: str) -> Iterator[Edit]:
-        strings = self.text.lines_inside_strings
+        # Nobody reads the docstring of what is only called.
+        text = self.function.body[0] if ast.get_docstring(self.function) is not None else None
+        documentation = range(text.lineno, last_line(text) + 1) if text is not None else range(0)
+        strings = self.text.lines_inside_strings - frozenset(documentation)
         for number in range(first, last + 1):
             line = self.text.line(number)
             if number in strings or not line.startswith(old) or not line.strip():
