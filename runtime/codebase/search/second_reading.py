@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from runtime.codebase.search.features import kind_asked
 from runtime.codebase.search.gathering import Gathered, Meaning
 
-# With twice as many, hardly more first places are right.
-READ_AGAIN = 8
+# With twenty, hardly more first places are right.
+READ_AGAIN = 14
 # The kinds of places that the cross-encoder was trained to tell apart.
 READ_KINDS = frozenset({"source"})
 
 
 def readings(gathered: Gathered, sums: Sequence[float], meaning: Meaning | None) -> dict[int, float]:
-    """Return what reading adds to the sums of the first eight candidates of source code, place → at least 0.
+    """Return what reading adds to the sums of the first fourteen candidates of source code, place → at least 0.
 
     Empty where nothing reads, and without vectors: then words alone count.
     """

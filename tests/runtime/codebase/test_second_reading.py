@@ -61,7 +61,7 @@ def gathered(files: Sequence[str], *, by_meaning: bool = True) -> Gathered:
     return Gathered(Asked({"a": 1.0}, frozenset()), [Candidate(one, "function") for one in scored], [], by_meaning)
 
 
-def test_only_the_first_eight_of_code_are_read_by_rank() -> None:
+def test_only_the_first_fourteen_of_code_are_read_by_rank() -> None:
     files = ["src/a.py", "docs/a.md", "tests/test_a.py", *(f"src/b{number}.py" for number in range(READ_AGAIN + 3))]
     reader = Reader({1: 1.0})
     sums = [float(len(files) - at) for at in range(len(files))]
