@@ -1,4 +1,4 @@
-"""Renders one run as a page that stands alone: answer beside cited code, bounds, pipeline, stages, decisions.
+"""Renders one run as a page that stands alone: the answer beside its code, then how it came about.
 
 The page has no script and loads nothing; links lead to places of the page alone.
 """
