@@ -57,6 +57,13 @@ async def formatted(events: AsyncGenerator[ClientEvent, None], paths: ShownPaths
             yield as_stream_event(event, paths)
 
 
+def log_unawaited(done: asyncio.Future[Any]) -> None:
+    """Take the error of work that nobody waits for any more, and log it if it is a bug."""
+    error = None if done.cancelled() else done.exception()
+    if error is not None and not isinstance(error, JeevesError | RefusedError):
+        log.error("work.failed_unawaited", exc_info=error)
+
+
 async def stream(
     parts: AsyncGenerator[Part, None],
     alive_s: float,
@@ -70,6 +77,7 @@ async def stream(
     """
     async with aclosing(parts):
         following: asyncio.Future[Any] = asyncio.ensure_future(anext(parts, None))
+        told: Exception | None = None
         try:
             while True:
                 awaited = {following} if ending is None else {following, ending}
@@ -85,6 +93,7 @@ async def stream(
                 yield part
                 following = asyncio.ensure_future(anext(parts, None))
         except Exception as error:
+            told = error
             if not isinstance(error, JeevesError | RefusedError):
                 log.exception("http.stream_failed")
             yield error_part(error)
@@ -94,6 +103,8 @@ async def stream(
                 # A cancel scope cancels again in every turn; parts that still run could not be closed.
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({following})
+            if not following.cancelled() and following.exception() is not told:
+                log_unawaited(following)
 
 
 class EventStream(StreamingResponse):
