@@ -91,6 +91,18 @@ async def test_a_message_of_10_mb_is_refused_and_the_next_one_answered(door: Grp
     await door.call("List", pb.ListRequest())
 
 
+async def test_the_message_size_of_the_guide_lets_the_envelope_of_a_run_through(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guides" / "grpc.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"RAY_SERVE_GRPC_MAX_MESSAGE_SIZE=(\d+)", guide)
+    # As Ray Serve passes it on.
+    options = [(f"grpc.max_{way}_message_length", int(told)) for way in ("send", "receive")]
+    async with open_grpc_site(tmp_path, options) as door:
+        run_id = (await door.call("Run", pb.RunRequest(message="give 3900000"))).run_id
+        assert len((await door.call("Get", pb.GetRequest(run_id=run_id))).envelope_json) > 3_900_000
+        large = pb.RunRequest(message="x" * (int(told) + 1))
+        assert (await door.refused(door.call("Run", large))).code == Code.RESOURCE_EXHAUSTED
+
+
 @pytest.mark.parametrize(
     ("fields", "problem", "word"),
     [
