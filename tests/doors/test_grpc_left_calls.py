@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -88,3 +89,20 @@ async def test_an_error_that_is_told_to_the_caller_is_not_logged_besides(caplog:
     with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError):
         await until_ended(failing(), asyncio.get_running_loop().create_future())
     assert caplog.records == []
+
+
+async def test_parts_that_swallow_a_cancellation_end_with_their_stream_all_the_same() -> None:
+    ended: list[str] = []
+
+    async def parts() -> AsyncGenerator[str, None]:
+        try:
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            await asyncio.Event().wait()
+            yield ""
+        finally:
+            ended.append("parts")
+
+    async with asyncio.timeout(10):
+        assert [part async for part in stream(parts(), 60, str, "alive", ends_soon())] == ["told"]
+    assert ended == ["parts"]

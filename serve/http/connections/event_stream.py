@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 EVENT_STREAM = "text/event-stream"
 AS_THEY_ARE = ShownPaths({})
 SIGN_OF_LIFE = ": alive\n\n"
+CANCELLED_AGAIN_S = 0.5
 
 Part = TypeVar("Part")
 
@@ -98,11 +99,12 @@ async def stream(
                 log.exception("http.stream_failed")
             yield error_part(error)
         finally:
-            following.cancel()
             while not following.done():
+                # Whatever waits below may swallow a cancellation that comes as its answer does, and then wait on.
+                following.cancel()
                 # A cancel scope cancels again in every turn; parts that still run could not be closed.
                 with suppress(asyncio.CancelledError):
-                    await asyncio.wait({following})
+                    await asyncio.wait({following}, timeout=CANCELLED_AGAIN_S)
             if not following.cancelled() and following.exception() is not told:
                 log_unawaited(following)
 
