@@ -81,8 +81,14 @@ def seconds(span_ms: int) -> str:
 
 
 def utc_time(at_ms: int) -> str:
-    """Return an instant since the epoch in words, to the second: `2026-11-22T23:48:16Z`."""
-    return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return an instant since the epoch in words, to the second: `2026-11-22T23:48:16Z`.
+
+    One outside the years 1 to 9999, which only a document from elsewhere may hold, is told in milliseconds.
+    """
+    try:
+        return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms after 1970-01-01T00:00:00Z"
 
 
 async def wait_at_most(clock: Clock, timeout_s: float, work: Awaitable[Result]) -> Result:

@@ -24,6 +24,7 @@ from serve.http.access.rate_fields import rate_fields
 from serve.http.access.scopes import check_scope
 from serve.http.access.token_check import TokenCheck, ended_token
 from serve.http.answering.service import Service
+from serve.http.connections.event_stream import log_unawaited
 from serve.http.connections.gate import GIVEN_UP_WITHIN_S, shutting_down
 from serve.http.documents.problems import RefusedError, members_of
 
@@ -137,12 +138,16 @@ async def until_ended(work: Awaitable[T], ending: asyncio.Future[Exception]) -> 
     """Return what some work gives; if it must end before, cancel it, and raise the reason."""
     working = asyncio.ensure_future(work)
     awaited: set[asyncio.Future[Any]] = {working, ending}
+    is_told = False
     try:
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ending.result()
+        is_told = True
         return working.result()
     finally:
+        if not is_told:
+            working.add_done_callback(log_unawaited)
         if not working.done():
             working.cancel()
             is_closing = ending.done() and _is_shutting_down(ending)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from runtime.errors import InputError, UnknownNameError
+from runtime.errors import InputError, NewerVersionError, UnknownNameError
 from runtime.pipeline.config import PipelineConfig
 from runtime.run.envelope import Envelope
 from runtime.supervision.commands import ClientEvent
@@ -190,8 +190,16 @@ class GrpcDoor:
         self, request: jeeves_pb2.Document, work: Callable[[bytes], dict[str, Any]]
     ) -> jeeves_pb2.Document:
         """Return the document that some work of the kernel makes of another one."""
-        given = json_text(request.json, "json", self._service.spec.http)
-        return jeeves_pb2.Document(json=_json(await asyncio.to_thread(work, given)))
+
+        def made() -> dict[str, Any]:
+            return work(json_text(request.json, "json", self._service.spec.http))
+
+        try:
+            # To check a large document takes as long as to work on it: others are answered meanwhile.
+            return jeeves_pb2.Document(json=_json(await asyncio.to_thread(made)))
+        except NewerVersionError as error:
+            # So says the document of a caller: nothing is amiss with this installation, nor with the run it names.
+            raise InputError(error.message) from error
 
     def pipeline_named(self, name: str) -> PipelineConfig:
         """Return a pipeline of the service. Raises UnknownNameError."""

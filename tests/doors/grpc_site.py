@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -84,9 +84,9 @@ class GrpcSite:
             self.under_way -= 1
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
+    async def listening(self, server_options: Sequence[tuple[str, int]]) -> AsyncIterator[None]:
         """Answer on a port of loopback."""
-        server = grpc.aio.server(options=[MAX_MESSAGE_BYTES])
+        server = grpc.aio.server(options=list(server_options))
         methods: dict[str, Any] = {name: self._unary(name) for name in CALLS} | {"Stream": self._stream}
         STUBS.add_JeevesServicer_to_server(type("Servicer", (), methods_of(methods))(), server)
         port = server.add_insecure_port("127.0.0.1:0")
@@ -126,11 +126,13 @@ class Refusal:
 
 
 @asynccontextmanager
-async def open_grpc_site(folder: Path, **told: Any) -> AsyncIterator[GrpcSite]:
+async def open_grpc_site(
+    folder: Path, server_options: Sequence[tuple[str, int]] = (MAX_MESSAGE_BYTES,), **told: Any
+) -> AsyncIterator[GrpcSite]:
     """A site whose door listens; `told` as `open_site` has it."""
     async with open_site(folder, **told) as site:
         stores = open_store(site.store, SystemClock())
         opened = GrpcSite(site, stores.part(TOKENS), GrpcDoor(site.service, {"sample": site.pipeline}))
-        async with opened.listening():
+        async with opened.listening(server_options):
             yield opened
         stores.close()

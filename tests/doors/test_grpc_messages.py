@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -89,6 +91,18 @@ async def test_a_message_of_10_mb_is_refused_and_the_next_one_answered(door: Grp
     await door.call("List", pb.ListRequest())
 
 
+async def test_the_message_size_of_the_guide_lets_the_envelope_of_a_run_through(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guides" / "grpc.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"RAY_SERVE_GRPC_MAX_MESSAGE_SIZE=(\d+)", guide)
+    # As Ray Serve passes it on.
+    options = [(f"grpc.max_{way}_message_length", int(told)) for way in ("send", "receive")]
+    async with open_grpc_site(tmp_path, options) as door:
+        run_id = (await door.call("Run", pb.RunRequest(message="give 3900000"))).run_id
+        assert len((await door.call("Get", pb.GetRequest(run_id=run_id))).envelope_json) > 3_900_000
+        large = pb.RunRequest(message="x" * (int(told) + 1))
+        assert (await door.refused(door.call("Run", large))).code == Code.RESOURCE_EXHAUSTED
+
+
 @pytest.mark.parametrize(
     ("fields", "problem", "word"),
     [
@@ -154,6 +168,41 @@ async def test_the_kernel_calls_make_of_documents_what_the_command_line_makes(do
     assert json.loads((await door.call("Result", envelope)).json)["terminal_reason"] is None
     assert json.loads((await door.call("Validate", pb.Document(json="[1]"))).json)["valid"] is False
     assert door.site.log.runs(10) == []
+
+
+async def test_a_document_is_read_and_checked_beside_the_thread_that_answers_others(door: GrpcSite) -> None:
+    threads: list[threading.Thread] = []
+
+    class Asked:
+        @property
+        def json(self) -> str:
+            threads.append(threading.current_thread())
+            return "[1"
+
+    with pytest.raises(RefusedError, match="no JSON"):
+        await door.door.envelope_call(cast(pb.Document, Asked()), lambda _given: {})
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize("version", [2**31, 2**64 - 1])
+async def test_an_envelope_of_a_newer_version_is_the_fault_of_its_caller(door: GrpcSite, version: int) -> None:
+    request = json.dumps({"pipeline": "sample", "raw_input": "Where?", "user_id": "u"})
+    envelope = json.loads((await door.call("CreateEnvelope", pb.Document(json=request))).json)
+    newer = pb.Document(json=json.dumps(envelope | {"schema_version": version}))
+    refusal = await door.refused(door.call("CanContinue", newer))
+    refusal.says(Code.INVALID_ARGUMENT, "bad_input", "newer version", str(version))
+    assert not refusal.problem.HasField("run_id")
+    assert json.loads((await door.call("Validate", newer)).json)["valid"] is False
+
+
+@pytest.mark.parametrize("deadline_ms", [-(2**63), -(10**15), -1, 0, 1])
+async def test_a_deadline_has_passed_however_long_ago(door: GrpcSite, deadline_ms: int) -> None:
+    request = json.dumps({"pipeline": "sample", "raw_input": "Where?", "user_id": "u"})
+    envelope = json.loads((await door.call("CreateEnvelope", pb.Document(json=request))).json)
+    envelope["bounds"] = {"deadline_ms": deadline_ms}
+    told = json.loads((await door.call("CanContinue", pb.Document(json=json.dumps(envelope)))).json)
+    assert told["reason"] == "deadline_exceeded"
 
 
 @pytest.mark.parametrize("name", ["CreateEnvelope", "CanContinue", "Result"])

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 EVENT_STREAM = "text/event-stream"
 AS_THEY_ARE = ShownPaths({})
 SIGN_OF_LIFE = ": alive\n\n"
+CANCELLED_AGAIN_S = 0.5
 
 Part = TypeVar("Part")
 
@@ -57,6 +58,13 @@ async def formatted(events: AsyncGenerator[ClientEvent, None], paths: ShownPaths
             yield as_stream_event(event, paths)
 
 
+def log_unawaited(done: asyncio.Future[Any]) -> None:
+    """Take the error of work that nobody waits for any more, and log it if it is a bug."""
+    error = None if done.cancelled() else done.exception()
+    if error is not None and not isinstance(error, JeevesError | RefusedError):
+        log.error("work.failed_unawaited", exc_info=error)
+
+
 async def stream(
     parts: AsyncGenerator[Part, None],
     alive_s: float,
@@ -70,6 +78,7 @@ async def stream(
     """
     async with aclosing(parts):
         following: asyncio.Future[Any] = asyncio.ensure_future(anext(parts, None))
+        told: Exception | None = None
         try:
             while True:
                 awaited = {following} if ending is None else {following, ending}
@@ -85,15 +94,19 @@ async def stream(
                 yield part
                 following = asyncio.ensure_future(anext(parts, None))
         except Exception as error:
+            told = error
             if not isinstance(error, JeevesError | RefusedError):
                 log.exception("http.stream_failed")
             yield error_part(error)
         finally:
-            following.cancel()
             while not following.done():
+                # Whatever waits below may swallow a cancellation that comes as its answer does, and then wait on.
+                following.cancel()
                 # A cancel scope cancels again in every turn; parts that still run could not be closed.
                 with suppress(asyncio.CancelledError):
-                    await asyncio.wait({following})
+                    await asyncio.wait({following}, timeout=CANCELLED_AGAIN_S)
+            if not following.cancelled() and following.exception() is not told:
+                log_unawaited(following)
 
 
 class EventStream(StreamingResponse):

@@ -48,6 +48,12 @@ def test_spans_are_told_in_seconds(span_ms: int, told: str) -> None:
 
 def test_instants_are_told_as_a_time_of_day() -> None:
     assert utc_time(2_999) == "1970-01-01T00:00:02Z"
+    assert utc_time(253_402_300_799_999) == "9999-12-31T23:59:59Z"
+
+
+@pytest.mark.parametrize("at_ms", [253_402_300_800_000, 2**64 - 1, -62_135_596_800_001, -(2**63)])
+def test_instants_that_no_calendar_has_are_told_in_milliseconds(at_ms: int) -> None:
+    assert utc_time(at_ms) == f"{at_ms} ms after 1970-01-01T00:00:00Z"
 
 
 async def test_sleepers_wake_in_the_order_of_their_times_each_at_its_own_instant() -> None:
