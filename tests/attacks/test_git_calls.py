@@ -32,6 +32,7 @@ MAY_START = {
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/commands/up_down.py": "jeeves itself",
     "serve/cli/output/places.py": "the editor of the operator",
+    "serve/grpc/generate.py": "protoc, for who changes the gRPC door",
     "serve/deployed/joined_service.py": "ourselves, to start a system that outlives the replica",
 }
 MAY_RUN_PROGRAMS = {

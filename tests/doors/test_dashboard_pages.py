@@ -463,7 +463,7 @@ def test_a_run_of_ten_thousand_visits_has_a_small_page_with_the_newest() -> None
     content = run_content(view, run_parts(view, FRAME))
     assert len(content) < 100_000
     assert f"{10_000 - MAX_STAGES} earlier visits are not shown" in content
-    assert '<td class="number">9999</td>' in content
+    assert ">9999</td>" in content
 
 
 @pytest.mark.parametrize("count", [0, DECISIONS - 1, DECISIONS, DECISIONS + 1])

@@ -185,7 +185,8 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
     if whole is not None and last < whole.end <= last + MAX_REST_LINES:
         return whole.end
     code = [at for at in range(first, last + 1) if lines[at].strip() and not statements.is_comment[at]]
-    if any(map(statements.is_member, code)):
+    # What stands for itself, as a setting does, has nothing that follows from it.
+    if any(map(statements.is_member, code)) or (whole is None and not lines[last][:1].isspace()):
         return last
     is_open = bool(code) and code[-1] == last and _LEAVES_OPEN.search(lines[last]) is not None
     if not code or not (is_open or len(code) <= FEW_LINES):

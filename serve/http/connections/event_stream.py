@@ -99,12 +99,13 @@ async def stream(
                 log.exception("http.stream_failed")
             yield error_part(error)
         finally:
+            following.cancel()
             while not following.done():
-                # Whatever waits below may swallow a cancellation that comes as its answer does, and then wait on.
-                following.cancel()
                 # A cancel scope cancels again in every turn; parts that still run could not be closed.
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({following}, timeout=CANCELLED_AGAIN_S)
+                    # Whatever waits below may swallow a cancellation that comes as its answer does, and then wait on.
+                    following.cancel()
             if not following.cancelled() and following.exception() is not told:
                 log_unawaited(following)
 

@@ -8,18 +8,18 @@ from runtime.codebase.parsing.empty_bodies import is_empty
 
 IDLE = [
     "def f(x):\n    data = dict(x)\n    return None\n",
-    "def f(x):\n    ordered = sorted(x)\n    return x\n",
+    "def f(x):\n    ordered = sorted(x)\n    return None\n",
     "def f(x):\n    doubled = [i * 2 for i in x]\n    return None\n",
     "def f(x):\n    message = f'got {x}'\n",
     "def f(x):\n    message = 'got {}'.format(x)\n    longer = message + '!'\n",
     "def f(x):\n    count = 0\n    count += 1\n    return None\n",
-    "def f(x):\n    seen = []\n    seen.append(x)\n    return x\n",
+    "def f(x):\n    seen = []\n    seen.append(x)\n    return None\n",
     "def f(x):\n    seen = set()\n    for i in x:\n        seen.add(i)\n",
     "def f(x):\n    result = []\n    for i in x:\n        pass\n    return result\n",
     "def f(x):\n    result = {}\n    return result\n",
-    "def f(x):\n    logger.info('saving %s', x)\n    return x\n",
+    "def f(x):\n    logger.info('saving %s', x)\n    return None\n",
     "def f(x):\n    logger.info('%s of %s', len(x), str(x))\n    return None\n",
-    "def f(x):\n    total = len(x)\n    logger.debug('total')\n    return x\n",
+    "def f(x):\n    total = len(x)\n    logger.debug('total')\n    return None\n",
 ]
 WORKS = [
     # What the variable holds is read: returned, called, kept, deleted, or seen by other means.
