@@ -49,7 +49,7 @@ from actors.capabilities.code_analysis.ranking.answer_order import (
 )
 from runtime.codebase.search.absence import Absence, Mention
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose.sentences import Sentence, holds
+from runtime.codebase.search.prose.sentences import Documented, Sentence, holds
 from serve.answer_document import EXIT_ANSWERED, EXIT_NOTHING_FOUND, exit_status
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, reasoning, with_agents
 
@@ -503,6 +503,24 @@ def test_the_lead_shows_its_body_behind_the_sentence_that_documents_it() -> None
     (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen, docstring=said.text), 1.0)])
     assert (lead.quotes, lead.code) == (("What it is all about.",), "if late:\n    go()")
     assert [(citation.start_line, citation.end_line) for citation in lead.citations] == [(1, 5), (8, 9)]
+
+
+@pytest.mark.parametrize(
+    ("of", "code"),
+    [
+        (None, ""),
+        (Documented(9, 12, 9, "late = 1"), ""),
+        (Documented(2, 8, 2, "def go():"), ""),
+        (Documented(8, 9, 8, "if late:"), "if late:\n    go()"),
+        (Documented(1, 40, 1, "def go():"), "if late:\n    go()"),
+    ],
+    ids=["not known", "the next one", "its first line alone", "it", "what it lies in"],
+)
+def test_no_sentence_stands_above_code_that_it_does_not_document(of: Documented | None, code: str) -> None:
+    said = Sentence("What it is all about.", 1, 1, 0.5, of=of)
+    chosen = msgspec.structs.replace(excerpt(1, 5, said=said), body=((8, "    if late:"), (9, "        go()")))
+    (lead,) = answer_claims([Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0)])
+    assert (lead.quotes, lead.code) == (("What it is all about.",), code)
 
 
 @pytest.mark.parametrize(("rest", "code"), [((), ""), (("    go()",), "code 1\n    go()")])

@@ -101,11 +101,21 @@ def _lead(fact: CodeFact) -> Claim:
     excerpt = excerpt_in(fact)
     where = f"{named(fact)} in {code_span(fact.citation.file)}" if has_name(fact) else code_span(fact.citation.file)
     said = _documentation(fact, own_words(excerpt))
+    if said is not None and not _is_of_body(said, excerpt, fact.docstring):
+        excerpt = msgspec.structs.replace(excerpt, body=())
     text = where if said is None else f"{where}: {quoted(said.text)}"
     code = textwrap.dedent("\n".join(_shown(excerpt, said)))
     cited = cited_lines(fact, said, range(excerpt.shown_start, excerpt.shown_end + 1))
     cited = (*cited, *_further(fact, cited)) if code else cited
     return Claim("lead", text, _with_conditions(fact, cited), code=code, subject=fact.name, quotes=_quotes(said))
+
+
+def _is_of_body(said: Sentence, excerpt: Excerpt, docstring: str) -> bool:
+    """Return whether a sentence documents the code to show beside prose; True where there is no such code."""
+    if not excerpt.body or " ".join(said.text.split()) in " ".join(docstring.split()):
+        return True
+    own = said.of
+    return own is not None and own.start_line <= excerpt.body[0][0] and excerpt.body[-1][0] <= own.end_line
 
 
 def _shown(excerpt: Excerpt, said: Sentence | None) -> list[str]:
