@@ -19,6 +19,8 @@ MAX_READ_BYTES = 10_000_000
 
 TAB_COLUMNS = 4
 
+# What a PDF begins with, and drawings saved as one do; the first NUL byte may be far behind it.
+PDF_MARK = b"%PDF-"
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -43,8 +45,10 @@ class SourceText:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return True if the first 8 KB contain a NUL byte, unless a byte-order mark indicates UTF-16."""
-    return b"\0" in data[:SNIFFED_BYTES] and not data.startswith(UTF16_MARKS)
+    """Return True if the first 8 KB contain a NUL byte, unless a byte-order mark indicates UTF-16; True for a PDF."""
+    if data.startswith(UTF16_MARKS):
+        return False
+    return data.startswith(PDF_MARK) or b"\0" in data[:SNIFFED_BYTES]
 
 
 def decode(data: bytes) -> tuple[str, str]:

@@ -42,6 +42,11 @@ def test_a_nul_byte_in_the_first_eight_kilobytes_makes_a_file_binary(tmp_path: P
     assert (read_source(tmp_path, "f") is None) is binary
 
 
+@pytest.mark.parametrize(("data", "binary"), [(b"%PDF-1.5\nx", True), (b"%PDF", False), (b"See %PDF-1.5\n", False)])
+def test_a_pdf_is_binary_though_it_begins_with_text(data: bytes, binary: bool) -> None:
+    assert is_binary(data) is binary
+
+
 @pytest.mark.parametrize(
     "words",
     [
