@@ -95,6 +95,13 @@ def test_only_a_quantity_with_one_proof_is_told(
     assert constants(opened, root, "How does it weave threads?", body) == expected
 
 
+@pytest.mark.parametrize("digits", [40, 41, 5_000])
+def test_a_number_of_many_digits_ends_nothing(opened: Callable[[Path], Codebase], root: Path, digits: int) -> None:
+    body = f"return threads > MAX_LONG\n\n\nMAX_LONG = {'9' * digits}"
+    expected = [("MAX_LONG", "9" * digits)] if digits <= 40 else []
+    assert constants(opened, root, "How does it weave threads?", body) == expected
+
+
 def test_a_name_alone_tells_no_constants(opened: Callable[[Path], Codebase], root: Path) -> None:
     assert constants(opened, root, "weave", "return threads > MAX_THREADS") == []
 
