@@ -13,7 +13,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 
 # Each put in two ways, with the lines that answer it.
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
-# The same of repositories that teach no order: they fit which place leads, and judge.
+# The same about repositories that train nothing: some chose how strongly a second reading counts, others judge it.
 HELD_OUT = Path(__file__).parent / "held_out.jsonl"
 COMMITS_READ = 250
 COMMITS_OF_EACH = 14

@@ -82,8 +82,7 @@ def locate(
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], with the `ranker` of ranked code (words, vectors) and its `cosine`, `branch` [first line, last
     line] of the branch that answers «what happens when …?», and for the first twelve answers to a question in words
-    `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), and the `constants` that these name
-    (`add_constants`);
+    `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), and the `constants` in these (`add_constants`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
@@ -123,8 +122,7 @@ def locate(
     citations = [*(citation for _, citation in (*found, *passages)), *asides]
     if values and not kinds:
         citations += add_values(codebase, data, len(citations))
-    if search.is_open:
-        citations += add_constants(codebase, rows, len(citations))
+    citations += add_constants(codebase, rows, len(citations)) if search.is_open else []
     return log.result("ok" if found else "empty", data, citations)
 
 

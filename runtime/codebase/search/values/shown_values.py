@@ -81,7 +81,7 @@ def _is_of_series(scopes: ValueScopes, site: Site) -> bool:
 
 def _number(site: Site) -> int | None:
     text = "" if site.value is None else site.value.text
-    return int(text) if text.isdecimal() and len(text) <= MAX_VALUE_CHARS else None
+    return int(text) if text.isdecimal() else None
 
 
 def _is_told(chain: ValueChain, file: str, numbers: Sequence[int]) -> bool:
