@@ -31,6 +31,7 @@ OPENERS = frozenset(
 )
 MAY_OPEN = {
     "runtime/codebase/files/regular_file.py": "the one that opens files of repositories",
+    "runtime/codebase/files/compiled_modules.py": "a folder, through no link, to remove files in it",
     "runtime/codebase/index/lock.py": "a lock in the state folder",
     "runtime/codebase/semantics/chroma_database.py": "a lock in the state folder",
     "runtime/codebase/semantics/chroma_seal.py": "files of the state folder",
