@@ -3,10 +3,11 @@
     python -m tests.ranking.cross_encoder_training --clones FOLDER --state FOLDER --out WEIGHTS.npz
         [--cases FILE] [--steps N] [--from WEIGHTS.npz] [--rate RATE] [--seed N] [--judge FILE]
 
-Each step draws six questions; of each, a piece that holds the answer must score more than seven others among the first
-by words, the nearer ones drawn oftener. 600 steps take some 35 minutes on two cores. The weights are written every 150
-steps, so that training may be stopped. `--from` goes on from weights that this program has written. `--judge` prints
-how often the best of the first pieces by words is right, before and after; repositories of that file do not train.
+Each step draws eight questions; of each, a window of lines over those that answer must score more than six others: up
+to two of the same piece that do not touch them, and windows of pieces among the first by words, the nearer ones drawn
+oftener. 450 steps take some 25 minutes on two cores. The weights are written every 150 steps, so that training may be
+stopped. `--from` goes on from weights that this program has written. `--judge` prints how often the best of the first
+pieces by words is right, before and after; repositories of that file do not train.
 
 Needs torch, which is in no environment of the project, and clones of the repositories, named OWNER+NAME, each at its
 commit (docs/ranking.md).
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,21 +27,31 @@ import torch
 from torch.nn import functional
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index.piece_text import piece_text
+from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import kind_asked
 from runtime.codebase.search.gathering import gather
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.second_reading import READ_KINDS
 from runtime.codebase.semantics.cross_encoding.cross_encoder import CrossWeights, cross_weights
+from runtime.codebase.semantics.cross_encoding.reading_windows import (
+    WINDOW_CHARS,
+    Window,
+    most_telling,
+    windows_of,
+)
 from runtime.codebase.semantics.piece_order import pieces_in_order
-from runtime.codebase.semantics.question_meaning import described
 from tests.ranking.cases import QUESTIONS, Case, both_wordings, read_cases
 from tests.ranking.examples import open_clone
 from tests.ranking.sentence_net import SentenceNet, tokens_of
 
 RANK = 16
-STEPS, QUESTIONS_AT_ONCE, OTHERS = 600, 6, 7
-RATE, WARM_UP, LEAST_RATE = 5e-4, 30, 0.05
+STEPS, QUESTIONS_AT_ONCE, OTHERS = 450, 8, 6
+# Of the others, so many come from the piece that answers; of the rest, this share are the windows nearest by words.
+FROM_SAME_PIECE, NEAREST_BY_WORDS = 2, 0.6
+# How often the first place of a question is drawn, and how often a window over lines that answer begins a line earlier.
+FIRST_PLACE, LINE_EARLIER = 0.7, 0.85
+LEAST_LINES = 4
+RATE, WARM_UP, LEAST_RATE = 4e-4, 30, 0.05
 DROPPED, DECAY, MOST_NORM = 0.05, 0.01, 1.0
 # The pieces by words from which wrong ones are drawn, and among which a judge looks for the best.
 NEAR_BY_WORDS, JUDGED = 40, 20
@@ -53,17 +64,27 @@ SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Holds a piece, and the positions of the first and last of its lines that answer."""
+
+    head: str
+    lines: Sequence[str]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
-    """Holds a question, the pieces with its answer, and the first ones by words, each marked if it is right."""
+    """Holds a question, the pieces with its answer, and the windows of the first by words, each marked if right."""
 
     question: str
-    answers: list[str]
-    near: list[tuple[str, bool]]
+    answers: list[Answer]
+    near: list[tuple[list[Window], bool]]
 
     @property
-    def wrong(self) -> list[str]:
+    def wrong(self) -> list[list[Window]]:
         """The pieces by words that do not hold the answer, in order."""
-        return [text for text, is_right in self.near if not is_right]
+        return [windows for windows, is_right in self.near if not is_right]
 
 
 def answered(cases: Sequence[Case], clones: Path, state: Path) -> Iterator[Answered]:
@@ -87,7 +108,8 @@ def _answered(case: Case, codebase: Codebase, pieces: dict[str, list[tuple[int, 
         source = codebase.try_source(place.file)
         for start, end, symbol in pieces.get(place.file, ()) if source is not None else ():
             if source is not None and place.meets(place.file, start, end):
-                answers.append(piece_text(place.file, symbol, source.lines[start - 1 : end]))
+                first, last = max(place.start, start) - start, min(place.end, end) - start
+                answers.append(Answer(f"{place.file} {symbol}", source.lines[start - 1 : end], first, last))
     gathered = gather(codebase.index, lines_about_code(case.question, codebase.index.defined_names))
     if gathered is None:
         return Answered(case.question, answers, [])
@@ -95,12 +117,18 @@ def _answered(case: Case, codebase: Codebase, pieces: dict[str, list[tuple[int, 
     code = [hit for hit in hits if kind_asked(gathered.asked.kinds, hit.file, hit.symbol) in READ_KINDS]
     near = [
         (
-            described(hit, codebase.try_source(hit.file)),
+            _windows(hit, codebase),
             any(place.meets(hit.file, hit.start_line, hit.end_line) for place in case.lead),
         )
         for hit in code[:NEAR_BY_WORDS]
     ]
     return Answered(case.question, answers, near)
+
+
+def _windows(hit: ChunkHit, codebase: Codebase) -> list[Window]:
+    source = codebase.try_source(hit.file)
+    lines = [] if source is None else source.lines[hit.start_line - 1 : hit.end_line]
+    return windows_of(f"{hit.file} {hit.symbol or ''}", lines)
 
 
 def train(net: SentenceNet, examples: Sequence[Answered], steps: int, rate: float, seed: int, out: Path) -> None:
@@ -133,7 +161,7 @@ def train(net: SentenceNet, examples: Sequence[Answered], steps: int, rate: floa
 
 
 def _loss(net: SentenceNet, asked: Sequence[Answered], draw: random.Random) -> Any:
-    texts = [[draw.choice(one.answers), *_drawn(one.wrong, draw)] for one in asked]
+    texts = [list(_drawn(one, draw)) for one in asked]
     pairs = [(one.question, text) for one, own in zip(asked, texts, strict=True) for text in own]
     with torch.autocast("cpu", torch.bfloat16):
         scores = net(*tokens_of(pairs), DROPPED)
@@ -142,12 +170,44 @@ def _loss(net: SentenceNet, asked: Sequence[Answered], draw: random.Random) -> A
     return torch.stack([functional.cross_entropy(one[None], first) for one in own_scores]).mean()
 
 
-def _drawn(wrong: Sequence[str], draw: random.Random) -> list[str]:
-    """Return seven different pieces, or all of fewer, drawn by the weights of their ranks."""
+def _drawn(asked: Answered, draw: random.Random) -> Iterator[str]:
+    """Yield a window that answers and six that do not; of pieces by words as many as are there, by their ranks."""
+    answer = asked.answers[0] if draw.random() < FIRST_PLACE else draw.choice(asked.answers)
+    yield window_over(answer, draw).text
+    beside = [window for window in windows_of(answer.head, answer.lines) if _is_beside(window, answer)]
+    beside = draw.sample(beside, min(FROM_SAME_PIECE, len(beside)))
+    yield from (window.text for window in beside)
     # Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.
-    keys = [draw.random() ** (rank + RANK_OFFSET) for rank in range(len(wrong))]
-    ranks = sorted(range(len(wrong)), key=lambda rank: -keys[rank])[:OTHERS]
-    return [wrong[rank] for rank in ranks]
+    keys = [draw.random() ** (rank + RANK_OFFSET) for rank in range(len(asked.wrong))]
+    ranks = sorted(range(len(keys)), key=lambda rank: -keys[rank])[: OTHERS - len(beside)]
+    for windows in (asked.wrong[rank] for rank in ranks):
+        is_nearest = draw.random() < NEAREST_BY_WORDS
+        yield (most_telling(asked.question, windows) if is_nearest else draw.choice(windows)).text
+
+
+def window_over(answer: Answer, draw: random.Random) -> Window:
+    """Return a window over the lines that answer, with as many of those before them as fit, or fewer.
+
+    Where they are too long for one, every other window begins anywhere among them.
+    """
+    whole = windows_of(answer.head, answer.lines)
+    if len(whole) == 1:
+        return whole[0]
+    lines, start = answer.lines, answer.first
+    room = WINDOW_CHARS - sum(len(line) + 1 for line in lines[answer.first : answer.last + 1])
+    if room < 0 and draw.random() < 0.5:
+        start = draw.randint(answer.first, answer.last)
+    while start > 0 and len(lines[start - 1]) < room and draw.random() < LINE_EARLIER:
+        start -= 1
+        room -= len(lines[start]) + 1
+    first = windows_of(answer.head, lines[start:])[0]
+    return first._replace(first=first.first + start, last=first.last + start)
+
+
+def _is_beside(window: Window, answer: Answer) -> bool:
+    """Return whether a window has some lines and none of those that answer."""
+    is_apart = window.last < answer.first or answer.last < window.first
+    return is_apart and window.last - window.first + 1 >= LEAST_LINES
 
 
 def judge(net: SentenceNet, examples: Sequence[Answered]) -> str:
@@ -160,14 +220,18 @@ def judge(net: SentenceNet, examples: Sequence[Answered]) -> str:
     for one in examples:
         near = one.near[:JUDGED]
         if any(is_right for _, is_right in near):
-            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-                scores = net(*tokens_of([(one.question, text) for text, _ in near])).numpy()
+            scores = np.array([_best_score(net, one.question, windows) for windows, _ in near])
             order = np.argsort(-scores, kind="stable")
             ranks.append(next(rank for rank, place in enumerate(order) if near[place][1]))
     shares = [100 * sum(rank < most for rank in ranks) / max(1, len(ranks)) for most in (1, 3, 8)]
     return f"{len(ranks)} questions: " + ", ".join(
         f"first {most} {share:.1f} %" for most, share in zip((1, 3, 8), shares, strict=True)
     )
+
+
+def _best_score(net: SentenceNet, question: str, windows: Iterable[Window]) -> float:
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        return float(net(*tokens_of([(question, window.text) for window in windows])).max())
 
 
 def write(net: SentenceNet, path: Path) -> None:

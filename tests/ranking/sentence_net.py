@@ -23,7 +23,6 @@ from runtime.codebase.semantics.cross_encoding.cross_encoder import (
     SUM,
     CrossWeights,
 )
-from runtime.codebase.semantics.cross_encoding.telling_window import telling_window
 from runtime.codebase.semantics.embedding import DIMENSIONS, TOKENIZER, valid_text
 from runtime.codebase.semantics.sentence_model.low_rank import Narrow
 from runtime.codebase.semantics.sentence_model.model_file import checked_model
@@ -122,7 +121,7 @@ class SentenceNet(nn.Module):
 
 
 def tokens_of(pairs: Sequence[tuple[str, str]]) -> tuple[Any, Any, Any]:
-    """Return the tokens of questions with the telling lines of pieces, which are of pieces, and which count."""
+    """Return the tokens of questions with those of windows, which are of windows, and which count."""
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -130,7 +129,7 @@ def tokens_of(pairs: Sequence[tuple[str, str]]) -> tuple[Any, Any, Any]:
     rows = []
     for question, text in pairs:
         asked = tokenizer.encode(valid_text(question), add_special_tokens=False).ids[:MAX_QUESTION_TOKENS]
-        piece = tokenizer.encode(valid_text(telling_window(question, text)), add_special_tokens=False).ids
+        piece = tokenizer.encode(valid_text(text), add_special_tokens=False).ids
         asked = [first, *asked, last]
         rows.append((asked, [*piece[: MAX_TOKENS - len(asked) - 1], last]))
     length = max(len(asked) + len(piece) for asked, piece in rows)

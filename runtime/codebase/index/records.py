@@ -139,7 +139,9 @@ class ChunkHit:
     """Records a ranked chunk; `symbol` is the qualified name that it belongs to; higher scores are better.
 
     `chunk_id` is None for a definition that was found by its name; `ranker` is the state whose ranker ordered it.
-    `cosine`: how near it is to the question in meaning, its best passage included; None without vectors.
+    `cosine`: how near it is to the question in meaning, its best passage included; None without vectors. `reading`:
+    how well it answers the question, read together with it, and `read_lines` the first and last of those of its lines
+    that answer best; None if it was not read.
     """
 
     file: str
@@ -152,3 +154,5 @@ class ChunkHit:
     chunk_id: int | None = None
     ranker: str | None = None
     cosine: float | None = None
+    reading: float | None = None
+    read_lines: tuple[int, int] | None = None

@@ -34,6 +34,8 @@ MAX_HEAD_LINES = 3
 MAX_LINE_CHARS = 400
 # What a word that is nowhere in the repository weighs, of a word that is in one piece alone.
 UNKNOWN_WEIGHT = 0.5
+# What a line weighs that answers the question as a reading has found, of an average word.
+READ_SHARE = 0.2
 
 # What leaves a statement open at the end of a line: its body, an operand or an argument follows.
 _LEAVES_OPEN = re.compile(r"(?:[:{(\[,=+*/&|\\?]|=>|->|\b(?:then|do|else|return|and|or|not|in))\s*$")
@@ -103,19 +105,28 @@ def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
 
 
 def excerpt_of(
-    lines: Sequence[str], first_line: int, weights: Mapping[str, float], *, is_document: bool = False
+    lines: Sequence[str],
+    first_line: int,
+    weights: Mapping[str, float],
+    *,
+    is_document: bool = False,
+    read_lines: tuple[int, int] | None = None,
 ) -> Excerpt:
-    """Choose from the lines of a place, at least one; `first_line` is the number of the first."""
+    """Choose from the lines of a place, at least one; `first_line` is the number of the first.
+
+    `read_lines`: the numbers of the first and last of those that answer the question best, read together with it.
+    """
     cut = [line[:MAX_LINE_CHARS] for line in lines]
     words = [[term for term in index_terms(line).split() if term in weights] for line in cut]
     statements = None if is_document else Statements(cut, begins_file=first_line == 1)
     own = words if statements is None else _with_comments(statements, words)
     start, end = (0, len(cut) - 1)
+    marks = _marks(cut, first_line, weights, read_lines)
     if len(cut) > MAX_SPAN_LINES:
-        start, end = best_window(own, weights, 0, len(cut), MAX_SPAN_LINES)
+        start, end = best_window(_marked(own, marks), {**weights, **marks}, 0, len(cut), MAX_SPAN_LINES)
         start, end = balanced(cut, start, end, 0, len(cut), MAX_SPAN_LINES)
     of_code = own if statements is None else _without_prose(statements, own, words, start, end)
-    first, last = _shown(cut, of_code, weights, statements, start, end)
+    first, last = _shown(cut, _marked(of_code, marks), {**weights, **marks}, statements, start, end)
     quoted = _telling(cut, of_code, weights, start, end)
     covered = {term for found in words[start : end + 1] for term in found}
     told = {term for place in quoted for term in words[place]}
@@ -145,6 +156,26 @@ def excerpt_of(
         is_bare=all(at in bare for at in range(first, last + 1) if cut[at].strip()),
         is_prose=all(prose for line, prose in zip(cut, statements.is_comment, strict=True) if line.strip()),
     )
+
+
+def _marks(
+    lines: Sequence[str], first_line: int, weights: Mapping[str, float], read_lines: tuple[int, int] | None
+) -> dict[str, float]:
+    """Return a term for each line that reading has found to answer, with what it weighs beside those of the question.
+
+    Its key is the position of the line, which no term of a question is.
+    """
+    if read_lines is None or not weights:
+        return {}
+    weight = READ_SHARE * sum(weights.values()) / len(weights)
+    start, end = read_lines[0] - first_line, read_lines[1] - first_line
+    places = range(max(0, start), min(len(lines) - 1, end) + 1)
+    return {f"#{at}": weight for at in places if not _NO_CONTENT.match(lines[at])}
+
+
+def _marked(words: Words, marks: Collection[str]) -> Words:
+    """Return the words of lines with the terms of those that have one."""
+    return [[*found, f"#{at}"] if f"#{at}" in marks else found for at, found in enumerate(words)]
 
 
 def _body(

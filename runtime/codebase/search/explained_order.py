@@ -11,7 +11,7 @@ from runtime.codebase.search.features import FEATURES, features
 from runtime.codebase.search.gathering import Meaning, gather
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import State, ranker
-from runtime.codebase.search.second_reading import readings
+from runtime.codebase.search.second_reading import gains, readings
 
 # feature → its value, and its value times its weight: what it adds to the score before the scores are scaled.
 Contributions = Mapping[str, tuple[float, float]]
@@ -46,14 +46,14 @@ def explained_order(index: IndexReader, query: str, meaning: Meaning | None = No
         return ExplainedOrder()
     by = ranker("vectors" if gathered.by_meaning else "words")
     rows = features(gathered.asked, gathered.candidates)
-    read = readings(gathered, by.sums(rows), meaning)
+    gained = gains(readings(gathered, by.sums(rows), meaning))
     found: dict[str, list[tuple[ChunkHit, Contributions]]] = {}
     for place, (candidate, values) in enumerate(zip(gathered.candidates, rows, strict=True)):
         measured = zip(FEATURES, values, by.weights, strict=True)
         added = {
             name: (round(value, 4), round(value * weight, 4)) for name, value, weight in measured if value * weight
         }
-        if read.get(place):
-            added[READING] = (round(read[place], 4), round(read[place], 4))
+        if gained.get(place):
+            added[READING] = (round(gained[place], 4), round(gained[place], 4))
         found.setdefault(candidate.words.hit.file, []).append((candidate.words.hit, added))
     return ExplainedOrder(by.state, found)

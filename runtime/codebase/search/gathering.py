@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from runtime.codebase.files.path_kinds import kinds_asked_for
 from runtime.codebase.files.words import query_terms
@@ -44,6 +44,14 @@ _PATH = re.compile(
 )
 
 
+class Reading(NamedTuple):
+    """Tells how well a chunk answers a question by those of its lines (inclusive) that answer it best."""
+
+    score: float
+    start_line: int
+    end_line: int
+
+
 class Meaning(Protocol):
     """Compares one question with the chunks of one index; None where nothing can be compared."""
 
@@ -63,8 +71,8 @@ class Meaning(Protocol):
         """Return the cosine of each chunk; what has no vector may get one first."""
         ...
 
-    def scores(self, hits: Sequence[ChunkHit]) -> Sequence[float] | None:
-        """Return how well each chunk answers the question, read together with it."""
+    def readings(self, hits: Sequence[ChunkHit], *, whole: bool) -> Sequence[Reading] | None:
+        """Read chunks together with the question: of each the lines that share most with it, or with `whole` all."""
         ...
 
 

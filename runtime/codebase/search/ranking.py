@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
-from runtime.codebase.search.features import features
+from runtime.codebase.search.features import Candidate, features
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
-from runtime.codebase.search.gathering import MAX_BY_WORDS, Gathered, Meaning, gather
+from runtime.codebase.search.gathering import MAX_BY_WORDS, Gathered, Meaning, Reading, gather
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import Ranker, ranker, scaled
-from runtime.codebase.search.second_reading import readings
+from runtime.codebase.search.second_reading import gains, readings
 
 # Scores of hits behind the candidates, relative to the last candidate's.
 FURTHER_FACTOR = 0.99
@@ -52,11 +52,17 @@ def ordered(gathered: Gathered, by: Ranker, meaning: Meaning | None = None) -> l
     """Return the candidates by a ranker and a second reading, best first, and the further hits behind them."""
     sums = by.sums(features(gathered.asked, gathered.candidates))
     read = readings(gathered, sums, meaning)
-    scores = scaled([found + read.get(place, 0.0) for place, found in enumerate(sums)])
-    hits = [replace(one.words.hit, cosine=one.nearness) for one in gathered.candidates]
+    gained = gains(read)
+    scores = scaled([found + gained.get(place, 0.0) for place, found in enumerate(sums)])
+    hits = [_with_lines(one, read.get(place)) for place, one in enumerate(gathered.candidates)]
     order = sorted(range(len(hits)), key=lambda place: (-scores[place], hits[place].file, hits[place].start_line))
     ranked = [(scores[place], hits[place]) for place in order]
     return ranked + _behind(min(scores, default=1.0), gathered.further)
+
+
+def _with_lines(candidate: Candidate, read: Reading | None) -> ChunkHit:
+    hit = replace(candidate.words.hit, cosine=candidate.nearness)
+    return hit if read is None else replace(hit, reading=read.score, read_lines=(read.start_line, read.end_line))
 
 
 def _behind(least: float, further: Sequence[ChunkHit]) -> list[Scored]:

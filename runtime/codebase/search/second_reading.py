@@ -1,24 +1,26 @@
 """Orders the first pieces for a question anew, by reading each together with the question.
 
 A cross-encoder is too slow for all candidates and better than the ranker at telling which of the first comes first
-(docs/ranking.md).
+(docs/ranking.md). It reads a window of lines at a time: of each of the first pieces the one that shares most words with
+the question, then all others of the pieces that did best, since the lines that decide often share no word with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from runtime.codebase.search.features import kind_asked
-from runtime.codebase.search.gathering import Gathered, Meaning
+from runtime.codebase.search.gathering import Gathered, Meaning, Reading
 
 # With twenty, hardly more first places are right.
 READ_AGAIN = 14
+READ_WHOLE = 6
 # The kinds of places that the cross-encoder was trained to tell apart.
 READ_KINDS = frozenset({"source"})
 
 
-def readings(gathered: Gathered, sums: Sequence[float], meaning: Meaning | None) -> dict[int, float]:
-    """Return what reading adds to the sums of the first fourteen candidates of source code, place → at least 0.
+def readings(gathered: Gathered, sums: Sequence[float], meaning: Meaning | None) -> dict[int, Reading]:
+    """Read the first fourteen candidates of source code, place → how well it answers.
 
     Empty where nothing reads, and without vectors: then words alone count.
     """
@@ -29,9 +31,19 @@ def readings(gathered: Gathered, sums: Sequence[float], meaning: Meaning | None)
     kinds = gathered.asked.kinds
     code = [place for place in order if kind_asked(kinds, hits[place].file, hits[place].symbol) in READ_KINDS]
     places = code[:READ_AGAIN]
-    scores = meaning.scores([hits[place] for place in places]) if len(places) > 1 else None
-    if scores is None:
+    once = meaning.readings([hits[place] for place in places], whole=False) if len(places) > 1 else None
+    if once is None:
         return {}
-    # The worst of them stays where it is: what was not read must not gain by that.
-    least = min(scores)
-    return {place: score - least for place, score in zip(places, scores, strict=True)}
+    read = dict(zip(places, once, strict=True))
+    best = sorted(places, key=lambda place: -sums[place] - read[place].score)[:READ_WHOLE]
+    whole = meaning.readings([hits[place] for place in best], whole=True)
+    return read | dict(zip(best, whole or [read[place] for place in best], strict=True))
+
+
+def gains(read: Mapping[int, Reading]) -> dict[int, float]:
+    """Return what reading adds to the sum of each place that was read, at least 0.
+
+    The worst of them stays where it is: what was not read must not gain by that.
+    """
+    least = min((one.score for one in read.values()), default=0.0)
+    return {place: one.score - least for place, one in read.items()}

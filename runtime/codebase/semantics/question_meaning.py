@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.piece_text import piece_text
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.search.gathering import Reading
+from runtime.codebase.semantics.cross_encoding.reading_windows import most_telling, windows_of
 from runtime.codebase.semantics.similarity import Semantics
 
 
@@ -36,9 +38,25 @@ class QuestionMeaning:
         """Return the cosine of each chunk, None for one without a vector."""
         return self._semantics.similarities(self._question, self._texts(hits), wait=self._wait)
 
-    def scores(self, hits: Sequence[ChunkHit]) -> list[float] | None:
-        """Return how well each chunk answers the question, read together with it; None if nothing reads."""
-        return self._semantics.scores(self._question, self._texts(hits), wait=self._wait)
+    def readings(self, hits: Sequence[ChunkHit], *, whole: bool) -> list[Reading] | None:
+        """Return how well each chunk answers the question, read together with it; None if nothing reads.
+
+        Of a long chunk the window that shares most words with the question is read or, with `whole`, all of them, of
+        which the best counts.
+        """
+        cut = [windows_of(f"{hit.file} {hit.symbol or ''}", lines) for hit, lines in self._lines(hits)]
+        chosen = cut if whole else [[most_telling(self._question, windows)] for windows in cut]
+        texts = [window.text for windows in chosen for window in windows]
+        scores = self._semantics.scores(self._question, texts, wait=self._wait)
+        if scores is None:
+            return None
+        following = iter(scores)
+        read = [[(next(following), window) for window in windows] for windows in chosen]
+        best = [max(own, key=lambda one: one[0]) for own in read]
+        return [
+            Reading(score, hit.start_line + window.first, hit.start_line + window.last)
+            for hit, (score, window) in zip(hits, best, strict=True)
+        ]
 
     def nearest(self, limit: int, *, passages: bool) -> Sequence[tuple[int, float]] | None:
         """Return the ids and cosines of the nearest chunks, or passages, best first."""
@@ -59,6 +77,12 @@ class QuestionMeaning:
     def _texts(self, hits: Sequence[ChunkHit]) -> list[str]:
         sources = {file: self._read(file) for file in {hit.file for hit in hits}}
         return [described(hit, sources[hit.file]) for hit in hits]
+
+    def _lines(self, hits: Sequence[ChunkHit]) -> Iterator[tuple[ChunkHit, Sequence[str]]]:
+        sources = {file: self._read(file) for file in {hit.file for hit in hits}}
+        for hit in hits:
+            source = sources[hit.file]
+            yield hit, [] if source is None else source.lines[hit.start_line - 1 : hit.end_line]
 
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:

@@ -80,9 +80,10 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], with the `ranker` of ranked code (words, vectors) and its `cosine`, `branch` [first line, last
-    line] of the branch that answers «what happens when …?», and for the first twelve answers to a question in words
-    `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), and the `constants` in these (`add_constants`);
+    score, source}], with the `ranker` of ranked code (words, vectors), its `cosine`, `reading` and `read_lines`
+    (`records.ChunkHit`), `branch` [first line, last line] of the branch that answers «what happens when …?», and for
+    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), and
+    the `constants` in these (`add_constants`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
@@ -190,7 +191,9 @@ class _Search:
         if not lines:
             return row
         is_document = kind_of_path(row["file"]) in {"docs", "changelog"}
-        chosen = excerpt_of(lines, row["start_line"], weights, is_document=is_document)
+        chosen = excerpt_of(
+            lines, row["start_line"], weights, is_document=is_document, read_lines=row.get("read_lines")
+        )
         return {**row, "excerpt": msgspec.to_builtins(chosen)}
 
     def of_kinds(self, scope: str | None) -> list[_Located]:
@@ -322,6 +325,8 @@ class _Search:
             "source": hit.source,
             "ranker": hit.ranker,
             "cosine": hit.cosine,
+            "reading": hit.reading,
+            "read_lines": hit.read_lines,
         }
         return row, citation
 

@@ -339,3 +339,29 @@ def test_a_comment_by_itself_is_prose(lines: list[str], is_prose: bool) -> None:
 def test_a_sentence_that_began_above_the_place_is_not_quoted(first: str, is_quoted: bool) -> None:
     said = excerpt_of([first, "pub fn pushMut(&mut self) {", "}"], 1, weights_of("threads access queue")).said
     assert (said is not None) is is_quoted
+
+
+def test_lines_that_a_reading_found_to_answer_are_shown_though_they_share_no_word() -> None:
+    deciding = ["    if bought.age > 30:", "        return None", "    bank.send(bought)", "    return bought", ""]
+    lines = ["def refund(bought):", *(f"    step_{number}(bought)" for number in range(54)), *deciding]
+    weights = weights_of("refund money old order late")
+    assert excerpt_of(lines, 101, weights).shown_end < 150
+    read = excerpt_of(lines, 101, weights, read_lines=(150, 159))
+    assert read.shown_start <= 156 <= read.shown_end
+    assert "if bought.age > 30:" in read.text
+
+
+def test_lines_with_all_words_of_a_question_stay_where_few_others_were_found_to_answer() -> None:
+    lines = ["refund = order.check()", *["x = 1"] * 50, "y = 2"]
+    chosen = excerpt_of(lines, 1, weights_of("refund order check"), read_lines=(52, 52))
+    assert "refund = order.check()" in chosen.text
+
+
+@given(st.lists(LINE, min_size=1, max_size=80), WEIGHTS, st.integers(-5, 90), st.integers(-5, 90))
+def test_what_a_reading_found_keeps_every_bound(
+    lines: list[str], weights: dict[str, float], first: int, last: int
+) -> None:
+    chosen = excerpt_of(lines, 1, weights, read_lines=(first, last))
+    assert 1 <= chosen.start_line <= chosen.shown_start <= chosen.shown_end <= chosen.end_line <= len(lines)
+    assert chosen.shown_end - chosen.shown_start < MAX_SHOWN_LINES
+    assert all(0 <= share <= 1 for share in (chosen.share, chosen.told_share))

@@ -18,13 +18,15 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.explained_order import READING
 from runtime.codebase.search.features import Asked, Candidate
 from runtime.codebase.search.full_text import ScoredChunk
-from runtime.codebase.search.gathering import Gathered
+from runtime.codebase.search.gathering import Gathered, Reading
 from runtime.codebase.search.ranker import ranker
 from runtime.codebase.search.ranking import ordered
-from runtime.codebase.search.second_reading import READ_AGAIN, readings
+from runtime.codebase.search.second_reading import READ_AGAIN, READ_WHOLE, gains, readings
 from runtime.codebase.semantics.cross_encoding.cross_encoder import MAX_TOKENS, CrossEncoder, shared_cross_encoder
+from runtime.codebase.semantics.cross_encoding.reading_windows import MAX_WINDOWS
 from runtime.codebase.semantics.cross_encoding.scoring import KeptScores
 from runtime.codebase.semantics.embedding import Vectors, shared_embedder
+from runtime.codebase.semantics.embedding_socket import MAX_TEXTS
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.vector_semantics import VectorSemantics
 
@@ -37,15 +39,23 @@ TEXTS = [
 
 
 class Reader:
-    """Reads pieces by the numbers that a test gives them, by their first line; compares nothing otherwise."""
+    """Reads pieces by the numbers that a test gives them, by their first line; compares nothing otherwise.
 
-    def __init__(self, by_line: dict[int, float]) -> None:
+    `by_whole`: the numbers of pieces that do better where all of their lines are read.
+    """
+
+    def __init__(self, by_line: dict[int, float], by_whole: dict[int, float] | None = None) -> None:
         self.by_line = by_line
+        self.by_whole = by_whole
         self.read: list[int] = []
+        self.read_whole: list[int] = []
 
-    def scores(self, hits: Sequence[ChunkHit]) -> list[float] | None:
-        self.read += [hit.start_line for hit in hits]
-        return None if not self.by_line else [self.by_line.get(hit.start_line, 0.0) for hit in hits]
+    def readings(self, hits: Sequence[ChunkHit], *, whole: bool) -> list[Reading] | None:
+        (self.read_whole if whole else self.read).extend(hit.start_line for hit in hits)
+        if not self.by_line or (whole and self.by_whole is None):
+            return None
+        numbers = self.by_line | (self.by_whole or {}) if whole else self.by_line
+        return [Reading(numbers.get(hit.start_line, 0.0), hit.start_line, hit.start_line) for hit in hits]
 
     def nearest(self, limit: int, *, passages: bool) -> None: ...
     def cosines(self, chunk_ids: Sequence[int]) -> None: ...
@@ -65,15 +75,34 @@ def test_only_the_first_fourteen_of_code_are_read_by_rank() -> None:
     files = ["src/a.py", "docs/a.md", "tests/test_a.py", *(f"src/b{number}.py" for number in range(READ_AGAIN + 3))]
     reader = Reader({1: 1.0})
     sums = [float(len(files) - at) for at in range(len(files))]
-    added = readings(gathered(files), sums, reader)
+    added = gains(readings(gathered(files), sums, reader))
     assert reader.read == [1, *range(4, READ_AGAIN + 3)]
     assert len(added) == READ_AGAIN
+
+
+def test_those_that_did_best_are_read_whole_and_the_better_number_counts() -> None:
+    files = [f"src/b{number}.py" for number in range(READ_WHOLE + 2)]
+    best_last = {number + 1: float(number) for number in range(len(files))}
+    reader = Reader(best_last, {3: 9.0, 1: 50.0})
+    added = gains(readings(gathered(files), [0.0] * len(files), reader))
+    assert reader.read_whole == list(range(len(files), len(files) - READ_WHOLE, -1))
+    assert added == {**{place: float(place) for place in range(len(files))}, 2: 9.0}
+
+
+def test_where_nothing_is_read_whole_what_was_read_first_counts() -> None:
+    read = readings(gathered(["src/a.py", "src/b.py"]), [2.0, 1.0], Reader({1: 1.0, 2: 4.0}))
+    assert read == {0: Reading(1.0, 1, 1), 1: Reading(4.0, 2, 2)}
+
+
+def test_all_windows_that_are_read_at_once_fit_into_a_request() -> None:
+    assert max(READ_AGAIN, READ_WHOLE * MAX_WINDOWS) <= MAX_TEXTS
 
 
 def test_the_piece_that_fits_better_comes_first_and_the_worst_of_those_read_gains_nothing() -> None:
     files = ["src/a.py", "src/b.py", "src/c.py"]
     reader = Reader({1: -3.0, 2: 50.0, 3: -1.0})
-    assert readings(gathered(files), [3.0, 2.0, 1.0], reader) == {0: 0.0, 1: 53.0, 2: 2.0}
+    added = gains(readings(gathered(files), [3.0, 2.0, 1.0], reader))
+    assert added == {0: 0.0, 1: 53.0, 2: 2.0}
     order = [hit.file for _, hit in ordered(gathered(files), ranker("vectors"), reader)]
     assert order[0] == "src/b.py"
 
@@ -93,7 +122,7 @@ def test_the_order_stays_where_nothing_can_be_read(
 def test_nothing_that_is_read_falls_behind_what_is_not(scores: list[float]) -> None:
     found = gathered([f"src/{number:02}.py" for number in range(len(scores))])
     sums = [float(-at) for at in range(len(scores))]
-    added = readings(found, sums, Reader({at + 1: score for at, score in enumerate(scores)}))
+    added = gains(readings(found, sums, Reader({at + 1: score for at, score in enumerate(scores)})))
     assert all(more >= 0 for more in added.values())
     assert sorted(added) == list(range(min(len(scores), READ_AGAIN)))
 

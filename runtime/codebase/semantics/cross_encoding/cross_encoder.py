@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.codebase.semantics.cross_encoding.telling_window import telling_window
-from runtime.codebase.semantics.embedding import MAX_CHARS, TOKENIZER, onnx_session, valid_text
+from runtime.codebase.semantics.embedding import TOKENIZER, onnx_session, valid_text
 from runtime.codebase.semantics.sentence_model.low_rank import Matrix, Narrow, add_low_rank
 
 MAX_QUESTION_TOKENS = 56
@@ -70,14 +69,14 @@ class CrossEncoder:
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """Return how well each text answers a question; only differences between texts of a question mean anything.
 
-        Of the question the first 56 tokens are read, of a long text the lines that share most words with it.
+        Of the question the first 56 tokens are read, of a text as many as fit beside them, 168 in all.
         """
         if not texts:
             return []
         with self._guard:
             session, tokenizer, weights = self._load()
             asked = tokenizer.encode(valid_text(question), add_special_tokens=False).ids[:MAX_QUESTION_TOKENS]
-            pieces = [valid_text(telling_window(question, text[:MAX_CHARS])) for text in texts]
+            pieces = [valid_text(text) for text in texts]
             read = [found.ids for found in tokenizer.encode_batch(pieces, add_special_tokens=False)]
             first, last = tokenizer.encode("").ids
         return [_score(session, weights, (first, *asked, last), (*piece, last)) for piece in read]
