@@ -342,11 +342,20 @@ class Codebase:
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
         meaning, most = self._compared(query, wait=wait), self.by_words
-        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most)
+        return rank_chunks(
+            self.index,
+            query,
+            limit,
+            scope=within,
+            meaning=meaning,
+            join=join,
+            by_words=most,
+            read=self.try_source,
+        )
 
     def explained_order(self, query: str) -> ExplainedOrder:
         """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""
-        return explained_order(self.index, query, self._compared(query, wait=False))
+        return explained_order(self.index, query, self._compared(query, wait=False), self.try_source)
 
     def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
         """Find passages of documents, documentation strings and comments that speak of a question, best first.

@@ -12,11 +12,12 @@ from runtime.codebase.search.gathering import Meaning, gather
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import State, ranker
 from runtime.codebase.search.second_reading import gains, readings
+from runtime.codebase.search.shape_gains import ReadSource, shape_gains
 
 # feature → its value, and its value times its weight: what it adds to the score before the scores are scaled.
 Contributions = Mapping[str, tuple[float, float]]
-# What reading a piece together with the question adds; it has no weight of its own.
-READING = "second_reading"
+# What its shape, and reading a piece together with the question add; they have no weight of their own.
+SHAPED, READING = "shape", "second_reading"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,9 @@ class ExplainedOrder:
         return best[1] if best[0] > 0 else {}
 
 
-def explained_order(index: IndexReader, query: str, meaning: Meaning | None = None) -> ExplainedOrder:
+def explained_order(
+    index: IndexReader, query: str, meaning: Meaning | None = None, read: ReadSource | None = None
+) -> ExplainedOrder:
     """Return what each feature adds to the score of each candidate for a question, without features that add nothing.
 
     The candidates, the ranker and the features are those of `rank_chunks` for the same index, vectors and question.
@@ -46,14 +49,18 @@ def explained_order(index: IndexReader, query: str, meaning: Meaning | None = No
         return ExplainedOrder()
     by = ranker("vectors" if gathered.by_meaning else "words")
     rows = features(gathered.asked, gathered.candidates)
-    gained = gains(readings(gathered, by.sums(rows), meaning))
+    sums = by.sums(rows)
+    shaped = shape_gains(gathered, sums, read)
+    sums = [found + shaped.get(place, 0.0) for place, found in enumerate(sums)]
+    more = ((SHAPED, shaped), (READING, gains(readings(gathered, sums, meaning))))
     found: dict[str, list[tuple[ChunkHit, Contributions]]] = {}
     for place, (candidate, values) in enumerate(zip(gathered.candidates, rows, strict=True)):
         measured = zip(FEATURES, values, by.weights, strict=True)
         added = {
             name: (round(value, 4), round(value * weight, 4)) for name, value, weight in measured if value * weight
         }
-        if gained.get(place):
-            added[READING] = (round(gained[place], 4), round(gained[place], 4))
+        for name, gained in more:
+            if gained.get(place):
+                added[name] = (round(gained[place], 4), round(gained[place], 4))
         found.setdefault(candidate.words.hit.file, []).append((candidate.words.hit, added))
     return ExplainedOrder(by.state, found)

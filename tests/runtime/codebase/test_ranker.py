@@ -265,7 +265,7 @@ def test_at_most_sixty_come_by_meaning_alone(root: Path, opened: Callable[[Path]
         def similar(self, hits: object) -> None:
             return None
 
-        def scores(self, hits: object) -> None:
+        def readings(self, hits: object, *, whole: bool) -> None:
             return None
 
     write_files(root, {f"f{place}.py": f"def thing_{place}():\n    return {place}\n" for place in range(150)})

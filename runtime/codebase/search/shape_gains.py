@@ -1,0 +1,43 @@
+"""Moves the first pieces for a question by their shapes: what decides something before what lists and declares.
+
+With vectors the first pieces are read together with the question instead, which sees their shapes and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runtime.codebase.files.path_kinds import kind_of_place
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.search.gathering import Gathered
+from runtime.codebase.search.piece_shape import features_of, worth_of
+
+# So many were looked at to fit what a shape is worth.
+MAX_SHAPED = 40
+
+# Returns the source of a file, None if it cannot be read.
+ReadSource = Callable[[str], SourceText | None]
+
+
+def shape_gains(gathered: Gathered, sums: Sequence[float], read: ReadSource | None) -> dict[int, float]:
+    """Return what the shapes of the first forty candidates add to their sums, by place, each at least 0.
+
+    What is not source code, or cannot be read, gains as much as source code does on average. Empty where no source
+    code is among them, with vectors, and for a question that asks for other kinds of files, such as documents.
+    """
+    hits = [candidate.words.hit for candidate in gathered.candidates]
+    order = sorted(range(len(hits)), key=lambda place: (-sums[place], hits[place].file, hits[place].start_line))
+    worth: dict[int, float] = {}
+    is_shaped = read is not None and not gathered.asked.kinds and not gathered.by_meaning
+    for place in order[:MAX_SHAPED] if is_shaped else ():
+        hit = hits[place]
+        is_code = kind_of_place(hit.file, hit.symbol) == "source"
+        source = read(hit.file) if is_code and read is not None else None
+        if source is not None:
+            lines = source.lines[hit.start_line - 1 : hit.end_line]
+            worth[place] = worth_of(features_of(lines, hit.start_line))
+    if not worth:
+        return {}
+    # The least of them stays where it is: what was not looked at must not gain by that.
+    least, usual = min(worth.values()), sum(worth.values()) / len(worth)
+    return {place: worth.get(place, usual) - least for place in order[:MAX_SHAPED]}
