@@ -1,0 +1,302 @@
+"""Finds the literals in the lines of a place that tell a value which the question asks for.
+
+`max_attempts = 3`, `if len(name) > 255` and `options.timeout ?? 10_000` say how many, how long or which by themselves.
+One is told only if its name, or its line, has words of the question, or if it is the only one of its place. Nothing is
+told that another line of the place gives another value, that code counts up, or that may be a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.resolution.default_values.counted_names import counted_names
+from runtime.codebase.resolution.default_values.secret_values import is_secret
+from runtime.codebase.resolution.default_values.site_roles import NOTHING, is_filled_in, role_of
+from runtime.codebase.resolution.default_values.site_surroundings import TESTS
+from runtime.codebase.resolution.default_values.value_expressions import absent_name, path_of
+from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
+from runtime.codebase.resolution.default_values.value_sites import FileValues, Site, key_of
+from runtime.codebase.resolution.facts_store import FactsStore
+from runtime.codebase.search.values.literal_forms import (
+    MAX_SUBJECT_CHARS,
+    FoundLiteral,
+    LiteralForm,
+    is_quantity,
+    literal_text,
+    literals_in,
+)
+from runtime.codebase.search.values.value_fit import likelihood, measures
+from runtime.codebase.search.values.value_questions import ValuePart, literal_parts
+from runtime.codebase.search.values.value_words import BIG, BOUNDS, SIZES, TIMES, forms_of, met_by
+
+MAX_TOLD = 3
+# A longer place is read in its first lines and in those that are shown.
+MAX_PIECE_LINES = 200
+# What a word counts that the line has beside the name, or what is above the line, or the name of the place.
+LINE_WEIGHT, AROUND_WEIGHT = 0.7, 0.35
+CONTEXT_WEIGHT = 0.3
+# The least share of the question that is said of a literal, and what that must be of the best one's.
+LEAST_SHARE, LEAST_OF_BEST = 0.25, 0.5
+# From this share on a literal answers by itself, if no other one comes as near as that.
+LEADING_SHARE, LEAST_MARGIN = 0.45, 1.25
+MAX_ABOVE_LINES, MAX_BELOW_LINES = 4, 2
+MAX_LINE_CHARS = 400
+
+_BY_DEFAULT: frozenset[LiteralForm] = frozenset({"default", "fallback", "documented", "constant", "entry"})
+_UNSAID_FACTOR = 0.8
+_OF_BOUNDS: frozenset[LiteralForm] = frozenset({"test", "loop", "repeat", "most", "least"})
+_SWITCHES = frozenset({"true", "false", "yes", "no"})
+_PLAIN = frozenset({"0", "1", "-1"})
+_ENDLESS = frozenset({"Infinity", "inf", "math.inf"})
+# Of these each line is told by itself: one name may be compared twice, and slept twice.
+_OF_LINES: frozenset[LiteralForm] = frozenset({"test", "loop", "repeat", "most", "least", "argument", "documented"})
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Describes a place of an answer: its lines, the numbers of those that are shown, and its name."""
+
+    file: str
+    start_line: int
+    end_line: int
+    shown: tuple[int, ...]
+    name: str
+
+
+class ShownLiteral(msgspec.Struct, frozen=True):
+    """Describes a literal that is told of a place, and its line; both stand in that line as they are.
+
+    `start_line`: that of the condition under which it holds, else its own; `leads`: it answers by itself.
+    """
+
+    form: LiteralForm
+    subject: str
+    value: str
+    start_line: int
+    line: int
+    text: str
+    leads: bool = False
+
+
+class _Rated(msgspec.Struct, frozen=True):
+    literal: ShownLiteral
+    share: float
+    is_met: bool
+    is_shown: bool
+
+
+def shown_literals(
+    store: FactsStore,
+    read: Callable[[str], str | None],
+    question: str,
+    weights: Mapping[str, float],
+    pieces: Sequence[Piece],
+) -> list[list[ShownLiteral]]:
+    """Return for each place its literals that tell what the question asks for, best first, at most three.
+
+    Empty for a question that asks for no value. `weights`: those of the question's terms.
+    """
+    parts = literal_parts(question)
+    scopes = ValueScopes(store, read)
+    return [_told(scopes, read, parts, weights, piece) if parts else [] for piece in pieces]
+
+
+def _told(
+    scopes: ValueScopes,
+    read: Callable[[str], str | None],
+    parts: Sequence[ValuePart],
+    weights: Mapping[str, float],
+    piece: Piece,
+) -> list[ShownLiteral]:
+    values, text = scopes.values(piece.file), read(piece.file)
+    if values is None or text is None:
+        return []
+    lines = text.split("\n")
+    found = list(_literals(values, text, lines, piece))
+    said = [(literal, _said_of(literal, found, lines, piece)) for literal in found]
+    rated = [one for literal, of in said if (one := _best(literal, of, parts, weights, piece)) is not None]
+    shown = [one for one in rated if one.is_shown]
+    met = sorted((one for one in rated if one.is_met and one.share >= LEAST_SHARE), key=lambda one: -one.share)
+    if not met:
+        return [shown[0].literal] if len(shown) == 1 and len(rated) == 1 else []
+    kept = [one for one in met if one.share >= LEAST_OF_BEST * met[0].share][:MAX_TOLD]
+    leads = met[0].share >= LEADING_SHARE and all(LEAST_MARGIN * one.share < met[0].share for one in met[1:])
+    return [msgspec.structs.replace(one.literal, leads=leads and one is met[0]) for one in kept]
+
+
+def _literals(values: FileValues, text: str, lines: Sequence[str], piece: Piece) -> Iterator[ShownLiteral]:
+    """Yield the literals of a place whose value and subject stand in their lines, each once, by line."""
+    first, last = piece.start_line, min(piece.end_line, piece.start_line + MAX_PIECE_LINES - 1)
+    last = min(len(lines), max([last, *(number for number in piece.shown if number <= piece.end_line)]))
+    found = list(_of_sites(values, text, lines, first, last))
+    found += literals_in(values.root, first, last, values.syntax.reading)
+    given: dict[str, set[str]] = {}
+    for one in found:
+        given.setdefault(_thing_of(one), set()).add(one.value)
+    seen: set[tuple[int, str]] = set()
+    for one in sorted(found, key=lambda each: each.line):
+        if not first <= one.line <= last or (one.line, one.value) in seen or len(given[_thing_of(one)]) > 1:
+            continue
+        line, told = lines[one.line - 1], lines[one.start_line - 1 : one.line]
+        is_said = one.value in line and any(one.subject in each for each in told) and len(line) <= MAX_LINE_CHARS
+        if is_said and one.value not in NOTHING and not is_secret(one.subject, one.value):
+            seen.add((one.line, one.value))
+            yield ShownLiteral(one.form, one.subject, one.value, one.start_line, one.line, line.strip())
+
+
+def _thing_of(found: FoundLiteral) -> str:
+    """Return what may have one value only in a place: a name, or what is returned; of all else the line itself."""
+    if found.form == "returned":
+        return found.form
+    return f"{found.line}" if found.form in _OF_LINES else key_of(found.subject)
+
+
+def _of_sites(values: FileValues, text: str, lines: Sequence[str], first: int, last: int) -> Iterator[FoundLiteral]:
+    """Yield the literals that names get in a range of lines."""
+    sites = [site for site in values.within(first, last) if TESTS not in site.around.conditions]
+    states = counted_names(text)
+    for site in sites:
+        value = literal_text(site.value)
+        form = _form_of(site, values) if value and site.name not in states else None
+        if form is None or _is_overridden(site, sites):
+            continue
+        subject = _subject_of(site, lines[site.line - 1])
+        start = _line_of_absence(site, subject, lines) if form == "fallback" else site.line
+        if subject and start:
+            yield FoundLiteral(form, subject, value, site.line, start)
+
+
+def _form_of(site: Site, values: FileValues) -> LiteralForm | None:
+    if site.form == "member" or site.value is None:
+        return None
+    if site.value.has_fallback or site.joins or site.form == "guard" or _is_filled(site):
+        return "fallback"
+    if role_of(site, values.syntax) == "default":
+        return "default"
+    if site.form in {"entry", "keyword"}:
+        return "entry" if site.form == "entry" else "argument"
+    return "binding" if site.around.depth else "constant"
+
+
+def _is_filled(site: Site) -> bool:
+    """Return whether a name gets a value where it, or another one of the same name, has none."""
+    absent = absent_name(site.around.conditions[0]) if site.form == "binding" and site.around.conditions else None
+    path = path_of(absent) if absent is not None else ()
+    return is_filled_in(site) or (len(site.path) > 1 and bool(path) and key_of(path[-1]) == key_of(site.name))
+
+
+def _subject_of(site: Site, line: str) -> str:
+    """Return the name as it stands in its line: that which is read first, where something else is taken for it."""
+    if site.value is not None and site.value.primary:
+        return site.value.primary if len(site.value.primary) <= MAX_SUBJECT_CHARS else ""
+    name = site.path[-1]
+    written = [joint.join(site.path) for joint in (".", "->", "::")] if len(site.path) > 1 else []
+    quoted = [f'"{name}"', f"'{name}'"] if site.form == "entry" else []
+    return next((one for one in (*written, *quoted, name) if len(one) <= MAX_SUBJECT_CHARS and one in line), name)
+
+
+def _line_of_absence(site: Site, subject: str, lines: Sequence[str]) -> int:
+    """Return the line that says that a name has no value, at or above that which gives it one; 0 if none is near."""
+    if site.value is not None and site.value.primary and site.form != "guard" and subject in lines[site.line - 1]:
+        return site.line
+    if site.joins:
+        return site.line
+    above = range(site.line - 1, max(0, site.line - 1 - MAX_ABOVE_LINES), -1)
+    last = key_of(subject.rpartition(".")[2])
+    return next((number for number in above if last in key_of(lines[number - 1][:MAX_LINE_CHARS])), 0)
+
+
+def _is_overridden(site: Site, sites: Sequence[Site]) -> bool:
+    """Return whether another line of the same function binds the name of a site, where this one does not fill it in."""
+    fills = _is_filled(site)
+    return any(
+        other.form == "binding"
+        and other.path[-1] == site.path[-1]
+        and other.around.function == site.around.function
+        and other.start_line != site.start_line
+        and (not fills or (other.start_line > site.start_line and not _is_otherwise(other, site)))
+        and site.form not in {"fallback", "guard"}
+        and not (site.value is not None and site.value.has_fallback)
+        for other in sites
+    )
+
+
+def _is_otherwise(other: Site, site: Site) -> bool:
+    """Return whether a line is reached where the condition of another one does not hold."""
+    return other.around.conditions[:1] == (f"not ({site.around.conditions[0]})",)
+
+
+class _Said(NamedTuple):
+    """Holds the terms that are said of a literal: by its name, in its line, and around it."""
+
+    name: frozenset[str]
+    line: frozenset[str]
+    around: frozenset[str]
+
+
+def _said_of(literal: ShownLiteral, all_found: Sequence[ShownLiteral], lines: Sequence[str], piece: Piece) -> _Said:
+    """Return the terms that are said of a literal; its line says nothing of it by the names of others in it."""
+    name = _words(literal.subject)
+    others = [one.subject for one in all_found if one.line == literal.line and one.subject != literal.subject]
+    near = lines[max(piece.start_line, literal.start_line - MAX_ABOVE_LINES) - 1 : literal.start_line - 1]
+    behind = lines[literal.line : literal.line + MAX_BELOW_LINES] if literal.form == "documented" else ()
+    around = " ".join((piece.name, *(each[:MAX_LINE_CHARS] for each in (*near, *behind))))
+    return _Said(name, _words(literal.text) - (_words(" ".join(others)) - name), _words(around))
+
+
+def _best(
+    literal: ShownLiteral, said: _Said, parts: Sequence[ValuePart], weights: Mapping[str, float], piece: Piece
+) -> _Rated | None:
+    rated = [one for part in parts if (one := _rated(literal, said, part, weights, piece)) is not None]
+    return max(rated, key=lambda one: one.share, default=None)
+
+
+def _rated(
+    literal: ShownLiteral, said: _Said, part: ValuePart, weights: Mapping[str, float], piece: Piece
+) -> _Rated | None:
+    """Return how much of a part of the question is said of a literal; None where it is not of the kind asked for."""
+    bare = literal.value.strip("\"'`") if part.measure == "time" else literal.value
+    if not measures(bare, part.measure) or not _may_answer(literal, part):
+        return None
+    factor = likelihood(literal.subject, [bare], part) if literal.subject else 1.0
+    factor *= _UNSAID_FACTOR if part.says_default and literal.form not in _BY_DEFAULT else 1.0
+    # The name of a size or a time speaks of «how big» and «how long» without any word of it.
+    is_measured = not _measure_words(part).isdisjoint(said.name)
+    met = total = sum(weights.get(term, 1.0) for term in part.terms) / max(1, len(part.terms)) if is_measured else 0.0
+    is_met = is_measured
+    for term, of_part in (*((term, 1.0) for term in part.terms), *((term, CONTEXT_WEIGHT) for term in part.context)):
+        weight, forms = of_part * weights.get(term, 1.0), forms_of(term)
+        own = max(met_by(forms, said.name), LINE_WEIGHT * met_by(forms, said.line))
+        is_met = is_met or own > 0
+        met += weight * max(own, AROUND_WEIGHT * met_by(forms, said.around))
+        total += weight
+    share = factor * met / total if total else 0.0
+    return _Rated(literal, share, is_met, literal.line in piece.shown) if factor else None
+
+
+def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:
+    """Return whether what a line says of a literal can be what a part asks for.
+
+    A comparison says nothing of what holds by default, and what is set to nothing within a function is no bound.
+    """
+    if part.says_default and part.measure in {"any", "flag"} and literal.form in _OF_BOUNDS:
+        return False
+    if part.measure == "any" and literal.value.lower() in _SWITCHES:
+        return False
+    if part.measure in {"time", "count"} and not (
+        is_quantity(literal.value.strip("\"'`")) or literal.value in _ENDLESS
+    ):
+        return False
+    return literal.value not in _PLAIN or literal.form in _BY_DEFAULT - {"entry"}
+
+
+def _measure_words(part: ValuePart) -> frozenset[str]:
+    is_of_size = part.measure == "count" and BIG.search(part.text) is not None
+    return SIZES | BOUNDS if is_of_size else TIMES if part.measure == "time" else frozenset()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(index_terms(text).split())
