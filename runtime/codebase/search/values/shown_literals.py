@@ -7,6 +7,7 @@ told that another line of the place gives another value, that code counts up, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -50,7 +51,8 @@ _BY_DEFAULT: frozenset[LiteralForm] = frozenset({"default", "fallback", "documen
 _UNSAID_FACTOR = 0.8
 _OF_BOUNDS: frozenset[LiteralForm] = frozenset({"test", "loop", "repeat", "most", "least"})
 _SWITCHES = frozenset({"true", "false", "yes", "no"})
-_PLAIN = frozenset({"0", "1", "-1"})
+# Numbers that tell a reader of bounds nothing.
+_PLAIN = re.compile(r"-?[01](?:\.0)?[A-Za-z]{0,3}")
 _ENDLESS = frozenset({"Infinity", "inf", "math.inf"})
 # Of these each line is told by itself: one name may be compared twice, and slept twice.
 _OF_LINES: frozenset[LiteralForm] = frozenset({"test", "loop", "repeat", "most", "least", "argument", "documented"})
@@ -86,6 +88,7 @@ class _Rated(msgspec.Struct, frozen=True):
     share: float
     is_met: bool
     is_shown: bool
+    named: frozenset[str]
 
 
 def shown_literals(
@@ -122,9 +125,24 @@ def _told(
     met = sorted((one for one in rated if one.is_met and one.share >= LEAST_SHARE), key=lambda one: -one.share)
     if not met:
         return [shown[0].literal] if len(shown) == 1 and len(rated) == 1 else []
-    kept = [one for one in met if one.share >= LEAST_OF_BEST * met[0].share][:MAX_TOLD]
+    kept = _chosen(met)
     leads = met[0].share >= LEADING_SHARE and all(LEAST_MARGIN * one.share < met[0].share for one in met[1:])
+    leads = leads and not any(one.named - met[0].named for one in kept)
     return [msgspec.structs.replace(one.literal, leads=leads and one is met[0]) for one in kept]
+
+
+def _chosen(met: Sequence[_Rated]) -> list[_Rated]:
+    """Return the literals to tell, best first: all that come near the best one, and those of further words.
+
+    Of «what delay and failure rate» one name has the first, and another one the second.
+    """
+    kept: list[_Rated] = []
+    covered: frozenset[str] = frozenset()
+    for one in met:
+        if one.share >= LEAST_OF_BEST * met[0].share or one.named - covered:
+            kept.append(one)
+            covered |= one.named
+    return kept[:MAX_TOLD]
 
 
 def _literals(values: FileValues, text: str, lines: Sequence[str], piece: Piece) -> Iterator[ShownLiteral]:
@@ -266,15 +284,16 @@ def _rated(
     # The name of a size or a time speaks of «how big» and «how long» without any word of it.
     is_measured = not _measure_words(part).isdisjoint(said.name)
     met = total = sum(weights.get(term, 1.0) for term in part.terms) / max(1, len(part.terms)) if is_measured else 0.0
-    is_met = is_measured
+    is_met, named = is_measured, frozenset[str]()
     for term, of_part in (*((term, 1.0) for term in part.terms), *((term, CONTEXT_WEIGHT) for term in part.context)):
         weight, forms = of_part * weights.get(term, 1.0), forms_of(term)
         own = max(met_by(forms, said.name), LINE_WEIGHT * met_by(forms, said.line))
         is_met = is_met or own > 0
+        named |= {term} if met_by(forms, said.name) else frozenset()
         met += weight * max(own, AROUND_WEIGHT * met_by(forms, said.around))
         total += weight
     share = factor * met / total if total else 0.0
-    return _Rated(literal, share, is_met, literal.line in piece.shown) if factor else None
+    return _Rated(literal, share, is_met, literal.line in piece.shown, named) if factor else None
 
 
 def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:
@@ -290,7 +309,8 @@ def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:
         is_quantity(literal.value.strip("\"'`")) or literal.value in _ENDLESS
     ):
         return False
-    return literal.value not in _PLAIN or literal.form in _BY_DEFAULT - {"entry"}
+    is_plain = _PLAIN.fullmatch(literal.value) is not None
+    return not is_plain or (part.says_default and literal.form in _BY_DEFAULT - {"entry"})
 
 
 def _measure_words(part: ValuePart) -> frozenset[str]:

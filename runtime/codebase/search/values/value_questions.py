@@ -71,9 +71,12 @@ _ASKS_DEFAULT = re.compile(
 # Asks for a bound, whose number a reader wants, in other words than «how many».
 _BOUNDED = re.compile(
     r"\b(?:limits?|limited|maximum|minimum|thresholds?|(?:upper|lower) bounds?|bounded|capped?|at most|at least|"
-    r"up to (?:which|what|how)|(?:before|until) (?:it |one |they )?(?:gives?|giving) up)\b"
-    # «Which exit status is used for an error that I raise?»
-    r"|\b(?:which|what)\b.{1,80}\b(?:is|are)\b.{0,60}\b(?:used|assumed|taken|applied|sent|chosen|filled in)\b",
+    r"up to (?:which|what|how)|(?:before|until) (?:it |one |they )?(?:gives?|giving) up)\b",
+    re.IGNORECASE,
+)
+# «Which exit status is used for an error that I raise?»
+_TAKEN = re.compile(
+    r"\b(?:which|what)\b.{1,80}\b(?:is|are)\b.{0,60}\b(?:used|assumed|taken|applied|sent|chosen|filled in)\b",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(
@@ -137,9 +140,10 @@ def literal_parts(question: str) -> list[ValuePart]:
     """Return the parts that ask for a value, or the whole where it asks for a default or a bound in other words."""
     read = _TIME_OUT.sub("timeout", question[:MAX_READ_CHARS])
     found = value_parts(read)
-    if found or not (_DEFAULT.search(read) or _BOUNDED.search(read)):
+    says_default = any(asking.search(read) for asking in (_DEFAULT, _TAKEN))
+    if found or not (says_default or _BOUNDED.search(read)):
         return [measured for part in found for measured in _with_both_measures(part)]
-    return [ValuePart(read, "any", _subject_terms(read), (), _DEFAULT.search(read) is not None)]
+    return [ValuePart(read, "any", _subject_terms(read), (), says_default)]
 
 
 def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
