@@ -1,4 +1,4 @@
-"""Defines the notes of proven values, which facts and claims carry, and reads them from a tool's result."""
+"""Defines the notes of values, which facts and claims carry, and reads them from a tool's result."""
 
 from __future__ import annotations
 

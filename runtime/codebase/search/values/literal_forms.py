@@ -1,5 +1,6 @@
-"""Reads the literals in lines of code, each with what the line says of it: an entry, a fallback, the bound of a loop.
+"""Reads the literals in lines of code, each with what its line says of it.
 
+It is the value of an entry, a fallback, the bound of a loop …
 `literals_in` reads the syntax tree by one table: the kinds of nodes, and who reads each. Only a literal, be it one with
 a unit, is read, nothing that has to be computed or followed. Of prose, comments and documentation are read for a
 default that they state.

@@ -69,7 +69,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class ShownLiteral(msgspec.Struct, frozen=True):
-    """Describes a literal that is told of a place, and its line; both stand in that line as they are.
+    """Describes a literal to tell of a place, and its line; value and subject stand there as they are.
 
     `start_line`: that of the condition under which it holds, else its own; `leads`: it answers by itself.
     """
