@@ -41,6 +41,7 @@ def told(*notes: LiteralNote, values: tuple[Claim, ...] = ()) -> list[Claim]:
         ("constant", "LIMIT", "1000", "`LIMIT` is `1000`"),
         ("binding", "tries", "3", "`tries` is set to `3`"),
         ("argument", "time.sleep", "0.5", "`time.sleep` is given `0.5`"),
+        ("keyword", "total", "3", "`total` is given `3`"),
         ("default", "timeout", "30", "`timeout` is `30` by default"),
         ("fallback", "options.timeout", "10_000", "`options.timeout` falls back to `10_000`"),
         ("returned", "80", "80", "What is returned here is `80`"),

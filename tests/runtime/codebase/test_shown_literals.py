@@ -240,6 +240,8 @@ def test_nothing_is_told_of_tests_examples_and_code_of_others(
         "bobbins = count(64, thread)",
         "bobbins = f'{64}'",
         "bobbins = OTHER_BOBBINS",
+        "bobbins = 'SELECT 64 FROM bobbins'",
+        "warn(thread, stacklevel=2)",
         "if bobbins > len(thread):\n        pass",
         "if bobbins > 0:\n        pass",
         "bobbins = " + "6" * 200,
@@ -254,6 +256,8 @@ def test_nothing_is_told_of_tests_examples_and_code_of_others(
         "call",
         "formatted text",
         "constant",
+        "text of words",
+        "argument that nobody asks for",
         "compared with no literal",
         "compared with nothing",
         "huge number",
@@ -319,6 +323,7 @@ def test_what_is_filled_in_is_told_with_the_line_of_its_condition(
         ("loom.py", "def loom(bobbins):\n    # default: \u202e46\u202c bobbins\n    return bobbins\n"),
         ("loom.go", "package loom\n\nfunc loom() {\n" + "\tfor bobbins < 64 {\n" * 400 + "}\n" * 401),
         ("loom.py", "def loom(bobbins):\n" + "    # default: `64` bobbins\n" * 200 + "    return bobbins\n"),
+        ("loom.js", "function loom(bobbins) {\n  return " + "{loom:\n" * 300 + "64" + "}\n" * 300 + "}\n"),
         ("loom.c", "int loom(int bobbins) {\n  return " + "bobbins < 64 || " * 500 + "0;\n}\n"),
     ],
     ids=[
@@ -328,6 +333,7 @@ def test_what_is_filled_in_is_told_with_the_line_of_its_condition(
         "marks of direction",
         "deep loops",
         "comments",
+        "deep entries",
         "one long line",
     ],
 )

@@ -20,6 +20,7 @@ _WORDING: Mapping[LiteralForm, str] = {
     "constant": "{subject} is {value}",
     "binding": "{subject} is set to {value}",
     "argument": "{subject} is given {value}",
+    "keyword": "{subject} is given {value}",
     "default": "{subject} is {value} by default",
     "fallback": "{subject} falls back to {value}",
     "returned": "what is returned here is {value}",

@@ -23,15 +23,16 @@ from runtime.codebase.search.values.shown_values import MEASURES
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# What a line says of a literal: it is the value of an entry, of a constant, of what is bound in a function; it is given
-# as an argument; it holds by default, or where there is nothing else; it is returned; something is compared with it, or
-# a loop runs while it is; a loop goes through so many; it is the most or the least of what is taken; a comment says
-# that it is the default.
+# What a line says of a literal: it is the value of an entry, of a constant, of what is bound in a function; it is
+# given as an argument, with or without a keyword; it holds by default, or where there is nothing else; it is
+# returned; something is compared with it, or a loop runs while it is; a loop goes through so many; it is the most or
+# the least of what is taken; a comment says that it is the default.
 LiteralForm = Literal[
     "entry",
     "constant",
     "binding",
     "argument",
+    "keyword",
     "default",
     "fallback",
     "returned",
@@ -43,7 +44,7 @@ LiteralForm = Literal[
     "documented",
 ]
 
-MAX_NODES = 20_000
+MAX_NODES, MAX_NESTING = 20_000, 200
 MAX_VALUE_CHARS = 40
 MAX_SUBJECT_CHARS = 80
 MAX_COMMENT_BYTES = 20_000
@@ -55,6 +56,8 @@ _UNIT = re.compile(
     r"(?:time\.(?:Nano|Micro|Milli)?[Ss]econd|time\.(?:Minute|Hour)|(?:\w+\.)?(?:NANO|MICRO|MILLI)?SECONDS"
     r"|(?:\w+\.)?(?:MINUTES|HOURS|DAYS))"
 )
+# A time with its unit, and what makes one of a number.
+_TIMED = re.compile(r"(?i)(?:nanos|micros|millis|seconds?|secs|minutes?|mins|hours?|days|duration|timedelta)(?![a-z])")
 _COMPARING = words("< <= > >= == ===")
 _OF_EQUALITY = words("== ===")
 _JOINING = words("&& and")
@@ -123,6 +126,17 @@ def literals_in(root: Node, first: int, last: int, reading: Reading) -> Iterator
         if reader is not None:
             yield from reader(node, each, reading)
         waiting += [Within(child, each) for child in node.named_children[:MAX_NODES]]
+
+
+def is_nested_deeply(root: Node, first: int, last: int) -> bool:
+    """Return whether a range of lines has code within more than 200 nodes: to ask for its surroundings takes long."""
+    level = [root]
+    for _ in range(MAX_NESTING):
+        within = [node for node in level if node.end_point[0] >= first - 1 and node.start_point[0] <= last - 1]
+        level = [child for node in within[:MAX_NODES] for child in node.named_children]
+        if not level:
+            return False
+    return True
 
 
 def literal_text(value: Value | None) -> str:
@@ -220,6 +234,8 @@ def _call(node: Node, within: Within, reading: Reading) -> Iterator[FoundLiteral
 def _of_call(
     node: Node, within: Within, callee: str, last: str, arguments: list[Node], reading: Reading
 ) -> Iterator[FoundLiteral]:
+    if _TIMED.search(callee) and _read(node, reading):
+        return  # `from_millis(50)` is a value itself
     values = [_read(argument, reading) for argument in arguments]
     numbers = [value for value in values if is_quantity(value)]
     around = within.around.node.type if within.around is not None else ""
@@ -232,7 +248,7 @@ def _of_call(
             yield from _found(_MOST_OR_LEAST[last], _shown(node), numbers[0], node)
     elif last in _LOOKING_UP and len(values) in {1, 2, 3} and values[-1]:
         yield from _found("fallback", _shown(node), values[-1], node)
-    elif len(numbers) == 1 and numbers[0] not in _PLAIN and _is_of_call(last, len(values)):
+    elif len(numbers) == 1 and numbers[0] not in _PLAIN and _is_of_call(last, len(values), numbers[0]):
         at = arguments[values.index(numbers[0])]
         is_near = at.start_point[0] - node.start_point[0] <= MAX_CALL_LINES
         yield from _found("argument", callee if is_near and "\n" not in callee else "", numbers[0], node, at)
@@ -241,9 +257,9 @@ def _of_call(
             yield from _found("entry", key if _is_text(key) else "", value, at)
 
 
-def _is_of_call(called: str, given: int) -> bool:
+def _is_of_call(called: str, given: int, number: str) -> bool:
     """Return whether one number among so many arguments is what a call is about: `sleep(5)`, `WithExpiry(5)`."""
-    if called in _WAITING:
+    if called in _WAITING or _TIMED.search(number):
         return given <= MAX_GIVEN
     return given == 1 and not MEASURES.isdisjoint(split_identifier(called))
 

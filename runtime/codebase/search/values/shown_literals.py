@@ -26,6 +26,7 @@ from runtime.codebase.search.values.literal_forms import (
     MAX_SUBJECT_CHARS,
     FoundLiteral,
     LiteralForm,
+    is_nested_deeply,
     is_quantity,
     literal_text,
     literals_in,
@@ -40,22 +41,27 @@ MAX_PIECE_LINES = 200
 # What a word counts that the line has beside the name, or what is above the line, or the name of the place.
 LINE_WEIGHT, AROUND_WEIGHT = 0.7, 0.35
 CONTEXT_WEIGHT = 0.3
-# The least share of the question that is said of a literal, and what that must be of the best one's.
-LEAST_SHARE, LEAST_OF_BEST = 0.25, 0.5
+# The least share of the question that is said of a literal, of one whose name has a word of it, and what that must be
+# of the best one's.
+LEAST_SHARE, LEAST_OF_NAMED, LEAST_OF_BEST = 0.25, 0.12, 0.5
 # From this share on a literal answers by itself, if no other one comes as near as that.
 LEADING_SHARE, LEAST_MARGIN = 0.45, 1.25
 MAX_ABOVE_LINES, MAX_BELOW_LINES = 4, 2
 MAX_LINE_CHARS = 400
 
 _BY_DEFAULT: frozenset[LiteralForm] = frozenset({"default", "fallback", "documented", "constant", "entry"})
+_OF_DEFAULTS = _BY_DEFAULT - {"entry"}
 _UNSAID_FACTOR = 0.8
 _OF_BOUNDS: frozenset[LiteralForm] = frozenset({"test", "loop", "repeat", "most", "least"})
 _SWITCHES = frozenset({"true", "false", "yes", "no"})
 # Numbers that tell a reader of bounds nothing.
 _PLAIN = re.compile(r"-?[01](?:\.0)?[A-Za-z]{0,3}")
+_QUOTED_NUMBER = re.compile(r"-?\d+(?:\.\d+)? ?[A-Za-z%]{0,12}")
 _ENDLESS = frozenset({"Infinity", "inf", "math.inf"})
 # Of these each line is told by itself: one name may be compared twice, and slept twice.
-_OF_LINES: frozenset[LiteralForm] = frozenset({"test", "loop", "repeat", "most", "least", "argument", "documented"})
+_OF_LINES: frozenset[LiteralForm] = frozenset(
+    {"test", "loop", "repeat", "most", "least", "argument", "keyword", "documented"}
+)
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -122,9 +128,11 @@ def _told(
     said = [(literal, _said_of(literal, found, lines, piece)) for literal in found]
     rated = [one for literal, of in said if (one := _best(literal, of, parts, weights, piece)) is not None]
     shown = [one for one in rated if one.is_shown]
-    met = sorted((one for one in rated if one.is_met and one.share >= LEAST_SHARE), key=lambda one: -one.share)
+    met = [one for one in rated if one.is_met and one.share >= (LEAST_OF_NAMED if one.named else LEAST_SHARE)]
+    met.sort(key=lambda one: -one.share)
     if not met:
-        return [shown[0].literal] if len(shown) == 1 and len(rated) == 1 else []
+        is_only = len(shown) == 1 and len(rated) == 1 and shown[0].literal.form != "keyword"
+        return [shown[0].literal] if is_only else []
     kept = _chosen(met)
     leads = met[0].share >= LEADING_SHARE and all(LEAST_MARGIN * one.share < met[0].share for one in met[1:])
     leads = leads and not any(one.named - met[0].named for one in kept)
@@ -149,6 +157,8 @@ def _literals(values: FileValues, text: str, lines: Sequence[str], piece: Piece)
     """Yield the literals of a place whose value and subject stand in their lines, each once, by line."""
     first, last = piece.start_line, min(piece.end_line, piece.start_line + MAX_PIECE_LINES - 1)
     last = min(len(lines), max([last, *(number for number in piece.shown if number <= piece.end_line)]))
+    if is_nested_deeply(values.root, first, last):
+        return
     found = list(_of_sites(values, text, lines, first, last))
     found += literals_in(values.root, first, last, values.syntax.reading)
     given: dict[str, set[str]] = {}
@@ -195,7 +205,7 @@ def _form_of(site: Site, values: FileValues) -> LiteralForm | None:
     if role_of(site, values.syntax) == "default":
         return "default"
     if site.form in {"entry", "keyword"}:
-        return "entry" if site.form == "entry" else "argument"
+        return "entry" if site.form == "entry" else "keyword"
     return "binding" if site.around.depth else "constant"
 
 
@@ -301,16 +311,25 @@ def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:
 
     A comparison says nothing of what holds by default, and what is set to nothing within a function is no bound.
     """
-    if part.says_default and part.measure in {"any", "flag"} and literal.form in _OF_BOUNDS:
+    is_of_bound = literal.form in _OF_BOUNDS and (part.measure in {"any", "flag"} or "==" in literal.subject)
+    if (part.says_default and is_of_bound) or (_is_text_of_words(literal) and literal.form not in _OF_DEFAULTS):
         return False
     if part.measure == "any" and literal.value.lower() in _SWITCHES:
         return False
-    if part.measure in {"time", "count"} and not (
-        is_quantity(literal.value.strip("\"'`")) or literal.value in _ENDLESS
-    ):
+    if part.measure in {"time", "count"} and not (_is_number(literal.value) or literal.value in _ENDLESS):
         return False
     is_plain = _PLAIN.fullmatch(literal.value) is not None
-    return not is_plain or (part.says_default and literal.form in _BY_DEFAULT - {"entry"})
+    return not is_plain or (part.says_default and literal.form in _OF_DEFAULTS)
+
+
+def _is_number(value: str) -> bool:
+    bare = value.strip("\"'`")
+    return is_quantity(value) if bare == value else _QUOTED_NUMBER.fullmatch(bare) is not None
+
+
+def _is_text_of_words(literal: ShownLiteral) -> bool:
+    """Return whether a literal is a message, a query or the like."""
+    return literal.value[-1:] in {'"', "'", "`"} and " " in literal.value.strip()
 
 
 def _measure_words(part: ValuePart) -> frozenset[str]:
