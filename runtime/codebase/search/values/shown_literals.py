@@ -267,7 +267,8 @@ class _Said(NamedTuple):
 
 def _said_of(literal: ShownLiteral, all_found: Sequence[ShownLiteral], lines: Sequence[str], piece: Piece) -> _Said:
     """Return the terms that are said of a literal; its line says nothing of it by the names of others in it."""
-    name = _words(literal.subject)
+    # What is returned has no name but that of the function.
+    name = _words(literal.subject if literal.form != "returned" else piece.name.rpartition(".")[2])
     others = [one.subject for one in all_found if one.line == literal.line and one.subject != literal.subject]
     near = lines[max(piece.start_line, literal.start_line - MAX_ABOVE_LINES) - 1 : literal.start_line - 1]
     behind = lines[literal.line : literal.line + MAX_BELOW_LINES] if literal.form == "documented" else ()

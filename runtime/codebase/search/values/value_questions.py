@@ -71,9 +71,12 @@ _ASKS_DEFAULT = re.compile(
 # Asks for a bound, whose number a reader wants, in other words than «how many».
 _BOUNDED = re.compile(
     r"\b(?:limits?|limited|maximum|minimum|thresholds?|(?:upper|lower) bounds?|bounded|capped?|at most|at least|"
-    r"up to (?:which|what|how)|(?:before|until) (?:it |one |they )?(?:gives?|giving) up)\b",
+    r"up to (?:which|what|how)|(?:before|until) (?:it |one |they )?(?:gives?|giving) up|"
+    r"how (?:deeply|similar|few|short|close|near))\b",
     re.IGNORECASE,
 )
+# «After what time does a lock expire?»
+_AFTER = re.compile(r"\b(?:after|until|for) (?:what|which) time\b", re.IGNORECASE)
 # «Which exit status is used for an error that I raise?»
 _TAKEN = re.compile(
     r"\b(?:which|what)\b.{1,80}\b(?:is|are)\b.{0,60}\b(?:used|assumed|taken|applied|sent|chosen|filled in)\b",
@@ -141,9 +144,10 @@ def literal_parts(question: str) -> list[ValuePart]:
     read = _TIME_OUT.sub("timeout", question[:MAX_READ_CHARS])
     found = value_parts(read)
     says_default = any(asking.search(read) for asking in (_DEFAULT, _TAKEN))
-    if found or not (says_default or _BOUNDED.search(read)):
+    is_of_time = _AFTER.search(read) is not None
+    if found or not (says_default or is_of_time or _BOUNDED.search(read)):
         return [measured for part in found for measured in _with_both_measures(part)]
-    return [ValuePart(read, "any", _subject_terms(read), (), says_default)]
+    return [ValuePart(read, "time" if is_of_time else "any", _subject_terms(read), (), says_default)]
 
 
 def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
@@ -151,7 +155,7 @@ def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
     yield part
     if part.measure == "count" and _OF_TIME.search(part.text):
         yield msgspec.structs.replace(part, measure="time")
-    elif part.measure == "time" and _COUNT.search(_TIME.sub("", part.text)):
+    elif part.measure == "time" and "how many" in _TIME.sub("", part.text).lower():
         yield msgspec.structs.replace(part, measure="count")
 
 
