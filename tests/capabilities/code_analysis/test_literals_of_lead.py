@@ -47,7 +47,7 @@ def told(*notes: LiteralNote, values: tuple[Claim, ...] = ()) -> list[Claim]:
         ("returned", "80", "80", "What is returned here is `80`"),
         ("test", "len(x) > 255", "255", "It is tested whether `len(x) > 255`"),
         ("loop", "i < 10000", "10000", "The loop runs only while `i < 10000`"),
-        ("repeat", "range(5)", "5", "The loop goes through `range(5)`"),
+        ("repeat", "range(5)", "5", "The loop is over `range(5)`"),
         ("most", "min(x, 30)", "30", "`min(x, 30)` is at most `30`"),
         ("least", "max(x, 30)", "30", "`max(x, 30)` is at least `30`"),
         ("documented", "", "10000", "Documented default: `10000`"),

@@ -26,7 +26,7 @@ _WORDING: Mapping[LiteralForm, str] = {
     "returned": "what is returned here is {value}",
     "test": "it is tested whether {subject}",
     "loop": "the loop runs only while {subject}",
-    "repeat": "the loop goes through {subject}",
+    "repeat": "the loop is over {subject}",
     "most": "{subject} is at most {value}",
     "least": "{subject} is at least {value}",
     "documented": "documented default: {value}",

@@ -47,6 +47,8 @@ LiteralForm = Literal[
 MAX_NODES, MAX_NESTING = 20_000, 200
 MAX_VALUE_CHARS = 40
 MAX_SUBJECT_CHARS = 80
+# Longer lines are not told, and comments not read further.
+MAX_LINE_CHARS = 400
 MAX_COMMENT_BYTES = 20_000
 MAX_ARGUMENTS = 200
 # Of more arguments nobody knows which one the name of the call speaks of; a call may go on for so many lines.
@@ -88,12 +90,12 @@ _STATED = (
     r"|(?P<plain>-?\d[\d_,]*(?:\.\d+)?(?:[A-Za-z%]{1,12}\b|(?: ?(?:ms|s|sec|seconds?|minutes?|hours?|days?|bytes"
     r"|[KMG]i?B|milliseconds?))\b)?|true|false|True|False)(?![\w.]*\w))"
 )
+# «default is 5», «@default 5», «(default 5)»; of «default 404 page» nothing is known.
 _DOCUMENTED = re.compile(
-    r"(?:@default(?:Value)?|\\default)\s+"
-    + _STATED
-    + r"|(?<![\w@`-])[Dd]efaults?(?:\s+values?)?(?:\s+(?:is|are|of|to|:))?"
-    r"\s*[:=]?\s*" + re.sub(r"\?P<(\w+)>", r"?P<other_\1>", _STATED),
+    r"(?:(?:@default(?:Value)?|\\default)\s+|(?<![\w@`-])[Dd]efaults?(?:\s+values?)?\s*(?:\b(?:is|are|of|to)\b|[:=])\s*"
+    rf"|(?<![\w@`-])[Dd]efault(?=\s+\S{{1,42}}\s*(?:[),.;\]]|$))\s+){_STATED}"
 )
+_DENIED = re.compile(r"\b(?:not|never|no longer|previously|formerly|used to|was|were)\b|n't\b", re.IGNORECASE)
 
 
 class FoundLiteral(NamedTuple):
@@ -310,9 +312,9 @@ def _documentation(node: Node, within: Within, reading: Reading) -> Iterator[Fou
     if node.end_byte - node.start_byte > MAX_COMMENT_BYTES:
         return
     for at, line in enumerate(text_of(node).split("\n")):
-        stated = _DOCUMENTED.search(line[:400])
+        stated = _DOCUMENTED.search(line[:MAX_LINE_CHARS])
         value = next((text for text in stated.groups() if text), "") if stated is not None else ""
-        if value:
+        if value and stated is not None and not _DENIED.search(line[: stated.start()]):
             number = node.start_point[0] + 1 + at
             yield FoundLiteral("documented", "", value, number, number)
 
