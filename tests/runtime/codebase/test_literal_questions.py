@@ -20,6 +20,7 @@ from runtime.codebase.search.values.value_questions import literal_parts
         ("After what time does a lock expire?", ["time"]),
         ("How similar must a word be to be suggested?", ["any"]),
         ("How many retries and what time limit does a job get?", ["count", "time"]),
+        ("What delay and failure rate has it by default?", ["time", "count"]),
         ("What time-out has a request?", ["time"]),
     ],
 )

@@ -76,9 +76,8 @@ _WAITING = words(
     """
 )
 # Calls that read a value and give their last argument where there is none.
-_LOOKING_UP = words(
-    "getOrDefault get_or_default getattr getOrElse GetValueOrDefault unwrap_or value_or fetch setdefault orElse"
-)
+_LOOKING_UP = words("getOrDefault get_or_default getattr getOrElse GetValueOrDefault fetch setdefault")
+_OR_ELSE = words("unwrap_or value_or orElse getOrElse GetValueOrDefault")
 _SETTING = words("put set entry insert Add setProperty of")
 _MOST_OR_LEAST: Mapping[str, LiteralForm] = {"min": "most", "Min": "most", "max": "least", "Max": "least"}
 _PLAIN = frozenset({"0", "1", "-1"})
@@ -87,8 +86,8 @@ _NO_QUANTITY = frozenset({"", '"', "'", "`", "[", "{", "(", ":"})
 # A stated default: in back quotes or quotes, a number with its unit, or a word for a switch.
 _STATED = (
     r"(?:`(?P<code>[^`\n]{1,40})`|(?P<text>\"[^\"\n]{1,40}\"|'[^'\n]{1,40}')"
-    r"|(?P<plain>-?\d[\d_,]*(?:\.\d+)?(?:[A-Za-z%]{1,12}\b|(?: ?(?:ms|s|sec|seconds?|minutes?|hours?|days?|bytes"
-    r"|[KMG]i?B|milliseconds?))\b)?|true|false|True|False)(?![\w.]*\w))"
+    r"|(?P<plain>-?\d[\d_]*(?:,\d{3})*(?:\.\d+)?(?:[A-Za-z%]{1,12}\b|(?: ?(?:ms|s|sec|seconds?|minutes?|hours?|days?"
+    r"|bytes|[KMG]i?B|milliseconds?))\b)?|true|false|True|False)(?![\w.]*\w))"
 )
 # «default is 5», «@default 5», «(default 5)»; of «default 404 page» nothing is known.
 _DOCUMENTED = re.compile(
@@ -248,7 +247,7 @@ def _of_call(
     elif last in _MOST_OR_LEAST and len(numbers) == 1 and (len(values) == 2 or (len(values) == 1 and "." in callee)):
         if numbers[0] not in _PLAIN and len([value for value in values if value]) == 1:
             yield from _found(_MOST_OR_LEAST[last], _shown(node), numbers[0], node)
-    elif last in _LOOKING_UP and len(values) in {1, 2, 3} and values[-1]:
+    elif values and values[-1] and len(values) <= MAX_GIVEN and _is_lookup(last, len(values)):
         yield from _found("fallback", _shown(node), values[-1], node)
     elif len(numbers) == 1 and numbers[0] not in _PLAIN and _is_of_call(last, len(values), numbers[0]):
         at = arguments[values.index(numbers[0])]
@@ -257,6 +256,11 @@ def _of_call(
     elif last in _SETTING and len(values) % 2 == 0:
         for key, value, at in zip(values[::2], values[1::2], arguments[::2], strict=True):
             yield from _found("entry", key if _is_text(key) else "", value, at)
+
+
+def _is_lookup(called: str, given: int) -> bool:
+    """Return whether the last of so many arguments is what a call gives where it finds nothing."""
+    return called in _OR_ELSE if given == 1 else called in _LOOKING_UP
 
 
 def _is_of_call(called: str, given: int, number: str) -> bool:

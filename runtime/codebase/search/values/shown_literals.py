@@ -236,7 +236,7 @@ def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:
     is_of_bound = literal.form in _OF_BOUNDS and (part.measure in {"any", "flag"} or "==" in literal.subject)
     if (part.says_default and is_of_bound) or (_is_text_of_words(literal) and literal.form not in _OF_DEFAULTS):
         return False
-    if part.measure == "any" and literal.value.lower() in _SWITCHES:
+    if (part.measure == "any" or literal.form == "returned") and literal.value.lower() in _SWITCHES:
         return False
     if part.measure in {"time", "count"} and not (_is_number(literal.value) or literal.value in _ENDLESS):
         return False

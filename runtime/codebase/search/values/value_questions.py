@@ -75,6 +75,9 @@ _BOUNDED = re.compile(
     r"how (?:deeply|similar|few|short|close|near))\b",
     re.IGNORECASE,
 )
+_OF_COUNT = re.compile(
+    r"\bhow many (?!(?:milli)?seconds|minutes)|\b(?:sizes?|numbers?|lengths?|counts?|rates?)\b", re.IGNORECASE
+)
 # «After what time does a lock expire?»
 _AFTER = re.compile(r"\b(?:after|until|for) (?:what|which) time\b", re.IGNORECASE)
 # «Which exit status is used for an error that I raise?»
@@ -155,7 +158,7 @@ def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
     yield part
     if part.measure == "count" and _OF_TIME.search(part.text):
         yield msgspec.structs.replace(part, measure="time")
-    elif part.measure == "time" and "how many" in _TIME.sub("", part.text).lower():
+    elif part.measure == "time" and _OF_COUNT.search(part.text):
         yield msgspec.structs.replace(part, measure="count")
 
 
