@@ -284,6 +284,12 @@ def test_the_only_literal_of_a_place_needs_no_word_of_the_question(
     assert told(opened, root, "loom.py", code, MANY) == [("binding", "stitches", "64")]
 
 
+def test_it_may_stand_beyond_the_lines_that_are_shown(opened: Callable[[Path], Codebase], root: Path) -> None:
+    body = "    if thread.loom(bobbin):\n        bobbins(thread)\n" * 15
+    code = f"def loom(thread):\n{body}\n" + "    go(thread)\n" * 10 + "    return 64\n"
+    assert told(opened, root, "loom.py", code, MANY) == [("returned", "64", "64")]
+
+
 def test_a_comparison_says_nothing_of_what_holds_by_default(opened: Callable[[Path], Codebase], root: Path) -> None:
     code = "def loom(tension):\n    if tension > 40:\n        raise Snapped()\n"
     assert told(opened, root, "loom.py", code, DEFAULT) == []

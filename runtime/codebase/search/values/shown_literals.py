@@ -89,7 +89,6 @@ class _Rated(msgspec.Struct, frozen=True):
     literal: ShownLiteral
     share: float
     is_met: bool
-    is_shown: bool
     named: frozenset[str]
 
 
@@ -122,13 +121,11 @@ def _told(
     lines = text.split("\n")
     found = list(_literals(values, text, lines, piece))
     said = [(literal, _said_of(literal, found, lines, piece)) for literal in found]
-    rated = [one for literal, of in said if (one := _best(literal, of, parts, weights, piece)) is not None]
-    shown = [one for one in rated if one.is_shown]
+    rated = [one for literal, of in said if (one := _best(literal, of, parts, weights)) is not None]
     met = [one for one in rated if one.is_met and one.share >= (LEAST_OF_NAMED if one.named else LEAST_SHARE)]
     met.sort(key=lambda one: -one.share)
     if not met:
-        is_only = len(shown) == 1 and len(rated) == 1 and shown[0].literal.form != "keyword"
-        return [shown[0].literal] if is_only else []
+        return [one.literal for one in rated if len(rated) == 1 and one.literal.form != "keyword"]
     kept = _chosen(met)
     leads = met[0].share >= LEADING_SHARE and all(LEAST_MARGIN * one.share < met[0].share for one in met[1:])
     leads = leads and not any(one.named - met[0].named for one in kept)
@@ -198,15 +195,13 @@ def _said_of(literal: ShownLiteral, all_found: Sequence[ShownLiteral], lines: Se
 
 
 def _best(
-    literal: ShownLiteral, said: _Said, parts: Sequence[ValuePart], weights: Mapping[str, float], piece: Piece
+    literal: ShownLiteral, said: _Said, parts: Sequence[ValuePart], weights: Mapping[str, float]
 ) -> _Rated | None:
-    rated = [one for part in parts if (one := _rated(literal, said, part, weights, piece)) is not None]
+    rated = [one for part in parts if (one := _rated(literal, said, part, weights)) is not None]
     return max(rated, key=lambda one: one.share, default=None)
 
 
-def _rated(
-    literal: ShownLiteral, said: _Said, part: ValuePart, weights: Mapping[str, float], piece: Piece
-) -> _Rated | None:
+def _rated(literal: ShownLiteral, said: _Said, part: ValuePart, weights: Mapping[str, float]) -> _Rated | None:
     """Return how much of a part of the question is said of a literal; None where it is not of the kind asked for."""
     bare = literal.value.strip("\"'`") if part.measure == "time" else literal.value
     if not measures(bare, part.measure) or not _may_answer(literal, part):
@@ -225,7 +220,7 @@ def _rated(
         met += weight * max(own, AROUND_WEIGHT * met_by(forms, said.around))
         total += weight
     share = factor * met / total if total else 0.0
-    return _Rated(literal, share, is_met, literal.line in piece.shown, named) if factor else None
+    return _Rated(literal, share, is_met, named) if factor else None
 
 
 def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:
