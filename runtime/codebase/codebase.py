@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -60,6 +60,7 @@ from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.search.values.asked_values import AskedValue, asked_values
+from runtime.codebase.search.values.shown_literals import Piece, ShownLiteral, shown_literals
 from runtime.codebase.search.values.shown_values import ShownLines, shown_values
 from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics
@@ -295,6 +296,13 @@ class Codebase:
         """Return for each place the proven quantities of the constants in its lines, at most two."""
         with self.proofs.reading() as store:
             return shown_values(store, self._text, places)
+
+    def shown_literals(
+        self, question: str, weights: Mapping[str, float], places: Sequence[Piece]
+    ) -> list[list[ShownLiteral]]:
+        """Return for each place the literals that tell a value which a question asks for, at most three."""
+        with self.proofs.reading() as store:
+            return shown_literals(store, self._text, question, weights, places)
 
     def _lines(self, path: str) -> Sequence[str] | None:
         source = self.try_source(path)

@@ -1,4 +1,4 @@
-"""Builds the rows of values that a question asks for, or that its places name.
+"""Builds the rows of values that a question asks for, or that its places name or hold.
 
 Each step of a proof has a citation.
 """
@@ -12,10 +12,13 @@ import msgspec
 
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.resolution.default_values.secret_values import is_secret
 from runtime.codebase.resolution.default_values.value_chains import ValueChain
+from runtime.codebase.search.excerpts import informative_terms
+from runtime.codebase.search.values.shown_literals import Piece
 from runtime.codebase.search.values.shown_values import ShownLines
+from runtime.codebase.search.values.value_questions import literal_parts
 from runtime.codebase.tool_parts.citing import cite
 from runtime.primitives.dotted_names import last_part
 
@@ -65,6 +68,41 @@ def add_constants(codebase: Codebase, rows: Sequence[_Row], first: int) -> list[
                 row.setdefault("constants", []).append(_chain_row(chain, first + len(citations)))
                 citations += cited
     return citations
+
+
+def add_literals(codebase: Codebase, query: str, rows: Sequence[_Row], first: int) -> list[Citation]:
+    """Add to the first ten rows with an excerpt of code the `literals` that a query asks for; return their citations.
+
+    A row of these has form, subject, value, text (its line), leads (it answers by itself) and citation, numbered from
+    `first`; a query that asks for no value adds none.
+    """
+    if not literal_parts(query):
+        return []
+    told = [row for row in rows[:MAX_PLACES] if "excerpt" in row and _is_source(row)]
+    places = [_piece_of(codebase, row) for row in told]
+    found = codebase.shown_literals(query, informative_terms(codebase.index, query), places)
+    citations: list[Citation] = []
+    for row, literals in zip(told, found, strict=True):
+        for one in literals:
+            lines = (one.start_line, one.line)
+            citation = cite(
+                codebase, row["file"], *lines, why="tells a value", symbol=row["symbol"], telling_line=one.line
+            )
+            if citation is None or citation.quote not in one.text:
+                continue
+            told_of = {"form": one.form, "subject": one.subject, "value": one.value, "text": one.text}
+            row.setdefault("literals", []).append({**told_of, "leads": one.leads, "citation": first + len(citations)})
+            citations.append(citation)
+    return citations
+
+
+def _is_source(row: _Row) -> bool:
+    return kind_of_place(row["file"], row["symbol"]) == "source"
+
+
+def _piece_of(codebase: Codebase, row: _Row) -> Piece:
+    shown = tuple(_lines_of(codebase, row)[1])
+    return Piece(row["file"], row["start_line"], row["end_line"], shown, row["symbol"] or "")
 
 
 def _lines_of(codebase: Codebase, row: _Row) -> ShownLines:

@@ -4,7 +4,7 @@ A name is looked up in the symbol index, then in the text; a question in words i
 also weigh names and paths, and one for values alone (constants, fields …) by their names. If nothing is found, the
 search is broadened once, then moved up from its scope; a search for values alone is never broadened.
 The citations are those of `data["results"]`, of `data["passages"]` and of `data["absence"]["aside"]`, in order, one for
-each row; those of the steps of `data["values"]` follow, then those of the `constants` of results.
+each row; those of the steps of `data["values"]` follow, then those of the `constants` of results, then of `literals`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
-from runtime.codebase.tool_parts.value_rows import add_constants, add_values
+from runtime.codebase.tool_parts.value_rows import add_constants, add_literals, add_values
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
@@ -82,8 +82,8 @@ def locate(
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], with the `ranker` of ranked code (words, vectors), its `cosine`, `reading` and `read_lines`
     (`records.ChunkHit`), `branch` [first line, last line] of the branch that answers «what happens when …?», and for
-    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), and
-    the `constants` in these (`add_constants`);
+    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), the
+    `constants` in these (`add_constants`) and the `literals` that tell a value which is asked for (`add_literals`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
@@ -124,6 +124,7 @@ def locate(
     if values and not kinds:
         citations += add_values(codebase, data, len(citations))
     citations += add_constants(codebase, rows, len(citations)) if search.is_open else []
+    citations += add_literals(codebase, query, rows, len(citations)) if search.is_open else []
     return log.result("ok" if found else "empty", data, citations)
 
 

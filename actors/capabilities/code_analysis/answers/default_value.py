@@ -38,7 +38,7 @@ def value_claims(
 
     `parts_of` returns the numbers of the parts in which a clause of the question stands.
     """
-    notes = [fact.value for fact in facts if fact.value is not None and all(map(_is_plain, fact.value.texts))]
+    notes = [fact.value for fact in facts if fact.value is not None and all(map(is_plain, fact.value.texts))]
     kept = _merged(sorted(notes, key=lambda note: not note.is_proven))[:MAX_VALUES]
     claims = [msgspec.structs.replace(_claim(note), parts=parts_of(note.part)) for note in kept]
     return [*claims, *_contradictions(kept, facts)]
@@ -54,7 +54,7 @@ def _merged(notes: Sequence[ValueNote]) -> list[ValueNote]:
 
 def constant_claims(notes: Sequence[ValueNote]) -> list[Claim]:
     """Return what the constants are that stand in the lines shown of a place."""
-    told = _merged([note for note in notes if note.is_proven and all(map(_is_plain, note.texts))])
+    told = _merged([note for note in notes if note.is_proven and all(map(is_plain, note.texts))])
     return [msgspec.structs.replace(_claim(note), role="point") for note in told]
 
 
@@ -80,7 +80,7 @@ def _cited(note: ValueNote) -> tuple[Citation, ...]:
     return note.steps[:MAX_STEPS] if len(note.steps) <= MAX_STEPS else (*note.steps[: MAX_STEPS - 1], note.steps[-1])
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Return whether a line can be shown as it is: controls and marks of direction are not quoted."""
     return all(letter == "\t" or unicodedata.category(letter) not in _UNSHOWN for letter in text)
 

@@ -26,6 +26,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     quoted,
     word_count,
 )
+from actors.capabilities.code_analysis.answers.literal_values import literal_claims
 from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
@@ -52,13 +53,14 @@ def answer_claims(
     passages: Sequence[Claim] = (),
     *,
     left_words: int = MAX_WORDS,
+    values: Sequence[Claim] = (),
 ) -> list[Claim]:
     """Return the claims of an answer: a lead with code, what a document says, and further places.
 
     `parts`: those of the question with their places; the first place of each stands before the other ones, which must
     be worth telling, and says which part it answers. `passages`: what documents say, sentence by sentence; without any,
     the sections that the search for code found are quoted. `left_words`: how many words the claims may have together;
-    the lead and what a document says are told even so.
+    the lead and what a document says are told even so. `values`: what was told of values before.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
@@ -78,7 +80,8 @@ def answer_claims(
     said = [claim for place in near[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "said")) is not None]
     best = msgspec.structs.replace(_lead(lead.fact), parts=numbers.get(lead.fact.place, ()))
     constants = constant_claims(_in_lines(lead.fact, best))
-    ahead = [best, *constants, *(passages or said)]
+    literals = literal_claims(lead.fact.literals, best, [*values, *constants])
+    ahead = [best, *constants, *literals, *(passages or said)]
     left_words -= sum(map(word_count, ahead))
     cited = [citation for claim in ahead for citation in claim.citations]
     asked = {place: (found, introduction(parts[found[0] - 1])) for place, found in numbers.items()}

@@ -16,7 +16,13 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
 from actors.capabilities.code_analysis.evidence.overview_fields import overview_fields
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
-from actors.capabilities.code_analysis.evidence.values import ValueNote, constant_notes, value_notes
+from actors.capabilities.code_analysis.evidence.values import (
+    LiteralNote,
+    ValueNote,
+    constant_notes,
+    literal_notes,
+    value_notes,
+)
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.search.excerpts import Excerpt
@@ -81,7 +87,8 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all;
     `more`: the tool cut the list that it stands in.
     `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
-    in meaning; None without vectors. `constants`: the numbers behind names in the lines of the excerpt.
+    in meaning; None without vectors. `constants`: the numbers behind names in the lines of the excerpt;
+    `literals`: those of its lines that tell a value which is asked for.
     """
 
     kind: FactKind
@@ -111,6 +118,7 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     value: ValueNote | None = None
     cosine: float | None = None
     constants: tuple[ValueNote, ...] = ()
+    literals: tuple[LiteralNote, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -222,6 +230,7 @@ def _located(result: ToolResult) -> Iterator[CodeFact]:
             excerpt=msgspec.convert(row["excerpt"], Excerpt) if row.get("excerpt") else None,
             cosine=row.get("cosine"),
             constants=constant_notes(row, result.citations),
+            literals=literal_notes(row, result.citations),
         )
 
 

@@ -1,4 +1,4 @@
-"""Defines the note of a proven value, which facts and claims carry, and reads it from a tool's result."""
+"""Defines the notes of values, which facts and claims carry, and reads them from a tool's result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.search.values.literal_forms import LiteralForm
 
 
 class ValueNote(msgspec.Struct, frozen=True):
@@ -34,6 +35,21 @@ class ValueNote(msgspec.Struct, frozen=True):
         return self.value is not None or self.is_secret
 
 
+class LiteralNote(msgspec.Struct, frozen=True):
+    """Describes a literal in a line that tells a value which the question asks for.
+
+    `form`: what the line says of it (`literal_forms.LiteralForm`); `subject`: what it is the value of; `text`: its
+    line; `leads`: it answers by itself.
+    """
+
+    form: LiteralForm
+    subject: str
+    value: str
+    text: str
+    citation: Citation
+    leads: bool = False
+
+
 def value_notes(result: ToolResult) -> Iterator[tuple[ValueNote, float]]:
     """Yield the values of a search, each with the share of the question that is said of its name."""
     for row in result.data.get("values", ()):
@@ -46,8 +62,22 @@ def constant_notes(row: dict[str, Any], citations: Sequence[Citation]) -> tuple[
     return tuple(_note("", chain, citations) for chain in row.get("constants", ()))
 
 
+def literal_notes(row: dict[str, Any], citations: Sequence[Citation]) -> tuple[LiteralNote, ...]:
+    """Return the literals of a found place that tell a value which is asked for."""
+    return tuple(
+        LiteralNote(
+            one["form"], one["subject"], one["value"], one["text"], _lean(citations[one["citation"]]), one["leads"]
+        )
+        for one in row.get("literals", ())
+    )
+
+
+def _lean(citation: Citation) -> Citation:
+    return msgspec.structs.replace(citation, why="", content_sha256="")
+
+
 def _note(part: str, chain: dict[str, Any], citations: Sequence[Citation]) -> ValueNote:
-    lean = [msgspec.structs.replace(citations[step["citation"]], why="", content_sha256="") for step in chain["steps"]]
+    lean = [_lean(citations[step["citation"]]) for step in chain["steps"]]
     return ValueNote(
         part=part,
         name=chain["name"],

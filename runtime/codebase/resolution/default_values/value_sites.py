@@ -129,6 +129,11 @@ class FileValues:
                     names = captures.get("name")
                     self._add(_Match(form, captures["site"][0], captures["value"][0], names[0] if names else None))
 
+    @property
+    def root(self) -> Node:
+        """The syntax tree of the file."""
+        return self._tree.root_node
+
     def named(self, name: str) -> list[Site]:
         """Return the sites of a name, by line."""
         wanted = key_of(name)

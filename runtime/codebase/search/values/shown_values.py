@@ -24,7 +24,7 @@ _CONSTANT_WORD = re.compile(rf"(?<!\w)(?:{CONSTANT.pattern})(?!\w)")
 # A quantity: a number, arithmetic of numbers, or one in a unit. Flags and masks are none.
 _QUANTITY = re.compile(r"(?!.*(?:0[xXbo]|<<|\||[\"'`\[{]))(?=.*\d).*")
 # A name with one of these is that of a quantity; the number of another one, of a state say, tells a reader nothing.
-_MEASURES = words(
+MEASURES = words(
     """
     max maximum min minimum limit limits timeout timeouts interval intervals delay delays pause wait retry retries
     attempt attempts count counts size sizes capacity length len depth threshold ttl period rounds default defaults ms
@@ -88,7 +88,7 @@ def _is_told(chain: ValueChain, file: str, numbers: Sequence[int]) -> bool:
     value = chain.value
     if value is None or chain.role == "set" or chain.conditions or is_secret(chain.name, value):
         return False
-    if _MEASURES.isdisjoint(split_identifier(chain.name)):
+    if MEASURES.isdisjoint(split_identifier(chain.name)):
         return False
     if value in _PLAIN or len(value) > MAX_VALUE_CHARS or _QUANTITY.fullmatch(value) is None:
         return False

@@ -7,6 +7,7 @@ default», with the words that it speaks of. Pure text analysis.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -67,6 +68,23 @@ _ASKS_DEFAULT = re.compile(
     r"\bdefaults? (?:value )?(?:of|for)\b",
     re.IGNORECASE,
 )
+# Asks for a bound, whose number a reader wants, in other words than «how many».
+_BOUNDED = re.compile(
+    r"\b(?:limits?|limited|maximum|minimum|thresholds?|(?:upper|lower) bounds?|bounded|capped?|at most|at least|"
+    r"up to (?:which|what|how)|(?:before|until) (?:it |one |they )?(?:gives?|giving) up|"
+    r"how (?:deeply|similar|few|short|close|near))\b",
+    re.IGNORECASE,
+)
+_OF_COUNT = re.compile(
+    r"\bhow many (?!(?:milli)?seconds|minutes)|\b(?:sizes?|numbers?|lengths?|counts?|rates?)\b", re.IGNORECASE
+)
+# «After what time does a lock expire?»
+_AFTER = re.compile(r"\b(?:after|until|for) (?:what|which) time\b", re.IGNORECASE)
+# «Which exit status is used for an error that I raise?»
+_TAKEN = re.compile(
+    r"\b(?:which|what)\b.{1,80}\b(?:is|are)\b.{0,60}\b(?:used|assumed|taken|applied|sent|chosen|filled in)\b",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(
     r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+"
     r"(?=(?:how|what|where|which|who|why|when|does|do|is|are|can|in which|by how|for how)\b)"
@@ -75,6 +93,7 @@ _SENTENCE = re.compile(
 )
 # «URLs» would be read as two words.
 _ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")
+_TIME_OUT = re.compile(r"\btime-out", re.IGNORECASE)
 # A participle: «are opened by default»; «in a worker by default» says where.
 _DONE = re.compile(
     r"(?<!\ba )(?<!\ban )(?<!\bthe )\b(\w+ed|kept|open|sent|made|held|run|runs) by default\b", re.IGNORECASE
@@ -121,6 +140,26 @@ def value_parts(question: str) -> list[ValuePart]:
         context = tuple(term for term in dict.fromkeys(others) if term not in own)
         found.append(ValuePart(piece, measure, own, context, says_default))
     return found[:MAX_PARTS]
+
+
+def literal_parts(question: str) -> list[ValuePart]:
+    """Return the parts that ask for a value, or the whole where it asks for a default or a bound in other words."""
+    read = _TIME_OUT.sub("timeout", question[:MAX_READ_CHARS])
+    found = value_parts(read)
+    says_default = any(asking.search(read) for asking in (_DEFAULT, _TAKEN))
+    is_of_time = _AFTER.search(read) is not None
+    if found or not (says_default or is_of_time or _BOUNDED.search(read)):
+        return [measured for part in found for measured in _with_both_measures(part)]
+    return [ValuePart(read, "time" if is_of_time else "any", _subject_terms(read), (), says_default)]
+
+
+def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
+    """Yield a part once for each kind of value: «how many retries and what time limit» asks for both."""
+    yield part
+    if part.measure == "count" and _OF_TIME.search(part.text):
+        yield msgspec.structs.replace(part, measure="time")
+    elif part.measure == "time" and _OF_COUNT.search(part.text):
+        yield msgspec.structs.replace(part, measure="count")
 
 
 def _without_deed(piece: str, terms: tuple[str, ...]) -> tuple[str, ...]:
