@@ -119,13 +119,13 @@ def judge(asked: Sequence[Asked], by: str) -> None:
         sentences = np.array([one.is_sentence for one in asked])
         against = there & (sentences if form.startswith("sentence") else answers)
         low = 100 * (presence[own] < confidence.ENOUGH).mean()
-        print(f"| {form} | {own.sum()} | {low:.0f} % | {_auc(presence[against], presence[own])} |")
+        print(f"| {form} | {own.sum()} | {low:.0f} % | {auc(presence[against], presence[own])} |")
     print(f"answerable below 0.5: {100 * (presence[answers] < confidence.ENOUGH).mean():.1f} %")
     own = answers | ~np.array([one.is_sentence for one in asked])
     _print_bins("presence", presence, {"there": there}, own, np.where(there, 1.0, _rate(there[own], by)))
     of = {name: np.array([getattr(one.told, f"is_{name}", False) for one in asked]) for name in ("good", "half")}
     _print_bins("confidence", told, of, answers, np.ones(len(asked)))
-    print("good, area under the curve:", _auc(told[answers & of["good"]], told[answers & ~of["good"]]))
+    print("good, area under the curve:", auc(told[answers & of["good"]], told[answers & ~of["good"]]))
     sure = answers & (told >= LEAST_SURE)
     print(f"confidence at least {LEAST_SURE}: {sure.sum()} of {answers.sum()}, {of['good'][sure].sum()} of them good")
 
@@ -148,7 +148,7 @@ def _print_bins(
             print(f"| {low:.1f} to {high:.1f} | {within.sum()} | {told[within].mean():.2f} | {shares} |")
 
 
-def _auc(ours: Numbers, others: Numbers) -> str:
+def auc(ours: Numbers, others: Numbers) -> str:
     if not ours.size or not others.size:
         return "none"
     return f"{(ours[:, None] > others).mean() + (ours[:, None] == others).mean() / 2:.2f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.codebase.search.values.value_questions import literal_parts
+from runtime.codebase.search.values.value_questions import asks_for_a_place, literal_parts
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,18 @@ def test_other_questions_do_not(question: str) -> None:
 def test_what_holds_where_nothing_is_given_is_a_default() -> None:
     (part,) = literal_parts("Which exit status is used for errors that I raise?")
     assert part.says_default
+
+
+@pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [
+        ("Where is the maximum number of carts configured?", True),
+        ("In which file is the default port?", True),
+        ("«Where» is it set?", True),
+        ("How many carts are there where nothing is set?", False),
+        ("What is the default port?", False),
+        ("", False),
+    ],
+)
+def test_a_question_for_a_place_is_told_from_one_for_a_value(question: str, is_asked: bool) -> None:
+    assert asks_for_a_place(question) is is_asked

@@ -353,3 +353,10 @@ def test_hostile_code_tells_little_and_all_of_it_stands_in_its_lines(
     opened: Callable[[Path], Codebase], root: Path, file: str, code: str
 ) -> None:
     assert len(literals_of(opened, root, file, code, MANY)) <= 3 * 10
+
+
+def test_no_value_leads_where_its_place_is_asked_for(opened: Callable[[Path], Codebase], root: Path) -> None:
+    code = "MAX_SPINDLES = 14\n"
+    found = literals_of(opened, root, "loom.py", code, "Where is the maximum number of spindles configured?")
+    assert [one["leads"] for one in found] == [False] * len(found)
+    assert [one["value"] for one in found] == ["14"]

@@ -2,8 +2,9 @@
 
 Two probabilities, 0 to 1: that the repository has what is asked about, which decides whether the answer begins with «I
 did not find this», and the confidence that is told, that the answer is good: it tells most of what is needed and leads
-to the deciding place. Both are logistic models over features, all of which raise them; with vectors, by weights of
-their own. tests/ranking/confidence.py fits them, and docs/answers.md says on what and how well.
+to the deciding place. Both are logistic models over features, all of which raise them; by weights of their own where
+places were read together with the question, and with vectors where nothing reads. tests/ranking/confidence.py and
+tests/ranking/reading_trust.py fit them, and docs/answer-quality.md says on what and how well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -41,6 +43,13 @@ GOOD = ("top_share", "ahead", "proven_value")
 FEATURES = (*GOOD, *THERE)
 NEAR = "near"
 WITH_VECTORS = "_with_vectors"
+# Those of readings, by which models of their own go.
+READING, READING_AHEAD = "reading", "reading_ahead"
+WITH_READINGS = "_with_readings"
+THERE_BY_READING = (*THERE, "top_share", READING, READING_AHEAD)
+GOOD_BY_READING = ("top_share", "ahead", READING, READING_AHEAD)
+# Of fewer places none stands out.
+LEAST_READ = 3
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
 LEAST_COMPARED = 0.5
 
@@ -115,6 +124,18 @@ def features_of_meaning(absence: Absence | None, compared: float | None) -> dict
     return {NEAR: max(0.0, absence.near)}
 
 
+def features_of_readings(facts: Sequence[CodeFact]) -> dict[str, float]:
+    """Return the features of places that were read together with the question; none of fewer than three.
+
+    `reading`: how well the best one answers; `reading_ahead`: how far that is above the median.
+    """
+    of_places = {fact.place: fact.reading for fact in facts if fact.reading is not None}
+    if len(of_places) < LEAST_READ:
+        return {}
+    best = max(of_places.values())
+    return {READING: best, READING_AHEAD: best - statistics.median_low(of_places.values())}
+
+
 def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
     """Return the feature of an answer that proves a value; none without one."""
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
@@ -132,6 +153,7 @@ def all_features(
     features = features_of(places, absence)
     if any(features.values()):
         features |= features_of_meaning(absence, compared) | features_of_values(facts) | features_of_documents(absence)
+        features |= features_of_readings([place.fact for place in places])
     return features
 
 
@@ -143,7 +165,7 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
     if not any(features.values()):
         return NOTHING
     weights = weights or weights_of_models()
-    by = WITH_VECTORS if NEAR in features else ""
+    by = WITH_READINGS if READING in features else WITH_VECTORS if NEAR in features else ""
     presence = _probability(weights[f"there{by}"], features)
     if features.get("present", 1.0) < 1:
         presence = min(presence, MOST_IF_ABSENT)
@@ -157,7 +179,7 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
 
 @functools.cache
 def weights_of_models() -> Weights:
-    """Return the weights of the models, `there` and `good`, with and without vectors, each with an `intercept`."""
+    """Return the weights of `there` and `good`, by words, with vectors and with readings, each with an `intercept`."""
     found: Weights = json.loads(FILE.read_text(encoding="utf-8"))["weights"]
     return found
 

@@ -87,8 +87,9 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all;
     `more`: the tool cut the list that it stands in.
     `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
-    in meaning; None without vectors. `constants`: the numbers behind names in the lines of the excerpt;
-    `literals`: those of its lines that tell a value which is asked for.
+    in meaning; None without vectors. `reading`: how well a place answers the query, read together with it; None if it
+    was not read. `constants`: the numbers behind names in the lines of the excerpt; `literals`: those of its lines that
+    tell a value which is asked for.
     """
 
     kind: FactKind
@@ -117,6 +118,7 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     more: bool = False
     value: ValueNote | None = None
     cosine: float | None = None
+    reading: float | None = None
     constants: tuple[ValueNote, ...] = ()
     literals: tuple[LiteralNote, ...] = ()
 
@@ -229,6 +231,7 @@ def _located(result: ToolResult) -> Iterator[CodeFact]:
             branch=tuple(row.get("branch") or ()),
             excerpt=msgspec.convert(row["excerpt"], Excerpt) if row.get("excerpt") else None,
             cosine=row.get("cosine"),
+            reading=row.get("reading"),
             constants=constant_notes(row, result.citations),
             literals=literal_notes(row, result.citations),
         )

@@ -29,7 +29,7 @@ from runtime.codebase.search.values.literal_forms import (
 )
 from runtime.codebase.search.values.literal_names import literals_of_names
 from runtime.codebase.search.values.value_fit import likelihood, measures
-from runtime.codebase.search.values.value_questions import ValuePart, literal_parts
+from runtime.codebase.search.values.value_questions import ValuePart, asks_for_a_place, literal_parts
 from runtime.codebase.search.values.value_words import BIG, BOUNDS, SIZES, TIMES, forms_of, met_by
 
 MAX_TOLD = 3
@@ -105,7 +105,9 @@ def shown_literals(
     """
     parts = literal_parts(question)
     scopes = ValueScopes(store, read)
-    return [_told(scopes, read, parts, weights, piece) if parts else [] for piece in pieces]
+    may_lead = not asks_for_a_place(question)
+    told = [_told(scopes, read, parts, weights, piece) if parts else [] for piece in pieces]
+    return [[msgspec.structs.replace(one, leads=one.leads and may_lead) for one in own] for own in told]
 
 
 def _told(

@@ -79,6 +79,9 @@ _OF_COUNT = re.compile(
     r"\bhow many (?!(?:milli)?seconds|minutes)|\b(?:sizes?|numbers?|lengths?|counts?|rates?)\b", re.IGNORECASE
 )
 # «After what time does a lock expire?»
+_FOR_A_PLACE = re.compile(
+    r"\W*(?:where|(?:in )?wh(?:at|ich) (?:file|module|class|function|place|line))\b", re.IGNORECASE
+)
 _AFTER = re.compile(r"\b(?:after|until|for) (?:what|which) time\b", re.IGNORECASE)
 # «Which exit status is used for an error that I raise?»
 _TAKEN = re.compile(
@@ -140,6 +143,11 @@ def value_parts(question: str) -> list[ValuePart]:
         context = tuple(term for term in dict.fromkeys(others) if term not in own)
         found.append(ValuePart(piece, measure, own, context, says_default))
     return found[:MAX_PARTS]
+
+
+def asks_for_a_place(question: str) -> bool:
+    """Return whether a question asks where a value is, of which the value itself is no answer."""
+    return _FOR_A_PLACE.match(question) is not None
 
 
 def literal_parts(question: str) -> list[ValuePart]:

@@ -1,0 +1,81 @@
+"""How far an answer is trusted whose places were read together with the question."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.capabilities.code_analysis.answers.confidence import (
+    GOOD_BY_READING,
+    LEAST_READ,
+    MOST_IF_ABSENT,
+    READING,
+    READING_AHEAD,
+    THERE_BY_READING,
+    WITH_READINGS,
+    all_features,
+    features_of_readings,
+    trust_in,
+    weights_of_models,
+)
+from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.ranking.answer_order import Place
+from runtime.codebase.search.absence import Absence
+from tests.capabilities.code_analysis.support import cited
+
+USUAL = {"present": 1.0, "together": 0.6, "familiar": 0.5, "top_share": 0.4, "ahead": 0.2}
+
+
+def facts(*readings: float | None) -> list[CodeFact]:
+    return [
+        CodeFact("definition", cited(f"{number}.py", 1, 9), reading=reading, score=1.0)
+        for number, reading in enumerate(readings)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "is_measured"), [(LEAST_READ - 1, False), (LEAST_READ, True), (LEAST_READ + 1, True)]
+)
+def test_the_best_reading_counts_from_three_places_on(count: int, is_measured: bool) -> None:
+    found = features_of_readings(facts(None, *(float(number) for number in range(count))))
+    assert bool(found) is is_measured
+    if is_measured:
+        assert found == {READING: count - 1.0, READING_AHEAD: count - 1.0 - (count - 1) // 2}
+
+
+def test_a_place_that_two_searches_found_counts_once() -> None:
+    assert features_of_readings([*facts(1.0, 5.0), *facts(1.0, 5.0)]) == {}
+
+
+def test_what_was_read_is_among_the_features_of_an_answer() -> None:
+    places = [Place(fact, 1.0) for fact in facts(1.0, 4.0, 2.0)]
+    found = all_features(places, (), Absence(), None)
+    assert (found[READING], found[READING_AHEAD]) == (4.0, 2.0)
+
+
+def test_the_better_something_answers_the_more_an_answer_is_trusted() -> None:
+    trust = [trust_in({**USUAL, READING: reading, READING_AHEAD: 1.0}) for reading in (0.0, 4.0, 8.0, 12.0)]
+    assert [one.presence for one in trust] == sorted({one.presence for one in trust})
+    assert [one.confidence for one in trust] == sorted({one.confidence for one in trust})
+    assert not trust[0].is_found
+    assert trust[-1].is_found
+
+
+def test_a_word_that_occurs_nowhere_outweighs_every_reading() -> None:
+    trust = trust_in({**USUAL, "present": 0.0, READING: 50.0, READING_AHEAD: 40.0})
+    assert trust.presence == MOST_IF_ABSENT
+
+
+def test_each_feature_raises_trust() -> None:
+    weights = weights_of_models()
+    for model, names in (("there", THERE_BY_READING), ("good", GOOD_BY_READING)):
+        fitted = weights[model + WITH_READINGS]
+        assert set(fitted) == {"intercept", *names}
+        assert all(weight >= 0 for name, weight in fitted.items() if name != "intercept")
+
+
+@given(st.lists(st.floats(-30, 30), max_size=20))
+def test_every_reading_gives_a_probability(readings: list[float]) -> None:
+    trust = trust_in({**USUAL, **features_of_readings(facts(*readings))})
+    assert 0 <= trust.confidence <= trust.presence <= 1
