@@ -100,10 +100,9 @@ def judge(read: Sequence[Read]) -> None:
     fold = np.array([repositories.index(one.case.repo) % FOLDS for one in read])
     trust: list[confidence.Trust] = [confidence.NOTHING] * len(read)
     for number in range(FOLDS):
-        weights = confidence.weights_of_models() | fit(
-            [one for one, at in zip(read, fold, strict=True) if at != number]
-        )
-        for place in np.flatnonzero(fold == number):
+        others = [one for one, at in zip(read, fold, strict=True) if at != number]
+        weights = {**confidence.weights_of_models(), **fit(others)}
+        for place in map(int, np.flatnonzero(fold == number)):
             trust[place] = confidence.trust_in(read[place].features, weights)
     for form in sorted({one.case.form for one in read}):
         own = [not told.is_found for one, told in zip(read, trust, strict=True) if one.case.form == form]

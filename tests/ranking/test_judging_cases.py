@@ -12,6 +12,7 @@ from tests.ranking.judged import CASES, figures, scored
 from tests.repositories import write_files
 
 JUDGING = read_cases(CASES)
+ABSENT_HELD_OUT = CASES.parent / "absent_held_out.jsonl"
 
 
 def test_no_repository_of_a_question_that_judges_trains() -> None:
@@ -61,3 +62,11 @@ def test_an_answer_is_scored_by_what_it_tells_and_where_it_begins(tmp_path: Path
     answers = scored([told, other, missing], tmp_path / "clones", tmp_path / "state", None)
     assert [(one.case.id, one.told.is_good) for one in answers] == [("1", True), ("2", False)]
     assert figures(answers) == "2 | 50.0 | 50.0 | 50.0 | 50.0"
+
+
+def test_questions_about_what_is_not_there_are_about_repositories_held_out() -> None:
+    absent = read_cases(ABSENT_HELD_OUT, unanswerable=True)
+    assert len({case.id for case in absent}) == len({case.question for case in absent}) == len(absent) >= 160
+    assert not any(case.lead or case.nuggets for case in absent)
+    assert {case.form for case in absent} == {"named", "feature", "described"}
+    assert {case.repo for case in absent} == {case.repo for case in read_cases(HELD_OUT)}
