@@ -88,7 +88,7 @@ class FolderMemory:
     def keep(self, prefix: str, folder: Status | None, ignore_file: Status | None, listing: Listing) -> None:
         """Keep a listing, with the status that folder and ignore file had before they were read."""
         now_ns = self._now_ns()
-        if folder is None or not all(_is_still(each, now_ns) for each in (folder, ignore_file)):
+        if folder is None or not all(each is None or is_still(each, now_ns) for each in (folder, ignore_file)):
             return
         self._forget(prefix)
         self._files += len(listing.files)
@@ -124,8 +124,14 @@ def status_of(root: str, path: str) -> Status | None:
         return None
     is_link = stat.S_ISLNK(found.st_mode)
     # A link leads to a folder whose changes it does not show.
-    return None if is_link else Status(*_FIELDS(found))
+    return None if is_link else status_from(found)
 
 
-def _is_still(status: Status | None, now_ns: int) -> bool:
-    return status is None or max(status.mtime_ns, status.ctime_ns) + STILL_NS <= now_ns
+def status_from(found: os.stat_result) -> Status:
+    """Return what identifies a file or folder by its status."""
+    return Status(*_FIELDS(found))
+
+
+def is_still(status: Status, now_ns: int) -> bool:
+    """Return whether a file or folder has been as it is for two seconds, so that a change gives it other times."""
+    return max(status.mtime_ns, status.ctime_ns) + STILL_NS <= now_ns
