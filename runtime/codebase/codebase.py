@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -29,7 +29,7 @@ from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import relative_to_root
 from runtime.codebase.files.project_config import read_project_config
-from runtime.codebase.files.source_reader import SourceReader
+from runtime.codebase.files.source_reader import KEPT_BYTES, SourceReader
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
@@ -66,6 +66,9 @@ from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
+
+# Returns the text of a file; None if it cannot be read.
+ReadSource = Callable[[str], SourceText | None]
 
 
 class FixedVectors(msgspec.Struct, frozen=True):
@@ -316,21 +319,26 @@ class Codebase:
         scope: str | None = None,
         timeout_s: float = TEXT_SEARCH_TIMEOUT_S,
         endings: tuple[str, ...] = (),
+        read: ReadSource | None = None,
     ) -> FoundText:
         """Find lines with a string or regular expression, source files first; after `timeout_s`, those found so far.
 
-        `scope` is a file or folder; `endings` are those of the names of files to search. ToolArgumentsError for a
-        pattern that cannot be used.
+        `scope` is a file or folder; `endings` are those of the names of files to search. `read`: what `texts_of_call`
+        has returned, for several searches of one call. ToolArgumentsError for a pattern that cannot be used.
         """
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
-        paths = [path for path in self.readable_paths(scope) if not endings or path.endswith(endings)]
-        paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
-        literal = "" if regex else pattern
+        files = [file for file in self._readable(scope) if not endings or file.path.endswith(endings)]
+        paths = sorted((file.path for file in files), key=lambda path: (kind_of_path(path) != "source", path))
+        # What fits into memory is read once, which a program cannot beat.
+        literal = "" if regex or sum(file.size for file in files) <= KEPT_BYTES else pattern
         may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
         deadline_s = time.monotonic() + timeout_s
-        return search_files(
-            compiled, paths, self.try_source, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s
-        )
+        read = read or self.texts_of_call()
+        return search_files(compiled, paths, read, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s)
+
+    def texts_of_call(self) -> ReadSource:
+        """Return a function that reads each text once as it is on disk now, for searches within one call."""
+        return self._sources.of_call(allow_secrets=self.allow_secrets)
 
     def search_chunks(
         self, query: str, limit: int = 20, *, scope: str | None = None, join: bool = False, wait: bool = False
@@ -369,9 +377,12 @@ class Codebase:
 
     def readable_paths(self, scope: str | None = None) -> list[str]:
         """Return the paths of readable files; `scope` limits them to a file or folder."""
+        return [file.path for file in self._readable(scope)]
+
+    def _readable(self, scope: str | None) -> list[IndexedFile]:
         within = "." if scope is None else self.relative(scope)
         return [
-            file.path
+            file
             for file in self.files()
             if file.is_readable and (within == "." or file.path == within or file.path.startswith(within + "/"))
         ]

@@ -129,7 +129,7 @@ def status_of(root: str, path: str) -> Status | None:
 
 def status_from(found: os.stat_result) -> Status:
     """Return what identifies a file or folder by its status."""
-    return Status(*_FIELDS(found))
+    return Status._make(_FIELDS(found))
 
 
 def is_still(status: Status, now_ns: int) -> bool:

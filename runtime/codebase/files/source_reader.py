@@ -39,27 +39,52 @@ class SourceReader:
 
     def __init__(self, root: Path, now_ns: Callable[[], int] = time.time_ns) -> None:
         self._root = root
+        self._below = f"{root}/"
         self._now_ns = now_ns
         self._kept: SizedCache[str, _Kept] = SizedCache(KEPT_BYTES)
 
     def source(self, path: str, *, allow_secrets: bool = False) -> SourceText:
         """Return text and hash of a file as it is on disk now. RepositoryError if it cannot be read as text."""
-        return self._plain(path) or self._followed(path, allow_secrets)
+        return self._plain(path, {}) or self._followed(path, allow_secrets)
 
-    def _plain(self, path: str) -> SourceText | None:
+    def of_call(self, *, allow_secrets: bool = False) -> Callable[[str], SourceText | None]:
+        """Return a function that reads each source once, for searches of one call; None for one that cannot be read.
+
+        Texts beyond 12 MB are read again when they are wanted again.
+        """
+        known: dict[str, SourceText | None] = {}
+        folders: dict[str, bool] = {}
+        left_bytes = KEPT_BYTES
+
+        def read(path: str) -> SourceText | None:
+            nonlocal left_bytes
+            if path in known:
+                return known[path]
+            try:
+                source = self._plain(path, folders) or self._followed(path, allow_secrets)
+            except RepositoryError:
+                source = None
+            left_bytes -= 0 if source is None else len(source.text)
+            if left_bytes >= 0:
+                known[path] = source
+            return source
+
+        return read
+
+    def _plain(self, path: str, folders: dict[str, bool]) -> SourceText | None:
         """Return the text of a file that is named as the index names it; None if it may be something else, or a link.
 
         Searches read thousands of files, for which to follow each path takes longer than to read. No text leaves the
         root this way: it is read through folders that are opened one by one, following no link, and is taken again from
-        memory where the file is as it was and no folder on its way is a link.
+        memory where the file is as it was and no folder on its way is a link. `folders`: those that have been examined.
         """
         if not is_plainly_readable(path):
             return None
         try:
-            status = os.lstat(f"{self._root}/{path}")
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_READ_BYTES:
+            found = os.lstat(self._below + path)
+            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_READ_BYTES:
                 return None
-            return self._current(path, status_from(status))
+            return self._current(path, status_from(found), folders)
         except OSError:
             # Following the path says what is wrong with it.
             return None
@@ -67,20 +92,20 @@ class SourceReader:
     def _followed(self, path: str, allow_secrets: bool) -> SourceText:
         relative = readable_path(self._root, path, allow_secrets=allow_secrets)
         try:
-            status = (self._root / relative).stat()
-            if not stat.S_ISREG(status.st_mode):
+            found = (self._root / relative).stat()
+            if not stat.S_ISREG(found.st_mode):
                 raise RepositoryError(f"{relative} is not a file", path=relative)
-            if status.st_size > MAX_READ_BYTES:
-                raise RepositoryError(f"{relative} is too large to read: {status.st_size} bytes", path=relative)
-            return self._current(relative, status_from(status))
+            if found.st_size > MAX_READ_BYTES:
+                raise RepositoryError(f"{relative} is too large to read: {found.st_size} bytes", path=relative)
+            return self._current(relative, status_from(found), {})
         except FileNotFoundError as error:
             raise RepositoryError(f"no file {relative} in the repository", path=relative) from error
         except OSError as error:
             raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
 
-    def _current(self, path: str, status: Status) -> SourceText:
+    def _current(self, path: str, status: Status, folders: dict[str, bool]) -> SourceText:
         kept = self._kept.get(path)
-        if kept is not None and kept.is_settled and kept.status == status and self._is_below_folders(path):
+        if kept is not None and kept.is_settled and kept.status == status and self._is_below_folders(path, folders):
             return kept.source
         is_settled = is_still(status, self._now_ns())
         data = read_below(self._root, path, MAX_READ_BYTES)
@@ -91,11 +116,12 @@ class SourceReader:
         self._kept.put(path, _Kept(status, source, is_settled), len(data))
         return source
 
-    def _is_below_folders(self, path: str) -> bool:
+    def _is_below_folders(self, path: str, folders: dict[str, bool]) -> bool:
         """Return whether no part of a path before its name is a link: a folder may be moved, and a link put there."""
-        at = path.find("/")
-        while at >= 0:
-            if not stat.S_ISDIR(os.lstat(f"{self._root}/{path[:at]}").st_mode):
-                return False
-            at = path.find("/", at + 1)
-        return True
+        folder = path.rpartition("/")[0]
+        if not folder:
+            return True
+        if folder not in folders:
+            is_folder = stat.S_ISDIR(os.lstat(self._below + folder).st_mode)
+            folders[folder] = is_folder and self._is_below_folders(folder, folders)
+        return folders[folder]
