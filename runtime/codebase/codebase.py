@@ -20,7 +20,6 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import msgspec
@@ -46,6 +45,7 @@ from runtime.codebase.index.records import (
     around,
 )
 from runtime.codebase.index.rows import declared_modules
+from runtime.codebase.index.state_memo import StateMemo
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution import proven_links, symbol_links
@@ -94,9 +94,9 @@ class Codebase:
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
         self._sources = SourceReader(root)
-        self._files: dict[str, tuple[IndexedFile, ...]] = {}
-        self._proofs: dict[str, CallProofs] = {}
-        self._proofs_guard = Lock()
+        self._files = StateMemo(reader, lambda: tuple(reader.files()))
+        self._file_links = StateMemo(reader, lambda: tuple(reader.file_links()))
+        self._proofs = StateMemo(reader, lambda: CallProofs(reader, self._import_resolver))
 
     @classmethod
     def open(
@@ -176,13 +176,7 @@ class Codebase:
 
     def files(self) -> tuple[IndexedFile, ...]:
         """Return every file of the index by path, including skipped ones."""
-        generation = self.index.generation()
-        known = self._files.get(generation) if generation else None
-        if known is None:
-            known = tuple(self.index.files())
-            self._files.clear()
-            self._files[generation] = known
-        return known
+        return self._files.value()
 
     def file(self, path: str) -> IndexedFile | None:
         """Return the index entry of the file at a path, or None."""
@@ -233,13 +227,7 @@ class Codebase:
     @property
     def proofs(self) -> CallProofs:
         """The proofs of what calls mean, for the present state of the index."""
-        generation = self.index.generation()
-        with self._proofs_guard:
-            known = self._proofs.get(generation)
-            if known is None:
-                self._proofs.clear()
-                known = self._proofs[generation] = CallProofs(self.index, self._import_resolver)
-        return known
+        return self._proofs.value()
 
     def _import_resolver(self) -> ImportResolver:
         paths = [file.path for file in self.files() if file.is_readable]
@@ -266,6 +254,10 @@ class Codebase:
     def imports_of(self, path: str) -> list[ImportRecord]:
         """Return the imports of a file, by line."""
         return self.index.imports("f.path = ?", (self.relative(path),))
+
+    def file_links(self) -> tuple[tuple[str, str, int], ...]:
+        """Return (importing file, imported file or folder, line) of imports within the repository, each pair once."""
+        return self._file_links.value()
 
     def importers(self, module_or_path: str, *, limit: int = 500) -> list[ImportRecord]:
         """Find imports of a file, a folder or a module."""

@@ -165,6 +165,15 @@ class IndexReader:
         sql = f"{_IMPORTS} WHERE {where} ORDER BY f.path, i.line LIMIT ?"
         return [ImportRecord(*row) for row in self.rows(sql, (*values, limit))]
 
+    def imports_of_files(self, paths: Sequence[str]) -> list[ImportRecord]:
+        """Return all imports of files that are named in order, by file and line."""
+        found: list[ImportRecord] = []
+        for at in range(0, len(paths), _IDS_PER_QUERY):
+            part = paths[at : at + _IDS_PER_QUERY]
+            sql = f"{_IMPORTS} WHERE f.path IN ({', '.join('?' * len(part))}) ORDER BY f.path, i.line"
+            found += [ImportRecord(*row) for row in self.rows(sql, part)]
+        return found
+
     def file_links(self) -> list[tuple[str, str, int]]:
         """Return (importing file, imported file or folder, line) of imports within the repository, each pair once."""
         sql = """SELECT f.path, i.target, min(i.line) FROM imports i JOIN files f ON f.id = i.file_id
@@ -195,10 +204,11 @@ class IndexReader:
     def document_counts(self, terms: Sequence[str]) -> dict[str, int]:
         """Return the number of chunks that contain each term; terms that occur nowhere are left out."""
         counts: dict[str, int] = {}
-        for term in terms:
-            for (count,) in self.rows("SELECT doc FROM chunk_terms WHERE term = ?", (term,)):
-                counts[term] = count
-        return counts
+        for at in range(0, len(terms), _IDS_PER_QUERY):
+            part = terms[at : at + _IDS_PER_QUERY]
+            sql = f"SELECT term, doc FROM chunk_terms WHERE term IN ({', '.join('?' * len(part))})"
+            counts.update(self.rows(sql, part))
+        return {term: counts[term] for term in terms if term in counts}
 
     def terms_from(self, start: str, limit: int) -> list[str]:
         """Return terms of the full-text index with a given prefix, in order."""

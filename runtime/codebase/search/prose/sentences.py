@@ -54,6 +54,8 @@ MAX_LINES_TO_DEFAULT = 8
 MAX_LINES_TO_TERM = 24
 MAX_TERM_CHARS = 80
 # In longer lines a quote is sought as it stands.
+# Looked through before all others.
+FIRST_LINES = 16
 MAX_MARKED_UP_CHARS = 20_000
 # A question answers none, nor does an example, or a line of names alone.
 _QUESTION_FACTOR, _EXAMPLE_FACTOR = 0.2, 0.4
@@ -329,12 +331,20 @@ def split_sentences(lines: Sequence[str], first_line: int, *, is_document: bool 
 
 def holds(lines: Sequence[str], quote: str) -> bool:
     """Return whether lines hold a quote: comment marks, list marks, other markup and white space aside."""
-    text = " ".join(map(bare, lines))
-    if not quote.strip() or _flat(quote) in _flat(text):
-        return bool(quote.strip())
+    wanted = _flat(quote)
+    if not wanted:
+        return False
+    bared: list[str] = []
+    while len(bared) < len(lines):
+        # What documents a long definition stands in its first lines.
+        end = max(FIRST_LINES, 4 * len(bared))
+        bared += map(bare, lines[len(bared) : end])
+        if wanted in _flat(" ".join(bared)):
+            return True
+    text = " ".join(bared)
     if len(text) > MAX_MARKED_UP_CHARS:
         return False
-    return _flat(quote) in without_markup(text) or _flat(quote) in without_tags(text)
+    return wanted in without_markup(text) or wanted in without_tags(text)
 
 
 def _factor(text: str, *, is_example: bool) -> float:
