@@ -49,6 +49,7 @@ from runtime.codebase.index.state_memo import StateMemo
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution import proven_links, symbol_links
+from runtime.codebase.resolution.default_values.kept_values import KeptValues
 from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
@@ -94,6 +95,7 @@ class Codebase:
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
         self._sources = SourceReader(root)
+        self._values = KeptValues()
         self._files = StateMemo(reader, lambda: tuple(reader.files()))
         self._file_links = StateMemo(reader, lambda: tuple(reader.file_links()))
         self._proofs = StateMemo(reader, lambda: CallProofs(reader, self._import_resolver))
@@ -266,7 +268,7 @@ class Codebase:
     def value_chains(self, name: str) -> list[ValueChain]:
         """Return the proofs of the values that a name has by default, or the places that set it, without values."""
         with self.proofs.reading() as store:
-            scopes = ValueScopes(store, self._text)
+            scopes = ValueScopes(store, self._text, self._values)
             return ValueChains(scopes).of(name, scopes.files_with(name))
 
     def asked_values(
@@ -284,12 +286,13 @@ class Codebase:
             return [(hit.file, hit.start_line, hit.end_line) for hit in self.search_chunks(text, len(places) or 1)]
 
         with self.proofs.reading() as store:
-            return asked_values(self.index, store, self.try_source, question, ranked, names)
+            scopes = ValueScopes(store, self._text, self._values)
+            return asked_values(self.index, scopes, self.try_source, question, ranked, names)
 
     def shown_values(self, places: Sequence[ShownLines]) -> list[list[ValueChain]]:
         """Return for each place the proven quantities of the constants in its lines, at most two."""
         with self.proofs.reading() as store:
-            return shown_values(store, self._text, places)
+            return shown_values(ValueScopes(store, self._text, self._values), places)
 
     def _lines(self, path: str) -> Sequence[str] | None:
         source = self.try_source(path)
