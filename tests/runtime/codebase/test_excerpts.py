@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -339,3 +341,12 @@ def test_a_comment_by_itself_is_prose(lines: list[str], is_prose: bool) -> None:
 def test_a_sentence_that_began_above_the_place_is_not_quoted(first: str, is_quoted: bool) -> None:
     said = excerpt_of([first, "pub fn pushMut(&mut self) {", "}"], 1, weights_of("threads access queue")).said
     assert (said is not None) is is_quoted
+
+
+def test_of_lines_that_say_the_same_the_first_is_quoted_in_whatever_order_they_say_it() -> None:
+    draw = random.Random(11)
+    for _ in range(200):
+        terms = sorted({"".join(draw.choices("bcdfghklmnprtvwz", k=6)) for _ in range(12)})
+        weights = {term: draw.uniform(0.1, 9.0) for term in terms}
+        found = excerpt_of([" ".join(terms), " ".join(reversed(terms))], 1, weights, is_document=True)
+        assert found.quoted == (1,)

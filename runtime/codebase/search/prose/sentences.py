@@ -9,6 +9,7 @@ together with it, or not at all.
 from __future__ import annotations
 
 import bisect
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -132,7 +133,7 @@ def best_sentences(
         return ()
     covered = [frozenset(index_terms(sentence.text).split()) & weights.keys() for sentence, _ in found]
     shares = [
-        sum(weights[term] for term in own) * _factor(sentence.text, is_example=paragraph.is_example)
+        math.fsum(weights[term] for term in own) * _factor(sentence.text, is_example=paragraph.is_example)
         for (sentence, paragraph), own in zip(found, covered, strict=True)
     ]
     best = max(usable, key=lambda place: (shares[place] + (_EARLY_BONUS if place == 0 else 0), -place))
@@ -178,7 +179,7 @@ def _beside(
     beside = [place for place in (best - 1,) if place >= 0 and needs[place] == []]
     beside += [place for place in (best + 1,) if place < len(found) and needs[place] in ([], [best])]
     beside = [place for place in beside if found[place][1].is_example == found[best][1].is_example]
-    gains = {place: sum(weights[term] for term in covered[place] - covered[best]) for place in beside}
+    gains = {place: math.fsum(weights[term] for term in covered[place] - covered[best]) for place in beside}
     return [place for place in beside if gains[place] >= LEAST_GAIN and gains[place] == max(gains.values())][:1]
 
 
@@ -281,7 +282,7 @@ def best_quote(
             continue
         said = _joined([found[at][0] for at in sorted((*needed, place))])
         covered = weights.keys() & set(index_terms(said.text).split())
-        share = sum(weights[term] for term in covered) / whole
+        share = math.fsum(weights[term] for term in covered) / whole
         gain = share - WORD_COST * len(said.text.split())
         if gain > best_gain and len(said.text) <= MAX_QUOTE_CHARS:
             best, best_gain = msgspec.structs.replace(said, share=round(share, 4)), gain
