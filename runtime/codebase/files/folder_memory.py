@@ -47,7 +47,8 @@ class Status(NamedTuple):
     ctime_ns: int
 
 
-_FIELDS = operator.attrgetter("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns")
+# Those of a status, in the same order.
+STATUS_FIELDS = operator.attrgetter("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class Listing(NamedTuple):
@@ -124,12 +125,7 @@ def status_of(root: str, path: str) -> Status | None:
         return None
     is_link = stat.S_ISLNK(found.st_mode)
     # A link leads to a folder whose changes it does not show.
-    return None if is_link else status_from(found)
-
-
-def status_from(found: os.stat_result) -> Status:
-    """Return what identifies a file or folder by its status."""
-    return Status._make(_FIELDS(found))
+    return None if is_link else Status._make(STATUS_FIELDS(found))
 
 
 def is_still(status: Status, now_ns: int) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from runtime.codebase.files.folder_memory import Status, is_still, status_from
+from runtime.codebase.files.folder_memory import STATUS_FIELDS, Status, is_still
 from runtime.codebase.files.paths import is_plainly_readable, readable_path
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, from_bytes, is_binary
@@ -29,7 +29,7 @@ KEPT_BYTES = 12_000_000
 class _Kept(NamedTuple):
     """Holds a text, and the status that its file had before it was read; `is_settled`: a change would change that."""
 
-    status: Status
+    status: tuple[int, ...]
     source: SourceText
     is_settled: bool
 
@@ -84,7 +84,7 @@ class SourceReader:
             found = os.lstat(self._below + path)
             if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_READ_BYTES:
                 return None
-            return self._current(path, status_from(found), folders)
+            return self._current(path, found, folders)
         except OSError:
             # Following the path says what is wrong with it.
             return None
@@ -97,17 +97,17 @@ class SourceReader:
                 raise RepositoryError(f"{relative} is not a file", path=relative)
             if found.st_size > MAX_READ_BYTES:
                 raise RepositoryError(f"{relative} is too large to read: {found.st_size} bytes", path=relative)
-            return self._current(relative, status_from(found), {})
+            return self._current(relative, found, {})
         except FileNotFoundError as error:
             raise RepositoryError(f"no file {relative} in the repository", path=relative) from error
         except OSError as error:
             raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
 
-    def _current(self, path: str, status: Status, folders: dict[str, bool]) -> SourceText:
-        kept = self._kept.get(path)
+    def _current(self, path: str, found: os.stat_result, folders: dict[str, bool]) -> SourceText:
+        kept, status = self._kept.get(path), STATUS_FIELDS(found)
         if kept is not None and kept.is_settled and kept.status == status and self._is_below_folders(path, folders):
             return kept.source
-        is_settled = is_still(status, self._now_ns())
+        is_settled = is_still(Status._make(status), self._now_ns())
         data = read_below(self._root, path, MAX_READ_BYTES)
         if is_binary(data):
             raise RepositoryError(f"{path} is binary", path=path)
