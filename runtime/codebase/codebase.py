@@ -324,8 +324,7 @@ class Codebase:
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
         files = [file for file in self._readable(scope) if not endings or file.path.endswith(endings)]
         paths = sorted((file.path for file in files), key=lambda path: (kind_of_path(path) != "source", path))
-        # What fits into memory is read once, which a program cannot beat.
-        literal = "" if regex or sum(file.size for file in files) <= KEPT_BYTES else pattern
+        literal = compiled.required.selecting(sum(file.size for file in files), KEPT_BYTES)
         may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
         deadline_s = time.monotonic() + timeout_s
         read = read or self.texts_of_call()

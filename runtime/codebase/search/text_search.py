@@ -54,6 +54,13 @@ class RequiredTexts(NamedTuple):
         data = text.encode("utf-8", "surrogatepass").lower()
         return all(required.encode() in data for required in self.texts)
 
+    def selecting(self, total_bytes: int, kept_bytes: int) -> str:
+        """Return the text by which files of so many bytes are selected, empty where all of them fit into memory.
+
+        What is read once and kept is searched sooner than a program looks through the files.
+        """
+        return "" if total_bytes <= kept_bytes else max(self.texts, key=len, default="")
+
     def lines_of(self, lines: Sequence[str]) -> Iterable[tuple[int, str]]:
         """Return the lines that may hold a match, each with its number from 1."""
         longest = max(self.texts, key=len, default="") if self.case_sensitive else ""

@@ -115,3 +115,27 @@ def test_no_other_signs_equal_ascii_ones_where_case_does_not_count() -> None:
     for module in (re, regex):
         assert set(module.findall("[a-z]", signs, module.IGNORECASE)) <= set(LIKE_ASCII)
         assert not module.findall(r"[\0-@\[-`{-\x7f]", signs, module.IGNORECASE)
+
+
+@pytest.mark.parametrize(("total_bytes", "literal"), [(99, ""), (100, ""), (101, "_async")])
+def test_files_are_selected_by_what_an_expression_requires_where_they_do_not_fit_into_memory(
+    total_bytes: int, literal: str
+) -> None:
+    expression = compile_pattern(r"def \w+_async", regex=True, case_sensitive=True)
+    assert expression.required.selecting(total_bytes, 100) == literal
+
+
+@pytest.mark.parametrize(
+    ("pattern", "regex", "case_sensitive", "literal"),
+    [
+        ("Retry", False, True, "Retry"),
+        ("Retry", False, False, "retry"),
+        ("Größe", False, False, ""),
+        ("a|b", True, True, ""),
+    ],
+)
+def test_a_string_selects_by_itself_and_what_other_letters_may_equal_by_nothing(
+    pattern: str, regex: bool, case_sensitive: bool, literal: str
+) -> None:
+    compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
+    assert compiled.required.selecting(2, 1) == literal
