@@ -98,7 +98,8 @@ class Codebase:
         self._values = KeptValues()
         self._files = StateMemo(reader, lambda: tuple(reader.files()))
         self._file_links = StateMemo(reader, lambda: tuple(reader.file_links()))
-        self._proofs = StateMemo(reader, lambda: CallProofs(reader, self._import_resolver))
+        files = self._files
+        self._proofs = StateMemo(reader, lambda: CallProofs(reader, lambda: _resolver(root, files.value())))
 
     @classmethod
     def open(
@@ -230,10 +231,6 @@ class Codebase:
     def proofs(self) -> CallProofs:
         """The proofs of what calls mean, for the present state of the index."""
         return self._proofs.value()
-
-    def _import_resolver(self) -> ImportResolver:
-        paths = [file.path for file in self.files() if file.is_readable]
-        return ImportResolver(paths, self.root.name, declared_modules(self.root, paths))
 
     def references(self, name: str | SymbolRecord, *, limit: int = 200) -> list[ReferenceRecord]:
         """Find uses of a simple name or a definition: calls, bases, decorators, imports, any other mention in code."""
@@ -387,6 +384,11 @@ class Codebase:
             return self.source(path)
         except RepositoryError:
             return None
+
+
+def _resolver(root: Path, files: Sequence[IndexedFile]) -> ImportResolver:
+    paths = [file.path for file in files if file.is_readable]
+    return ImportResolver(paths, root.name, declared_modules(root, paths))
 
 
 def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:

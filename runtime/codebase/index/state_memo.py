@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Generic, TypeVar
-
-from runtime.codebase.index.reader import IndexReader
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Stated(Protocol):
+    """Says in which state an index is."""
+
+    def generation(self) -> str:
+        """Return a mark that changes with every refresh that changed the index."""
+        ...
 
 
 class StateMemo(Generic[T]):
     """Reads a value once for each state of an index, and keeps the last; for several threads."""
 
-    def __init__(self, index: IndexReader, read: Callable[[], T]) -> None:
+    def __init__(self, index: Stated, read: Callable[[], T]) -> None:
         self._index = index
         self._read = read
         self._guard = Lock()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,3 +37,35 @@ def test_links_between_files_follow_an_edit_and_a_removal(root: Path, opened: Ca
     (root / "b.py").unlink()
     refresh(root, codebase.index.path)
     assert codebase.file_links() == ()
+
+
+def test_counts_of_terms_follow_an_edit_and_a_removal(root: Path, opened: Callable[[Path], Codebase]) -> None:
+    (root / "a.py").write_text("bobbin = 1\n")
+    (root / "b.py").write_text("bobbin = wool = 2\n")
+    codebase = opened(root)
+    terms = ["bobbin", "wool", "loom", "bobbin"]
+    for _ in range(2):
+        assert list(codebase.index.document_counts(terms).items()) == [("bobbin", 2), ("wool", 1)]
+    (root / "a.py").write_text("loom = 1\n")
+    refresh(root, codebase.index.path)
+    assert codebase.index.document_counts(terms) == {"bobbin": 1, "wool": 1, "loom": 1}
+    (root / "b.py").unlink()
+    refresh(root, codebase.index.path)
+    assert codebase.index.document_counts(terms) == {"loom": 1}
+    assert codebase.index.document_counts([]) == {}
+
+
+def test_what_is_kept_keeps_no_codebase_open_that_nobody_refers_to(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    (root / "a.py").write_text("def f():\n    return f()\n")
+    index_path = opened(root).index.path
+    codebase = Codebase.open(root, index_path)
+    assert codebase.index.document_counts(["return"]) or codebase.files() or codebase.file_links()
+    ended = weakref.ref(codebase), weakref.ref(codebase.index)
+    gc.disable()
+    try:
+        del codebase
+        assert [one() for one in ended] == [None, None]
+    finally:
+        gc.enable()
