@@ -74,7 +74,7 @@ class Pattern(Protocol):
 
     @property
     def required(self) -> RequiredTexts:
-        """What every match contains."""
+        """Return the texts that every match contains."""
         ...
 
     def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
