@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import msgspec
@@ -29,7 +28,7 @@ from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import relative_to_root
 from runtime.codebase.files.project_config import read_project_config
-from runtime.codebase.files.source_reader import SourceReader
+from runtime.codebase.files.source_reader import KEPT_BYTES, SourceReader
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
@@ -46,9 +45,11 @@ from runtime.codebase.index.records import (
     around,
 )
 from runtime.codebase.index.rows import declared_modules
+from runtime.codebase.index.state_memo import StateMemo
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution import proven_links, symbol_links
+from runtime.codebase.resolution.default_values.kept_values import KeptValues
 from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
@@ -67,6 +68,9 @@ from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
+
+# Returns the text of a file; None if it cannot be read.
+ReadSource = Callable[[str], SourceText | None]
 
 
 class FixedVectors(msgspec.Struct, frozen=True):
@@ -92,9 +96,11 @@ class Codebase:
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
         self._sources = SourceReader(root)
-        self._files: dict[str, tuple[IndexedFile, ...]] = {}
-        self._proofs: dict[str, CallProofs] = {}
-        self._proofs_guard = Lock()
+        self._values = KeptValues()
+        self._files = StateMemo(reader, lambda: tuple(reader.files()))
+        self._file_links = StateMemo(reader, lambda: tuple(reader.file_links()))
+        files = self._files
+        self._proofs = StateMemo(reader, lambda: CallProofs(reader, lambda: _resolver(root, files.value())))
 
     @classmethod
     def open(
@@ -174,13 +180,7 @@ class Codebase:
 
     def files(self) -> tuple[IndexedFile, ...]:
         """Return every file of the index by path, including skipped ones."""
-        generation = self.index.generation()
-        known = self._files.get(generation) if generation else None
-        if known is None:
-            known = tuple(self.index.files())
-            self._files.clear()
-            self._files[generation] = known
-        return known
+        return self._files.value()
 
     def file(self, path: str) -> IndexedFile | None:
         """Return the index entry of the file at a path, or None."""
@@ -231,17 +231,7 @@ class Codebase:
     @property
     def proofs(self) -> CallProofs:
         """The proofs of what calls mean, for the present state of the index."""
-        generation = self.index.generation()
-        with self._proofs_guard:
-            known = self._proofs.get(generation)
-            if known is None:
-                self._proofs.clear()
-                known = self._proofs[generation] = CallProofs(self.index, self._import_resolver)
-        return known
-
-    def _import_resolver(self) -> ImportResolver:
-        paths = [file.path for file in self.files() if file.is_readable]
-        return ImportResolver(paths, self.root.name, declared_modules(self.root, paths))
+        return self._proofs.value()
 
     def references(self, name: str | SymbolRecord, *, limit: int = 200) -> list[ReferenceRecord]:
         """Find uses of a simple name or a definition: calls, bases, decorators, imports, any other mention in code."""
@@ -265,6 +255,10 @@ class Codebase:
         """Return the imports of a file, by line."""
         return self.index.imports("f.path = ?", (self.relative(path),))
 
+    def file_links(self) -> tuple[tuple[str, str, int], ...]:
+        """Return (importing file, imported file or folder, line) of imports within the repository, each pair once."""
+        return self._file_links.value()
+
     def importers(self, module_or_path: str, *, limit: int = 500) -> list[ImportRecord]:
         """Find imports of a file, a folder or a module."""
         return symbol_links.importers(self.index, module_or_path, limit)
@@ -272,7 +266,7 @@ class Codebase:
     def value_chains(self, name: str) -> list[ValueChain]:
         """Return the proofs of the values that a name has by default, or the places that set it, without values."""
         with self.proofs.reading() as store:
-            scopes = ValueScopes(store, self._text)
+            scopes = ValueScopes(store, self._text, self._values)
             return ValueChains(scopes).of(name, scopes.files_with(name))
 
     def asked_values(
@@ -290,19 +284,20 @@ class Codebase:
             return [(hit.file, hit.start_line, hit.end_line) for hit in self.search_chunks(text, len(places) or 1)]
 
         with self.proofs.reading() as store:
-            return asked_values(self.index, store, self.try_source, question, ranked, names)
+            scopes = ValueScopes(store, self._text, self._values)
+            return asked_values(self.index, scopes, self.try_source, question, ranked, names)
 
     def shown_values(self, places: Sequence[ShownLines]) -> list[list[ValueChain]]:
         """Return for each place the proven quantities of the constants in its lines, at most two."""
         with self.proofs.reading() as store:
-            return shown_values(store, self._text, places)
+            return shown_values(ValueScopes(store, self._text, self._values), places)
 
     def shown_literals(
         self, question: str, weights: Mapping[str, float], places: Sequence[Piece]
     ) -> list[list[ShownLiteral]]:
         """Return for each place the literals that tell a value which a question asks for, at most three."""
         with self.proofs.reading() as store:
-            return shown_literals(store, self._text, question, weights, places)
+            return shown_literals(ValueScopes(store, self._text, self._values), self._text, question, weights, places)
 
     def _lines(self, path: str) -> Sequence[str] | None:
         source = self.try_source(path)
@@ -324,21 +319,25 @@ class Codebase:
         scope: str | None = None,
         timeout_s: float = TEXT_SEARCH_TIMEOUT_S,
         endings: tuple[str, ...] = (),
+        read: ReadSource | None = None,
     ) -> FoundText:
         """Find lines with a string or regular expression, source files first; after `timeout_s`, those found so far.
 
-        `scope` is a file or folder; `endings` are those of the names of files to search. ToolArgumentsError for a
-        pattern that cannot be used.
+        `scope` is a file or folder; `endings` are those of the names of files to search. `read`: what `texts_of_call`
+        has returned, for several searches of one call. ToolArgumentsError for a pattern that cannot be used.
         """
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
-        paths = [path for path in self.readable_paths(scope) if not endings or path.endswith(endings)]
-        paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
-        literal = "" if regex else pattern
+        files = [file for file in self._readable(scope) if not endings or file.path.endswith(endings)]
+        paths = sorted((file.path for file in files), key=lambda path: (kind_of_path(path) != "source", path))
+        literal = compiled.required.selecting(sum(file.size for file in files), KEPT_BYTES)
         may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
         deadline_s = time.monotonic() + timeout_s
-        return search_files(
-            compiled, paths, self.try_source, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s
-        )
+        read = read or self.texts_of_call()
+        return search_files(compiled, paths, read, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s)
+
+    def texts_of_call(self) -> ReadSource:
+        """Return a function that reads each text once as it is on disk now, for searches within one call."""
+        return self._sources.of_call(allow_secrets=self.allow_secrets)
 
     def search_chunks(
         self, query: str, limit: int = 20, *, scope: str | None = None, join: bool = False, wait: bool = False
@@ -386,9 +385,12 @@ class Codebase:
 
     def readable_paths(self, scope: str | None = None) -> list[str]:
         """Return the paths of readable files; `scope` limits them to a file or folder."""
+        return [file.path for file in self._readable(scope)]
+
+    def _readable(self, scope: str | None) -> list[IndexedFile]:
         within = "." if scope is None else self.relative(scope)
         return [
-            file.path
+            file
             for file in self.files()
             if file.is_readable and (within == "." or file.path == within or file.path.startswith(within + "/"))
         ]
@@ -399,6 +401,11 @@ class Codebase:
             return self.source(path)
         except RepositoryError:
             return None
+
+
+def _resolver(root: Path, files: Sequence[IndexedFile]) -> ImportResolver:
+    paths = [file.path for file in files if file.is_readable]
+    return ImportResolver(paths, root.name, declared_modules(root, paths))
 
 
 def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:

@@ -27,6 +27,11 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("map_module", {"path": "."}),
     ("trace_entry_point", {"entry": "Router.app"}),
     ("read_code", {"symbol": "Router"}),
+    ("grep_search", {"pattern": "receive"}),
+    ("grep_search", {"pattern": "receive", "further": ["add_route", "Middleware", "url_path_for"]}),
+    ("grep_search", {"pattern": r"async def \w+_send", "regex": True}),
+    ("map_module", {"path": "middleware"}),
+    ("find_related", {"path": "routing.py"}),
 )
 
 

@@ -47,7 +47,8 @@ class Status(NamedTuple):
     ctime_ns: int
 
 
-_FIELDS = operator.attrgetter("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns")
+# Those of a status, in the same order.
+STATUS_FIELDS = operator.attrgetter("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class Listing(NamedTuple):
@@ -88,7 +89,7 @@ class FolderMemory:
     def keep(self, prefix: str, folder: Status | None, ignore_file: Status | None, listing: Listing) -> None:
         """Keep a listing, with the status that folder and ignore file had before they were read."""
         now_ns = self._now_ns()
-        if folder is None or not all(_is_still(each, now_ns) for each in (folder, ignore_file)):
+        if folder is None or not all(each is None or is_still(each, now_ns) for each in (folder, ignore_file)):
             return
         self._forget(prefix)
         self._files += len(listing.files)
@@ -124,8 +125,9 @@ def status_of(root: str, path: str) -> Status | None:
         return None
     is_link = stat.S_ISLNK(found.st_mode)
     # A link leads to a folder whose changes it does not show.
-    return None if is_link else Status(*_FIELDS(found))
+    return None if is_link else Status._make(STATUS_FIELDS(found))
 
 
-def _is_still(status: Status | None, now_ns: int) -> bool:
-    return status is None or max(status.mtime_ns, status.ctime_ns) + STILL_NS <= now_ns
+def is_still(status: Status, now_ns: int) -> bool:
+    """Return whether a file or folder has been as it is for two seconds, so that a change gives it other times."""
+    return max(status.mtime_ns, status.ctime_ns) + STILL_NS <= now_ns

@@ -26,7 +26,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 def indent_of(line: str) -> int:
     """Return how many columns a line is indented; a tab leads to the next fourth one."""
-    wide = line.expandtabs(TAB_COLUMNS)
+    wide = line.expandtabs(TAB_COLUMNS) if "\t" in line else line
     return len(wide) - len(wide.lstrip())
 
 

@@ -8,12 +8,14 @@ stop words, and lists the words that were written as identifiers.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MAX_WORD_CHARS = 80
 _MAX_CACHED_WORDS = 200_000
+_MAX_CACHED_STEMS = 32_768
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
@@ -65,6 +67,10 @@ def stem(word: str) -> str:
     """Stem a lower-case English word: strip its plural and a common ending (`routing`, `routes`, `route` agree)."""
     if len(word) < 4 or not word.isascii():
         return word
+    return _stemmed(word) if len(word) > MAX_WORD_CHARS else _known_stem(word)
+
+
+def _stemmed(word: str) -> str:
     word = _singular(word)
     for suffix, instead, least_chars in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= least_chars:
@@ -73,6 +79,9 @@ def stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
         return word[:-1]
     return word
+
+
+_known_stem = functools.lru_cache(maxsize=_MAX_CACHED_STEMS)(_stemmed)
 
 
 def _singular(word: str) -> str:

@@ -44,7 +44,7 @@ _COMMANDS = {
 class Git:
     """Runs git in the folder `root`; `run` raises RepositoryError if git is missing, fails or times out.
 
-    The files HEAD and index are copied at the first command; later changes to them are not seen.
+    The files HEAD and index are copied before the first command that is run; later changes to them are not seen.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Git:
         self._memory = memory
         self._program = program
         self._timeout_s = timeout_s
+        self._found: tuple[str, GitFolder] | None = None
         self._prepared: tuple[str, dict[str, str]] | None = None
         self._folder: GitFolder | None = None
         self._state: HistoryState | None = None
@@ -80,8 +81,7 @@ class Git:
         memory, asked = self._memory, (command, *arguments)
         if memory is None:
             return self.run(*asked)
-        if self._prepared is None:
-            self._prepared = self._prepare()
+        self._find()
         state = self._unmoved_state()
         known = None if state is None else memory.get(state, asked)
         if known is not None:
@@ -105,21 +105,29 @@ class Git:
             return NO_HISTORY if "status" in error.values else error.message
         return None
 
-    def _prepare(self) -> tuple[str, dict[str, str]]:
+    def _find(self) -> tuple[str, GitFolder]:
+        """Return the program and the folder of the repository, and note the state of its history, at the first call."""
+        if self._found is not None:
+            return self._found
         program = shutil.which(self._program, path=program_folders())
         if program is None:
             raise RepositoryError(f"no program {self._program} is on the PATH; install git for questions of history")
         folder = find_git_folder(self._root)
         if folder is None:
             raise RepositoryError(NO_HISTORY)
+        # Before HEAD is copied: if it moves meanwhile, the state that is compared later is another one.
+        if self._memory is not None:
+            self._folder, self._state = folder, history_state(folder)
+        self._found = program, folder
+        return self._found
+
+    def _prepare(self) -> tuple[str, dict[str, str]]:
+        program, folder = self._find()
         try:
             place = Path(tempfile.mkdtemp(prefix="jeeves-git-"))
         except OSError as error:
             raise RepositoryError(f"no temporary folder can be made for git: {error.strerror}") from error
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        # Before HEAD is copied: if it moves meanwhile, the state that is compared later is another one.
-        if self._memory is not None:
-            self._folder, self._state = folder, history_state(folder)
         return program, build_view(folder, place)
 
     def _refused(self) -> RepositoryError:

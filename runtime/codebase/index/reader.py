@@ -19,9 +19,11 @@ from typing import Any
 from runtime.codebase.index import tables
 from runtime.codebase.index.records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
 from runtime.codebase.index.seal import break_seal, is_damage
+from runtime.codebase.index.state_memo import StateMemo
 from runtime.errors import StateStorageError
 
 QUERY_TIMEOUT_S = 10.0
+MAX_KEPT_COUNTS = 50_000
 _IDS_PER_QUERY = 500
 _STEPS_BETWEEN_LOOKS = 200_000
 
@@ -45,6 +47,8 @@ class IndexReader:
         self._local = threading.local()
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._guard = threading.Lock()
+        # By a weak reference: the end of the reader closes its connections at once.
+        self._counts: StateMemo[dict[str, int]] = StateMemo(weakref.proxy(self), dict)
         self._close_all = weakref.finalize(self, _close_connections, self._open)
         self._close_all.atexit = False
         version = tables.schema_version(self._connection)
@@ -165,6 +169,15 @@ class IndexReader:
         sql = f"{_IMPORTS} WHERE {where} ORDER BY f.path, i.line LIMIT ?"
         return [ImportRecord(*row) for row in self.rows(sql, (*values, limit))]
 
+    def imports_of_files(self, paths: Sequence[str]) -> list[ImportRecord]:
+        """Return all imports of files that are named in order, by file and line."""
+        found: list[ImportRecord] = []
+        for at in range(0, len(paths), _IDS_PER_QUERY):
+            part = paths[at : at + _IDS_PER_QUERY]
+            sql = f"{_IMPORTS} WHERE f.path IN ({', '.join('?' * len(part))}) ORDER BY f.path, i.line"
+            found += [ImportRecord(*row) for row in self.rows(sql, part)]
+        return found
+
     def file_links(self) -> list[tuple[str, str, int]]:
         """Return (importing file, imported file or folder, line) of imports within the repository, each pair once."""
         sql = """SELECT f.path, i.target, min(i.line) FROM imports i JOIN files f ON f.id = i.file_id
@@ -194,11 +207,18 @@ class IndexReader:
 
     def document_counts(self, terms: Sequence[str]) -> dict[str, int]:
         """Return the number of chunks that contain each term; terms that occur nowhere are left out."""
-        counts: dict[str, int] = {}
-        for term in terms:
-            for (count,) in self.rows("SELECT doc FROM chunk_terms WHERE term = ?", (term,)):
-                counts[term] = count
-        return counts
+        kept = self._counts.value()
+        counts = {term: count for term in terms if (count := kept.get(term)) is not None}
+        missing = [term for term in dict.fromkeys(terms) if term not in counts]
+        for at in range(0, len(missing), _IDS_PER_QUERY):
+            part = missing[at : at + _IDS_PER_QUERY]
+            # Takes long for terms that are in many chunks.
+            sql = f"SELECT term, doc FROM chunk_terms WHERE term IN ({', '.join('?' * len(part))})"
+            counts |= dict.fromkeys(part, 0) | dict(self.rows(sql, part))
+        if len(kept) > MAX_KEPT_COUNTS:
+            kept.clear()
+        kept.update(counts)
+        return {term: counts[term] for term in terms if counts[term]}
 
     def terms_from(self, start: str, limit: int) -> list[str]:
         """Return terms of the full-text index with a given prefix, in order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,13 +57,16 @@ def around(symbols: Sequence[SymbolRecord]) -> list[SymbolRecord]:
 
     `self.depth = 1` in a constructor is an attribute of its class, and a line of the constructor.
     """
-    bodies = [symbol for symbol in symbols if symbol.kind in CALLABLE_KINDS]
-    return [
-        symbol
-        for symbol in symbols
-        if symbol.kind not in VALUE_KINDS
-        or not any(body.start_line <= symbol.start_line and symbol.end_line <= body.end_line for body in bodies)
-    ]
+    bodies = sorted((symbol.start_line, symbol.end_line) for symbol in symbols if symbol.kind in CALLABLE_KINDS)
+    starts = [start for start, _ in bodies]
+    # How far those reach that begin no later.
+    reach = list(itertools.accumulate((end for _, end in bodies), max))
+
+    def is_inside(symbol: SymbolRecord) -> bool:
+        before = bisect.bisect_right(starts, symbol.start_line)
+        return before > 0 and symbol.end_line <= reach[before - 1]
+
+    return [symbol for symbol in symbols if symbol.kind not in VALUE_KINDS or not is_inside(symbol)]
 
 
 @dataclass(frozen=True, slots=True)

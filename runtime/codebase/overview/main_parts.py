@@ -51,7 +51,7 @@ class MainParts:
         self._files = files
         packages = {posixpath.dirname(path) or "." for path in files.manifests} - {files.place}
         units = divide(files.sizes, files.place, packages=packages, heads=all_words("head_files"))
-        links = [link for link in files.codebase.index.file_links() if link[0] in files.sizes]
+        links = [link for link in files.codebase.file_links() if link[0] in files.sizes]
         self.links = PartLinks(units, links, lambda path: language_at(path).imports_folders)
         self._count = max(1, len(units))
         self.units = sorted(units, key=self._weight, reverse=True)

@@ -33,6 +33,8 @@ class PossibleReceivers:
         self._own_objects = frozenset(language.own_object.split())
         self._is_everyday = symbol.name in standard_names(language.name)
         self._mentions_family = functools.cache(self._is_family_mentioned)
+        # Hundreds of uses have the same few objects.
+        self._is_named_after_family = functools.cache(self._is_any_named_like)
 
     @functools.cached_property
     def is_shared(self) -> bool:
@@ -54,7 +56,7 @@ class PossibleReceivers:
         if receiver is None or receiver in self._own_objects:
             # A bare name means a member only within its class.
             return bool(around & self._family) or (receiver is not None and not around and self._is_near(use.file))
-        return any(is_named_like(receiver, name) for name in self._family) or self._is_near(use.file)
+        return self._is_named_after_family(receiver) or self._is_near(use.file)
 
     @functools.cached_property
     def _is_member(self) -> bool:
@@ -74,6 +76,9 @@ class PossibleReceivers:
         return frozenset(
             name for name in names if any(one.name == name for one in self._index.symbols_of_name(name, 5))
         )
+
+    def _is_any_named_like(self, receiver: str) -> bool:
+        return any(is_named_like(receiver, name) for name in self._family)
 
     def _is_family_mentioned(self, file: str) -> bool:
         names = sorted(self._family)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.index.records import CallsOf, SymbolRecord
 from runtime.codebase.language_parts.type_facts import Call
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution.class_members import class_order
@@ -21,9 +21,11 @@ from runtime.codebase.resolution.facts_store import FactsStore
 from runtime.codebase.resolution.overloads import best_overloads
 from runtime.codebase.resolution.type_evaluation import Evaluator
 from runtime.codebase.resolution.type_values import Step, Value
+from runtime.primitives.sized_cache import SizedCache
 
 MAX_PROVEN_CALLS = 20_000
 MAX_OVERLOADS = 20
+MAX_KEPT_CALLERS = 20_000
 
 CallState = Literal["proven", "external", "unknown"]
 
@@ -50,12 +52,16 @@ _EXTERNAL = CallMeaning("external")
 
 
 class CallProofs:
-    """Proves the calls of one generation of an index. Safe to use from several threads."""
+    """Proves the calls of one generation of an index. Safe to use from several threads.
+
+    `callers`: what `proven_links` has found of definitions; the unit of sizes is a row.
+    """
 
     def __init__(self, index: IndexReader, make_resolver: Callable[[], ImportResolver]) -> None:
         self._store = FactsStore(index, make_resolver)
         self._evaluator = Evaluator(self._store)
         self._guard = RLock()
+        self.callers: SizedCache[SymbolRecord, CallsOf] = SizedCache(MAX_KEPT_CALLERS)
         self._meanings: dict[tuple[str, int, int], CallMeaning] = {}
 
     @contextmanager

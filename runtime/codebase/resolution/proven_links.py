@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.reader import IndexReader
@@ -21,6 +22,15 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
 
     Calls of its name that lead elsewhere or out of the repository do not count as unproven.
     """
+    # A tool asks several times in one call, and an agent for the same symbol again.
+    known = proofs.callers.get(symbol)
+    if known is None:
+        known = _all_callers(index, proofs, symbol)
+        proofs.callers.put(symbol, known, 1 + len(known.calls) + len(known.mentions))
+    return replace(known, calls=known.calls[:limit], mentions=known.mentions[:limit])
+
+
+def _all_callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord) -> CallsOf:
     names = _called_names(index, symbol)
     found: list[ReferenceRecord] = []
     unproven: list[ReferenceRecord] = []
@@ -50,7 +60,7 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
     kept = sorted(once.values(), key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
     mentions = [use for use in unproven if kind_of_path(use.file) != "test"]
     mentions.sort(key=lambda use: (kind_of_path(use.file) != "source", _unlikeness(use, symbol), use.file, use.line))
-    return CallsOf(kept[:limit], len(unproven), len(unproven) - len(mentions), tuple(mentions[:limit]))
+    return CallsOf(kept, len(unproven), len(unproven) - len(mentions), tuple(mentions))
 
 
 def _unlikeness(use: ReferenceRecord, symbol: SymbolRecord) -> int:

@@ -134,7 +134,9 @@ def is_keyword(node: Node) -> bool:
 def self_name(function: Node) -> str:
     """Return the name of a method's first parameter, its object or class. Empty for a static method."""
     outer = function.parent
-    if outer is not None and any(_is_static_mark(child) for child in outer.named_children):
+    # Elsewhere there are marks only where the grammar has lost its way; to look there takes a while in a long class.
+    may_be_marked = outer is not None and (outer.type == "decorated_definition" or outer.has_error)
+    if outer is not None and may_be_marked and any(_is_static_mark(child) for child in outer.named_children):
         return ""
     parameters = function.child_by_field_name("parameters")
     first = parameters.named_children[0] if parameters is not None and parameters.named_children else None

@@ -5,6 +5,7 @@ Positions count from 0; the last one of a window is inclusive. Pure functions.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -81,7 +82,7 @@ def grown(
 
 
 def _weight(words: Sequence[str], weights: Mapping[str, float]) -> float:
-    return sum(weights[word] for word in set(words))
+    return math.fsum(weights[word] for word in set(words))
 
 
 def balanced(lines: Sequence[str], start: int, end: int, low: int, high: int, most: int) -> tuple[int, int]:

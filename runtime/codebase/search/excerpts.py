@@ -139,9 +139,9 @@ def excerpt_of(
         "\n".join(cut[first : last + 1]),
         tuple(first_line + place for place in quoted),
         tuple(cut[place].strip() for place in quoted),
-        round(sum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
+        round(math.fsum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
         best_quote(lines, first_line, weights, is_document=is_document, statements=statements),
-        round(sum(weights[term] for term in told) / whole, 4) if whole else 0.0,
+        round(math.fsum(weights[term] for term in told) / whole, 4) if whole else 0.0,
     )
     if statements is None:
         return chosen
@@ -350,7 +350,8 @@ def _best_line(
     places: range,
     covered: Collection[str],
 ) -> int | None:
-    gains = {place: sum(weights[term] for term in set(words[place]) - set(covered)) for place in places}
+    # Sums that no order of the terms changes: that of a set differs from process to process.
+    gains = {place: math.fsum(weights[term] for term in set(words[place]) - set(covered)) for place in places}
     useful = [place for place in places if gains[place] > 0 and not _TRIVIAL.match(lines[place])]
     telling = [place for place in useful if not _BARE.match(lines[place])]
     # Where nothing else speaks of the question, an import or a signature does.

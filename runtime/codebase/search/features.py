@@ -201,7 +201,8 @@ def _ranks(values: Sequence[float]) -> list[int]:
 def _share(asked: Asked, terms: frozenset[str] | set[str]) -> float:
     """Return the share of the question's weight that terms of it have."""
     whole = sum(asked.weights.values())
-    return sum(asked.weights[term] for term in terms) / whole if whole else 0.0
+    # A sum that no order of the terms changes: that of a set differs from process to process.
+    return math.fsum(asked.weights[term] for term in terms) / whole if whole else 0.0
 
 
 def _file_name(asked: Asked, file: str) -> float:

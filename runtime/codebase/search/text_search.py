@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +14,7 @@ import regex as regular
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.files.source_text import MAX_READ_BYTES, UTF16_MARKS, SourceText
 from runtime.codebase.index.records import TextHit
+from runtime.codebase.search.required_text import required_texts
 from runtime.codebase.search.ripgrep import files_with
 from runtime.errors import ToolArgumentsError
 from runtime.processes.call_scope import check_called_off
@@ -21,6 +22,8 @@ from runtime.processes.call_scope import check_called_off
 MAX_PATTERN_CHARS = 1000
 MAX_LINE_CHARS = 4000
 MAX_HIT_CHARS = 400
+# The signs beyond ASCII that equal ASCII letters where case does not count: dotted and dotless i, long s, Kelvin.
+LIKE_ASCII = "\u0130\u0131\u017f\u212a"
 
 
 class FoundText(NamedTuple):
@@ -31,8 +34,48 @@ class FoundText(NamedTuple):
     timed_out: bool
 
 
+class RequiredTexts(NamedTuple):
+    """Holds texts that every match contains; without `case_sensitive` in lower case, and ASCII ones alone."""
+
+    texts: tuple[str, ...]
+    case_sensitive: bool
+
+    def may_be_in(self, text: str) -> bool:
+        """Return False only if a text holds no match. Many times as fast as to search for one."""
+        if self.case_sensitive or not self.texts:
+            # Mostly one, in hundreds of texts.
+            return self.texts[0] in text if len(self.texts) == 1 else all(one in text for one in self.texts)
+        if text.isascii():
+            text = text.lower()
+            return all(required in text for required in self.texts)
+        if any(sign in text for sign in LIKE_ASCII):
+            return True
+        # Bytes are lowered many times as fast as text; those of ASCII stand for nothing else.
+        data = text.encode("utf-8", "surrogatepass").lower()
+        return all(required.encode() in data for required in self.texts)
+
+    def selecting(self, total_bytes: int, kept_bytes: int) -> str:
+        """Return the text by which files of so many bytes are selected, empty where all of them fit into memory.
+
+        What is read once and kept is searched sooner than a program looks through the files.
+        """
+        return "" if total_bytes <= kept_bytes else max(self.texts, key=len, default="")
+
+    def lines_of(self, lines: Sequence[str]) -> Iterable[tuple[int, str]]:
+        """Return the lines that may hold a match, each with its number from 1."""
+        longest = max(self.texts, key=len, default="") if self.case_sensitive else ""
+        if longest:
+            return [(number, line) for number, line in enumerate(lines, 1) if longest in line]
+        return ((number, line) for number, line in enumerate(lines, 1) if self.may_be_in(line))
+
+
 class Pattern(Protocol):
     """Searches a text; implemented by `re` for plain strings and by `regex`, which can time out, for expressions."""
+
+    @property
+    def required(self) -> RequiredTexts:
+        """Return the texts that every match contains."""
+        ...
 
     def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
         """Return the first match, or None; TimeoutError after `timeout` seconds."""
@@ -44,6 +87,7 @@ class _Plain:
     """Searches for a string, in time linear in the text; ignores `timeout`."""
 
     compiled: re.Pattern[str]
+    required: RequiredTexts
 
     def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
         return self.compiled.search(text)
@@ -54,6 +98,7 @@ class _Expression:
     """Searches for a regular expression; other threads run meanwhile."""
 
     compiled: Any
+    required: RequiredTexts
 
     def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
         found: re.Match[str] | None = self.compiled.search(text, timeout=timeout, concurrent=True)
@@ -68,9 +113,15 @@ def compile_pattern(pattern: str, *, regex: bool, case_sensitive: bool) -> Patte
     try:
         # A pattern that Python's own module refuses is refused too, so that its documentation applies.
         plain = re.compile(pattern if regex else re.escape(pattern), flags)
-        return _Expression(regular.compile(pattern, int(flags))) if regex else _Plain(plain)
+        required = _required(required_texts(pattern) if regex else (pattern,), case_sensitive=case_sensitive)
+        return _Expression(regular.compile(pattern, int(flags)), required) if regex else _Plain(plain, required)
     except (re.error, regular.error, OverflowError, RecursionError) as error:
         raise ToolArgumentsError(f"{pattern!r} is no regular expression: {error}") from error
+
+
+def _required(texts: tuple[str, ...], *, case_sensitive: bool) -> RequiredTexts:
+    known = texts if case_sensitive else tuple(text.lower() for text in texts if text.isascii())
+    return RequiredTexts(known, case_sensitive)
 
 
 def search_files(
@@ -91,8 +142,11 @@ def search_files(
     try:
         for path in paths:
             check_called_off()
+            left_s = _left(deadline_s)
             source = read(path) if may_have(path) else None
-            if source is None or pattern.search(source.text, timeout=_left(deadline_s)) is None:
+            if source is None or not pattern.required.may_be_in(source.text):
+                continue
+            if pattern.search(source.text, timeout=left_s) is None:
                 continue
             for hit in hits_in(pattern, path, source, deadline_s):
                 if len(hits) == max_hits:
@@ -141,7 +195,7 @@ def hits_in(pattern: Pattern, path: str, source: SourceText, deadline_s: float) 
 
     TimeoutError at `deadline_s`.
     """
-    for number, line in enumerate(source.lines, 1):
+    for number, line in pattern.required.lines_of(source.lines):
         found = pattern.search(line[:MAX_LINE_CHARS], timeout=_left(deadline_s))
         if found is not None:
             start = max(0, min(found.start() - 80, len(line) - MAX_HIT_CHARS)) if len(line) > MAX_HIT_CHARS else 0

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runtime.codebase.semantics.cross_encoding.scoring import Scorer
+from runtime.codebase.semantics.cross_encoding.scoring import KeptScores, Scorer
 from runtime.codebase.semantics.embedding import DIMENSIONS, Embedder, Vectors
 from runtime.errors import MachineError
 
@@ -115,6 +115,8 @@ class _InThreads:
     def __init__(self, embedder: Embedder, scorer: Scorer) -> None:
         self._embedder = embedder
         self._scorer = scorer
+        # For all processes that ask: a question is often asked of several.
+        self._kept = KeptScores(self._scored)
         self._threads = min(MAX_THREADS, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads, "embedding-request")
 
@@ -128,8 +130,14 @@ class _InThreads:
         return vectors
 
     def scores(self, question: str, texts: Sequence[str]) -> Vectors:
-        """Return one number for each text, in order."""
-        numbers = np.zeros(len(texts), np.float32)
+        """Return one number for each text, in order. MachineError if that fails."""
+        found = self._kept.of(question, texts, 0)
+        if found is None:
+            raise MachineError(f"{len(texts)} texts could not be read together with a question; the log says why")
+        return np.array(found, np.float32)
+
+    def _scored(self, question: str, texts: Sequence[str], _patience_s: float) -> list[float]:
+        numbers = [0.0] * len(texts)
         read = self._pool.map(lambda part: self._scorer.scores(question, part), self._parts(texts))
         for at, found in enumerate(read):
             numbers[at :: self._threads] = found

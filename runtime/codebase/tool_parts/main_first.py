@@ -38,20 +38,16 @@ def as_tree(files: Sequence[IndexedFile], weights: Mapping[str, int], prefix: st
     A folder weighs as much as its files; one without sources comes after those that have some.
     """
     heavy: Counter[str] = Counter()
-    with_sources = set()
+    with_sources: set[str] = set()
+    places = {file.path: _places(file.path, prefix) for file in files}
     for file in files:
-        for place in _places(file.path, prefix):
+        for place in places[file.path]:
             heavy[place] += weights[file.path]
-            if kind_of_path(file.path) == "source":
-                with_sources.add(place)
-
+        if kind_of_path(file.path) == "source":
+            with_sources.update(places[file.path])
     heads = all_words("head_files")
-
-    def key(file: IndexedFile) -> list[tuple[bool, bool, int, str]]:
-        places = _places(file.path, prefix)
-        return [(each not in with_sources, _name(each) not in heads, -heavy[each], each) for each in places]
-
-    return sorted(files, key=key)
+    ranks = {place: (place not in with_sources, _name(place) not in heads, -heavy[place], place) for place in heavy}
+    return sorted(files, key=lambda file: [ranks[place] for place in places[file.path]])
 
 
 def _places(path: str, prefix: str) -> list[str]:

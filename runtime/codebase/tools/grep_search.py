@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,12 +13,15 @@ import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
-from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
+from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase, ReadSource
 from runtime.codebase.search.text_search import FoundText
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import MAX_HITS, bounded, listed, numbered
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError, ToolArgumentsError
+
+# Of several patterns; each takes a processor.
+SEARCHES_AT_ONCE = 3
 
 
 class GrepSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,6 +32,7 @@ class GrepSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scope: Path | None = None
     max_results: Annotated[int, msgspec.Meta(ge=1, le=50)] = 50
     endings: Annotated[tuple[str, ...], msgspec.Meta(max_length=20)] = ()
+    further: Annotated[tuple[Text, ...], msgspec.Meta(max_length=7)] = ()
 
 
 def grep_search(
@@ -36,12 +42,38 @@ def grep_search(
     scope: str | None = None,
     max_results: int = MAX_HITS,
     endings: tuple[str, ...] = (),
+    further: tuple[str, ...] = (),
 ) -> ToolResult:
     """Find lines with a string or regular expression; without a hit, in any case, then in the folder above the scope.
 
     Only files whose names end with one of `endings` are searched, where any are given.
-    `data`: pattern, scope, hits [{file, line, text, citation}].
+    `data`: pattern, scope, hits [{file, line, text, citation}]; `further`, only with that argument: the whole results
+    of the searches for those patterns, in order, which see the same texts.
     """
+    read = codebase.texts_of_call()
+
+    def search(one: str) -> ToolResult:
+        return _searched(codebase, one, regex, scope, max_results, endings, read)
+
+    if not further:
+        return search(pattern)
+    # Each has its own time, which an expression may take in full while the others go on.
+    with ThreadPoolExecutor(SEARCHES_AT_ONCE) as pool:
+        found = [pool.submit(copy_context().run, search, one) for one in (pattern, *further)]
+    first, *others = [one.result() for one in found]
+    data = {**first.data, "further": [msgspec.to_builtins(other) for other in others]}
+    return msgspec.structs.replace(first, data=data)
+
+
+def _searched(
+    codebase: Codebase,
+    pattern: str,
+    regex: bool,
+    scope: str | None,
+    max_results: int,
+    endings: tuple[str, ...],
+    read: ReadSource,
+) -> ToolResult:
     log = AttemptLog()
     limit = bounded(max_results, MAX_HITS)
     above = posixpath.dirname(scope.strip("/")) if scope else ""
@@ -51,7 +83,7 @@ def grep_search(
     place = scope
     try:
         for name, place, exact in tries:
-            tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit, endings))
+            tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit, endings, read))
             found = tried[0] if tried else found
             # A search that timed out would time out again in more text.
             if found.hits or found.timed_out:
@@ -86,10 +118,11 @@ def _grep(
     exact: bool,
     limit: int,
     endings: tuple[str, ...],
+    read: ReadSource,
 ) -> Callable[[], list[FoundText]]:
     def search() -> list[FoundText]:
         found = codebase.search_text(
-            pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit, endings=endings
+            pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit, endings=endings, read=read
         )
         return [found] if found.hits or found.timed_out else []
 

@@ -101,7 +101,7 @@ class _Map:
         self._codebase = codebase
         self._place = place
         self._prefix = "" if place == "." else place + "/"
-        self._weights = weights_of(files, codebase.index.file_links())
+        self._weights = weights_of(files, codebase.file_links())
         self._files = files
         self._left_out: dict[str, int] = {}
         self._max_depth = max_depth
@@ -213,10 +213,10 @@ class _Map:
     def _imports(self) -> list[dict[str, Any]]:
         """Return imports from outside the place: those within the repository first, the most frequent first."""
         users: dict[tuple[str, str | None], set[str]] = {}
-        for file in self._files[: 10 * MAX_MAPPED_FILES]:
-            for item in self._codebase.imports_of(file.path):
-                if not self._is_inside(item.target):
-                    users.setdefault((item.module, item.target), set()).add(item.file)
+        paths = [file.path for file in self._files[: 10 * MAX_MAPPED_FILES]]
+        for item in self._codebase.index.imports_of_files(paths):
+            if not self._is_inside(item.target):
+                users.setdefault((item.module, item.target), set()).add(item.file)
         rows = [{"module": module, "target": target, "files": len(files)} for (module, target), files in users.items()]
         rows.sort(key=lambda row: (row["target"] is None, -int(row["files"] or 0), str(row["module"])))
         return rows[:MAX_IMPORTS]

@@ -74,9 +74,13 @@ def _ever_less(data: Mapping[str, Any], room_bytes: int) -> Iterator[dict[str, A
 
 
 def _without(field: str, value: Any) -> Any:
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list):
+        return [_without(field, each) for each in value]
     if isinstance(value, Mapping):
         return {key: _without(field, each) for key, each in value.items() if key != field}
-    return [_without(field, each) for each in value] if isinstance(value, list) else value
+    return value
 
 
 def _emptied(value: Any) -> Any:
@@ -117,14 +121,17 @@ def _shrunk(value: Any, share: float, members: float, room_chars: int) -> Any:
 
     Texts of several lines are cut to `room_chars`.
     """
-    if isinstance(value, Mapping):
-        return {key: _shrunk(each, share, members, room_chars) for key, each in value.items()}
-    if isinstance(value, list):
-        kept = value[: max(1, math.ceil(len(value) * share))]
-        return [_shrunk(each, members, members, room_chars) for each in kept]
+    # Texts and numbers first: they are most, and to see that they are no mappings takes longest.
     if isinstance(value, str):
         room = max(MIN_BLOCK_CHARS, room_chars) if "\n" in value else MAX_CELL_CHARS
         return value if len(value) <= room else f"{value[:room]}…"
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, list):
+        kept = value[: max(1, math.ceil(len(value) * share))]
+        return [_shrunk(each, members, members, room_chars) for each in kept]
+    if isinstance(value, Mapping):
+        return {key: _shrunk(each, share, members, room_chars) for key, each in value.items()}
     return value
 
 

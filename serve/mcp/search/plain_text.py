@@ -102,6 +102,8 @@ def _nested(rows: Any) -> list[str]:
 def _value(key: str, value: Any) -> str:
     if key == "hash":
         return str(value)[:_SHORT_HASH]
+    if isinstance(value, str | int | float):
+        return str(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name}: {_value(name, each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):

@@ -209,8 +209,8 @@ class SearchHost:
         asked = list(dict.fromkeys(given["patterns"]))
         fitting, room = room_of(len(asked), max_tokens)
         patterns = asked[:fitting]
-        each = [{**arguments, "pattern": pattern} for pattern in patterns]
-        results = await asyncio.gather(*(calls.call(tool.code_tool, one, report) for one in each))
+        together = {**arguments, "pattern": patterns[0], "further": patterns[1:]}
+        results = _of_each(await calls.call(tool.code_tool, together, report), len(patterns))
         answers = [answer_of(tool.code_tool, result, arguments, room) for result in results]
         return joined(dict(zip(patterns, answers, strict=True)), len(asked) - fitting)
 
@@ -258,6 +258,15 @@ class SearchHost:
         with contextlib.suppress(JeevesError):  # told to the first call, whose own refresh fails alike
             if await asyncio.to_thread(calls.syncs_on_start):
                 await calls.ready(_unheard)
+
+
+def _of_each(result: ToolResult, count: int) -> list[ToolResult]:
+    """Return the results of the searches for so many patterns in one call; its own, where it did not get that far."""
+    further = result.data.get("further")
+    if further is None:
+        return [result] * count
+    first = {name: value for name, value in result.data.items() if name != "further"}
+    return [msgspec.structs.replace(result, data=first), *msgspec.convert(further, list[ToolResult])]
 
 
 def arguments_of(tool: SearchTool, given: Mapping[str, Any]) -> dict[str, Any]:

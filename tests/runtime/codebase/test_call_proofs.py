@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
 from runtime.codebase.resolution.proven_calls import proven_target
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from runtime.codebase.tools.trace_entry import trace_entry_point
@@ -531,3 +532,26 @@ def test_facts_that_cannot_be_read_are_reported_and_count_as_none(
     damaged.close()
     assert [codebase.proofs.has_facts(file) for file in ("a.py", "b.py", "a.py")] == [False, True, False]
     assert [(record.message, vars(record)["path"]) for record in caplog.records] == [("facts.unreadable", "a.py")]
+
+
+def test_callers_that_are_known_follow_an_edit_a_removal_and_a_new_caller(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    write_files(root, {"a.py": "def f():\n    pass\n", "b.py": "from a import f\n\nf()\n"})
+    codebase = opened(root)
+
+    def callers() -> list[tuple[str, int]]:
+        refresh(root, codebase.index.path)
+        symbol = codebase.symbols_named("f")[0]
+        rows = [[(call.file, call.line) for call in codebase.calls_of(symbol).calls] for _ in range(2)]
+        assert rows[0] == rows[1]
+        assert [(call.file, call.line) for call in codebase.calls_of(symbol, limit=1).calls] == rows[0][:1]
+        return rows[0]
+
+    assert callers() == [("b.py", 3)]
+    (root / "b.py").write_text("from a import f\n\n\nf()\n")
+    assert callers() == [("b.py", 4)]
+    (root / "c.py").write_text("import a\n\na.f()\n")
+    assert callers() == [("b.py", 4), ("c.py", 3)]
+    (root / "b.py").unlink()
+    assert callers() == [("c.py", 3)]

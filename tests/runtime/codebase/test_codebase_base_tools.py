@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,42 @@ def test_a_missing_file_or_symbol_is_looked_for_in_two_more_ways(history: Codeba
     assert call(history, "find_symbol", name="refund_pay").data["symbols"][0]["symbol"].endswith("refund_payment")
     imported = call(history, "find_symbol", name="dataclasses")
     assert tried(imported) == [("symbol_index", "not_found"), ("partial_symbol", "not_found"), ("imports", "ok")]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+def test_several_patterns_give_what_each_gives_by_itself(history: Codebase, count: int) -> None:
+    further = ["gateway", "PAYMENTGATEWAY", "zzqxw", "(", "def", "return", "VAT_RATE"][:count]
+    together = call(history, "grep_search", pattern="total", further=further)
+    alone = [call(history, "grep_search", pattern=pattern) for pattern in ("total", *further)]
+    assert [row["data"] for row in together.data["further"]] == [result.data for result in alone[1:]]
+    assert [row["status"] for row in together.data["further"]] == [result.status for result in alone[1:]]
+    assert {**together.data, "further": None} == {**alone[0].data, "further": None}
+    assert together.citations == alone[0].citations
+
+
+def test_an_expression_among_several_that_is_none_is_an_error_of_its_own(history: Codebase) -> None:
+    found = call(history, "grep_search", pattern="(", regex=True, further=["def"])
+    assert (found.status, found.at_fault) == ("error", "request")
+    assert [row["status"] for row in found.data["further"]] == ["ok"]
+
+
+@pytest.mark.parametrize("change", ["edit", "remove", "link"])
+def test_a_search_sees_what_has_changed_since_the_last(history: Codebase, tmp_path: Path, change: str) -> None:
+    file = history.root / "src/shop/orders.py"
+    assert "src/shop/orders.py" in {hit["file"] for hit in call(history, "grep_search", pattern="class").data["hits"]}
+    before = file.stat()
+    if change == "edit":
+        file.write_bytes(file.read_bytes().replace(b"class", b"clasz"))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert file.stat().st_size == before.st_size
+    else:
+        (tmp_path / "outside").mkdir()
+        file.rename(tmp_path / "outside/orders.py")
+        if change == "link":
+            file.symlink_to(tmp_path / "outside/orders.py")
+    assert "src/shop/orders.py" not in {
+        hit["file"] for hit in call(history, "grep_search", pattern="class").data["hits"]
+    }
 
 
 @pytest.mark.parametrize(("limit", "status"), [(1, "partial"), (50, "ok")])

@@ -239,6 +239,18 @@ def test_a_map_cites_the_lines_in_which_a_file_says_what_it_is(codebase: Codebas
     assert "Orders and their totals." in cited.quote
 
 
+def test_a_map_of_a_folder_with_a_link_that_leads_outside_is_the_map_of_the_rest(
+    root: Path, tmp_path: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    (root / "a.py").write_text("import os\n")
+    (tmp_path / "out.py").write_text("SECRET_OUTSIDE = 1\n")
+    (root / "link.py").symlink_to(tmp_path / "out.py")
+    found = map_module(opened(root))
+    assert found.status == "ok"
+    assert found.data["tree"] == ["a.py (1 lines)", "link.py (symlink_outside)"]
+    assert [row["module"] for row in found.data["imports"]] == ["os"]
+
+
 def test_a_map_goes_no_deeper_than_asked_and_says_so(codebase: Codebase) -> None:
     shallow = map_module(codebase, ".", max_depth=1)
     assert "src/ (4 files)" in shallow.data["tree"]

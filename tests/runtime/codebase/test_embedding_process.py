@@ -85,6 +85,23 @@ def test_texts_are_scored_for_a_question_by_another_process_in_their_order(
     assert SocketEmbedder(tmp_path).scores("abc", texts, PATIENT_S) == [float(len(text)) for text in texts]
 
 
+def test_a_text_is_read_once_for_a_question_whoever_asks_and_again_for_another(tmp_path: Path) -> None:
+    read: list[tuple[str, str]] = []
+
+    class Noting(Shared):
+        def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+            read.extend((question, text) for text in texts)
+            return super().scores(question, texts)
+
+    served = EmbeddingServer(tmp_path, Lengths(), Noting())
+    for _ in range(2):
+        assert SocketEmbedder(tmp_path).scores("ab", ["a", "ab", "a"], PATIENT_S) == [1.0, 2.0, 1.0]
+    assert SocketEmbedder(tmp_path).scores("ab", ["b", "ab"], PATIENT_S) == [1.0, 2.0]
+    assert SocketEmbedder(tmp_path).scores("b", ["ab"], PATIENT_S) == [1.0]
+    assert sorted(read) == [("ab", "a"), ("ab", "ab"), ("ab", "b"), ("b", "ab")]
+    served.close()
+
+
 def test_more_texts_than_one_request_takes_are_not_scored(server: EmbeddingServer, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"{MAX_TEXTS + 1} texts are too many to be scored at once; {MAX_TEXTS} are"):
         SocketEmbedder(tmp_path).scores("a", ["a"] * (MAX_TEXTS + 1), PATIENT_S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -365,3 +367,12 @@ def test_what_a_reading_found_keeps_every_bound(
     assert 1 <= chosen.start_line <= chosen.shown_start <= chosen.shown_end <= chosen.end_line <= len(lines)
     assert chosen.shown_end - chosen.shown_start < MAX_SHOWN_LINES
     assert all(0 <= share <= 1 for share in (chosen.share, chosen.told_share))
+
+
+def test_of_lines_that_say_the_same_the_first_is_quoted_in_whatever_order_they_say_it() -> None:
+    draw = random.Random(11)
+    for _ in range(200):
+        terms = sorted({"".join(draw.choices("bcdfghklmnprtvwz", k=6)) for _ in range(12)})
+        weights = {term: draw.uniform(0.1, 9.0) for term in terms}
+        found = excerpt_of([" ".join(terms), " ".join(reversed(terms))], 1, weights, is_document=True)
+        assert found.quoted == (1,)

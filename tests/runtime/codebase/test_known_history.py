@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +89,19 @@ def test_a_head_that_moves_within_a_call_leaves_nothing_wrong_behind(history: Co
     assert [each.subject for each in commit_history.log(Git(root, history.history), None, limit=9)] == ["Open the shop"]
     git(root, "checkout", "-q", "main")
     assert len(commit_history.log(Git(root, history.history), None, limit=9)) == 2
+
+
+def test_a_call_goes_on_with_git_where_memory_ends_and_makes_no_folder_before(
+    history: Codebase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "places").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "places"))
+    assert len(subjects(history)) == 2
+    asked = Git(history.root, history.history)
+    commit_history.log(asked, "src/shop/orders.py", limit=9)
+    assert list((tmp_path / "places").iterdir()) == []
+    assert [each.subject for each in commit_history.log(asked, None, limit=1)] == ["Lower the tax"]
+    assert len(list((tmp_path / "places").iterdir())) == 1
 
 
 def test_a_replaced_commit_and_a_changed_mail_map_are_seen(history: Codebase) -> None:

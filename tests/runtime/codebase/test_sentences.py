@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.prose.sentences import (
+    FIRST_LINES,
     MAX_QUOTE_CHARS,
     MAX_SENTENCE_CHARS,
     best_quote,
@@ -231,3 +232,11 @@ def test_a_sentence_of_a_passage_is_cut_between_words(over: int) -> None:
     text = "A lost parcel waits " + "x" * (MAX_SENTENCE_CHARS + over - 20)
     [sentence] = best_sentences([text], 1, WEIGHTS)
     assert sentence.text == (text if over <= 0 else "A lost parcel waits")
+
+
+@pytest.mark.parametrize("line", [0, FIRST_LINES - 1, FIRST_LINES, 4 * FIRST_LINES, 299])
+def test_a_quote_is_held_wherever_it_stands_also_across_lines(line: int) -> None:
+    lines = [f"line{number} ends" for number in range(301)]
+    assert holds(lines, f"line{line} ends line{line + 1}")
+    assert not holds(lines, f"line{line} ends line{line + 2}")
+    assert not holds(lines[: line + 1], f"ends line{line + 1}")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.resolution.default_values.kept_values import KeptValues
 from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 
@@ -112,3 +114,27 @@ def test_what_may_be_set_outside_is_told_as_a_default(
 ) -> None:
     (chain,) = chains_in(opened, root, "How does it weave threads?", f"return threads > {name}")
     assert chain["role"] == role
+
+
+def test_an_edited_constant_is_told_with_its_new_number(root: Path, opened: Callable[[Path], Codebase]) -> None:
+    question = "What happens when too many bobbins are threaded?"
+    assert constants(opened, root, question) == [("MAX_BOBBINS", "12")]
+    codebase = opened(root)
+    for number in (12, 13, 14, 12):
+        text = LOOM["loom/Loom.java"].replace("12", str(number))
+        (root / "loom/Loom.java").write_text(text)
+        refresh(root, codebase.index.path)
+        result = locate(codebase, question, 12)
+        told = [chain["value"] for row in result.data["results"][:1] for chain in row.get("constants", ())]
+        assert told == [str(number)]
+
+
+def test_a_file_is_parsed_once_for_each_of_its_contents_and_at_most_so_much_is_kept() -> None:
+    kept = KeptValues(max_chars=20)
+    first = kept.of("a.py", "A_MAX = 1\n", "python")
+    assert kept.of("a.py", "A_MAX = 1\n", "python") is first
+    assert [site.file for site in kept.of("b.py", "A_MAX = 1\n", "python").named("A_MAX")] == ["b.py"]
+    assert kept.of("a.py", "A_MAX = 1\n", "python") is first
+    kept.of("a.py", "A_MAX = 2\n", "python")
+    assert kept.of("a.py", "A_MAX = 1\n", "python") is first
+    assert kept.of("b.py", "A_MAX = 1\n" * 3, "python") is not kept.of("b.py", "A_MAX = 1\n" * 3, "python")

@@ -14,6 +14,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.language_parts.type_facts import FileFacts
 from runtime.codebase.language_registry import language_named
+from runtime.codebase.resolution.default_values.kept_values import KeptValues
 from runtime.codebase.resolution.default_values.site_roles import conditions_of, is_filled_in, role_of
 from runtime.codebase.resolution.default_values.site_surroundings import NO_NAMES
 from runtime.codebase.resolution.default_values.value_expressions import path_of
@@ -47,11 +48,12 @@ _C_LIMITS = words(
 
 
 class ValueScopes:
-    """Resolves names in values; made for one question, it keeps the files that it has parsed."""
+    """Resolves names in values, for one question; `kept` has the files that earlier ones have had parsed."""
 
-    def __init__(self, store: FactsStore, read: Callable[[str], str | None]) -> None:
+    def __init__(self, store: FactsStore, read: Callable[[str], str | None], kept: KeptValues | None = None) -> None:
         self._store = store
         self._read = read
+        self._kept = kept or KeptValues()
         self._files: dict[str, FileValues | None] = {}
 
     def language(self, file: str) -> str:
@@ -64,7 +66,7 @@ class ValueScopes:
             language = self.language(file)
             text = self._read(file) if has_values(language) else None
             is_readable = text is not None and len(text) <= MAX_FILE_CHARS
-            self._files[file] = FileValues(file, text or "", language) if is_readable else None
+            self._files[file] = self._kept.of(file, text or "", language) if is_readable else None
         return self._files.get(file)
 
     def files_with(self, name: str) -> list[str]:

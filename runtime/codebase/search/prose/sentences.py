@@ -9,6 +9,7 @@ together with it, or not at all.
 from __future__ import annotations
 
 import bisect
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -54,6 +55,8 @@ MAX_LINES_TO_DEFAULT = 8
 MAX_LINES_TO_TERM = 24
 MAX_TERM_CHARS = 80
 # In longer lines a quote is sought as it stands.
+# Looked through before all others.
+FIRST_LINES = 16
 MAX_MARKED_UP_CHARS = 20_000
 # A question answers none, nor does an example, or a line of names alone.
 _QUESTION_FACTOR, _EXAMPLE_FACTOR = 0.2, 0.4
@@ -130,7 +133,7 @@ def best_sentences(
         return ()
     covered = [frozenset(index_terms(sentence.text).split()) & weights.keys() for sentence, _ in found]
     shares = [
-        sum(weights[term] for term in own) * _factor(sentence.text, is_example=paragraph.is_example)
+        math.fsum(weights[term] for term in own) * _factor(sentence.text, is_example=paragraph.is_example)
         for (sentence, paragraph), own in zip(found, covered, strict=True)
     ]
     best = max(usable, key=lambda place: (shares[place] + (_EARLY_BONUS if place == 0 else 0), -place))
@@ -176,7 +179,7 @@ def _beside(
     beside = [place for place in (best - 1,) if place >= 0 and needs[place] == []]
     beside += [place for place in (best + 1,) if place < len(found) and needs[place] in ([], [best])]
     beside = [place for place in beside if found[place][1].is_example == found[best][1].is_example]
-    gains = {place: sum(weights[term] for term in covered[place] - covered[best]) for place in beside}
+    gains = {place: math.fsum(weights[term] for term in covered[place] - covered[best]) for place in beside}
     return [place for place in beside if gains[place] >= LEAST_GAIN and gains[place] == max(gains.values())][:1]
 
 
@@ -279,7 +282,7 @@ def best_quote(
             continue
         said = _joined([found[at][0] for at in sorted((*needed, place))])
         covered = weights.keys() & set(index_terms(said.text).split())
-        share = sum(weights[term] for term in covered) / whole
+        share = math.fsum(weights[term] for term in covered) / whole
         gain = share - WORD_COST * len(said.text.split())
         if gain > best_gain and len(said.text) <= MAX_QUOTE_CHARS:
             best, best_gain = msgspec.structs.replace(said, share=round(share, 4)), gain
@@ -329,12 +332,20 @@ def split_sentences(lines: Sequence[str], first_line: int, *, is_document: bool 
 
 def holds(lines: Sequence[str], quote: str) -> bool:
     """Return whether lines hold a quote: comment marks, list marks, other markup and white space aside."""
-    text = " ".join(map(bare, lines))
-    if not quote.strip() or _flat(quote) in _flat(text):
-        return bool(quote.strip())
+    wanted = _flat(quote)
+    if not wanted:
+        return False
+    bared: list[str] = []
+    while len(bared) < len(lines):
+        # What documents a long definition stands in its first lines.
+        end = max(FIRST_LINES, 4 * len(bared))
+        bared += map(bare, lines[len(bared) : end])
+        if wanted in _flat(" ".join(bared)):
+            return True
+    text = " ".join(bared)
     if len(text) > MAX_MARKED_UP_CHARS:
         return False
-    return _flat(quote) in without_markup(text) or _flat(quote) in without_tags(text)
+    return wanted in without_markup(text) or wanted in without_tags(text)
 
 
 def _factor(text: str, *, is_example: bool) -> float:

@@ -26,7 +26,6 @@ from runtime.codebase.resolution.default_values.value_chains import ValueChain, 
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
 from runtime.codebase.resolution.default_values.value_syntax import syntax_of
-from runtime.codebase.resolution.facts_store import FactsStore
 from runtime.codebase.search.query_expansion import other_words
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
@@ -103,7 +102,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 def asked_values(
     index: IndexReader,
-    store: FactsStore,
+    scopes: ValueScopes,
     read: Read,
     question: str,
     ranked: Callable[[str], Sequence[Place]],
@@ -116,7 +115,7 @@ def asked_values(
     parts = value_parts(question)
     if not parts:
         return []
-    search = ValueSearch(index, store, read)
+    search = ValueSearch(index, scopes, read)
     written = tuple(dict.fromkeys((*_QUOTED.findall(question), *query_terms(question).identifiers)))
     places = list(ranked(question)[:MAX_PLACES])
     found: list[AskedValue] = []
@@ -168,10 +167,10 @@ def is_covering(candidate: Candidate) -> bool:
 class ValueSearch:
     """Finds the names that the parts of a question mean."""
 
-    def __init__(self, index: IndexReader, store: FactsStore, read: Read) -> None:
+    def __init__(self, index: IndexReader, scopes: ValueScopes, read: Read) -> None:
         self._index = index
         self._read = read
-        self._scopes = ValueScopes(store, self._text)
+        self._scopes = scopes
         self._chains = ValueChains(self._scopes)
         self._pieces = max(2, index.chunk_count())
         self._rarities: dict[str, float] = {}

@@ -18,7 +18,6 @@ from runtime.codebase.resolution.default_values.secret_values import is_secret
 from runtime.codebase.resolution.default_values.site_roles import NOTHING
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import FileValues, key_of
-from runtime.codebase.resolution.facts_store import FactsStore
 from runtime.codebase.search.values.literal_forms import (
     MAX_LINE_CHARS,
     FoundLiteral,
@@ -93,7 +92,7 @@ class _Rated(msgspec.Struct, frozen=True):
 
 
 def shown_literals(
-    store: FactsStore,
+    scopes: ValueScopes,
     read: Callable[[str], str | None],
     question: str,
     weights: Mapping[str, float],
@@ -104,7 +103,6 @@ def shown_literals(
     Empty for a question that asks for no value. `weights`: those of the question's terms.
     """
     parts = literal_parts(question)
-    scopes = ValueScopes(store, read)
     may_lead = not asks_for_a_place(question)
     told = [_told(scopes, read, parts, weights, piece) if parts else [] for piece in pieces]
     return [[msgspec.structs.replace(one, leads=one.leads and may_lead) for one in own] for own in told]

@@ -7,7 +7,7 @@ leads to one literal, by the rules of `ValueScopes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from runtime.codebase.files.words import split_identifier
 from runtime.codebase.resolution.default_values.secret_values import is_secret
@@ -15,7 +15,6 @@ from runtime.codebase.resolution.default_values.value_chains import ValueChain, 
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import CONSTANT, Site
 from runtime.codebase.resolution.default_values.word_sets import words
-from runtime.codebase.resolution.facts_store import FactsStore
 
 MAX_TOLD = 2
 MAX_VALUE_CHARS = 40
@@ -40,14 +39,12 @@ _PLAIN = frozenset({"0", "1", "-1", "0.0", "1.0"})
 ShownLines = tuple[str, Sequence[int], Sequence[str]]
 
 
-def shown_values(
-    store: FactsStore, read: Callable[[str], str | None], places: Sequence[ShownLines]
-) -> list[list[ValueChain]]:
+def shown_values(scopes: ValueScopes, places: Sequence[ShownLines]) -> list[list[ValueChain]]:
     """Return for each place the proven quantities of the constants in its lines, at most two, in their order.
 
     A constant that gets its value in these lines is left out.
     """
-    chains = ValueChains(ValueScopes(store, read))
+    chains = ValueChains(scopes)
     return [list(_quantities(chains, place)) if _may_have(place) else [] for place in places]
 
 
