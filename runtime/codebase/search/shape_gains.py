@@ -1,4 +1,4 @@
-"""Moves the first pieces for a question by their shapes: what decides something before what lists and declares.
+"""Moves the first pieces for a question by their shapes: code that decides before code that lists.
 
 With vectors the first pieces are read together with the question instead, which sees their shapes and more.
 """
