@@ -184,7 +184,9 @@ def _answered(case: Case, codebase: Codebase, shares: Mapping[str, float]) -> tu
     text = compose(asked.question, [Finding(GOAL, tuple(claims))], {}, None)
     absence = msgspec.structs.replace(asked.absence, familiar=_familiar(case.question, codebase, shares))
     features = confidence.all_features(in_answer_order(asked.facts), asked.facts, absence, codebase.meaning)
-    return features, told_by(case, text)
+    # What readings tell has weights of its own (reading_trust.py), fitted on repositories that did not train them.
+    by_others = {name: value for name, value in features.items() if name not in confidence.THERE_BY_READING[-2:]}
+    return by_others, told_by(case, text)
 
 
 def _of_subject(question: str, codebase: Codebase, shares: Mapping[str, float]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     GOOD_BY_READING,
     LEAST_READ,
     MOST_IF_ABSENT,
+    NEAR,
     READING,
     READING_AHEAD,
     THERE_BY_READING,
@@ -65,6 +66,12 @@ def test_the_better_something_answers_the_more_an_answer_is_trusted() -> None:
 def test_a_word_that_occurs_nowhere_outweighs_every_reading() -> None:
     trust = trust_in({**USUAL, "present": 0.0, READING: 50.0, READING_AHEAD: 40.0})
     assert trust.presence == MOST_IF_ABSENT
+
+
+def test_what_reading_and_meaning_say_counts_half_each() -> None:
+    near, reading = {**USUAL, NEAR: 0.5}, {**USUAL, READING: 4.0, READING_AHEAD: 0.0}
+    both = {**near, **reading}
+    assert trust_in(reading).presence < trust_in(both).presence < trust_in(near).presence
 
 
 def test_each_feature_raises_trust() -> None:

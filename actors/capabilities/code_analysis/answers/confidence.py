@@ -3,8 +3,8 @@
 Two probabilities, 0 to 1: that the repository has what is asked about, which decides whether the answer begins with «I
 did not find this», and the confidence that is told, that the answer is good: it tells most of what is needed and leads
 to the deciding place. Both are logistic models over features, all of which raise them; by weights of their own where
-places were read together with the question, and with vectors where nothing reads. tests/ranking/confidence.py and
-tests/ranking/reading_trust.py fit them, and docs/answer-quality.md says on what and how well.
+places were read together with the question, and with vectors; presence by both where there are both.
+tests/ranking/confidence.py and tests/ranking/reading_trust.py fit them, and docs/answer-quality.md says how well.
 """
 
 from __future__ import annotations
@@ -165,15 +165,15 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
     if not any(features.values()):
         return NOTHING
     weights = weights or weights_of_models()
-    by = WITH_READINGS if READING in features else WITH_VECTORS if NEAR in features else ""
-    presence = _probability(weights[f"there{by}"], features)
+    said_by = [by for name, by in ((READING, WITH_READINGS), (NEAR, WITH_VECTORS)) if name in features] or [""]
+    presence = _probability([weights[f"there{by}"] for by in said_by], features)
     if features.get("present", 1.0) < 1:
         presence = min(presence, MOST_IF_ABSENT)
     elif features.get(PROVEN_VALUE):
         presence = max(presence, WITH_PROVEN_VALUE)
     elif features.get(DOCUMENTED):
         presence = max(presence, WITH_DOCUMENT)
-    confidence = presence * _probability(weights[f"good{by}"], features)
+    confidence = presence * _probability([weights[f"good{said_by[0]}"]], features)
     return Trust(round(presence, 2), round(confidence, 2))
 
 
@@ -189,6 +189,7 @@ def level(confidence: float) -> Literal["low", "medium", "high"]:
     return "low" if confidence < MEDIUM else "medium" if confidence < HIGH else "high"
 
 
-def _probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
-    total = sum(weight * features.get(name, 1.0) for name, weight in weights.items())
-    return 1 / (1 + math.exp(-total))
+def _probability(models: Sequence[Mapping[str, float]], features: Mapping[str, float]) -> float:
+    """Return what models say together, by the mean of their log-odds."""
+    total = sum(weight * features.get(name, 1.0) for weights in models for name, weight in weights.items())
+    return 1 / (1 + math.exp(-total / len(models)))
