@@ -115,7 +115,11 @@ def path_problem(file: str, folder: Path) -> str | None:
     place = folder
     for part in plain.parts:
         place = place / part
-        if place.is_symlink():
+        try:
+            is_link = place.is_symlink()
+        except OSError as error:  # a name that is too long for the disk, or a folder that may not be entered
+            return f"'{file[:200]}' cannot be looked at: {error.strerror}"
+        if is_link:
             return f"'{file[:200]}' leads through the link {place.relative_to(folder)}"
     return None
 
