@@ -22,6 +22,8 @@ YIELDS_BY_NAME = re.compile(
     re.IGNORECASE,
 )
 NEVER_MATCHES = r"(?!)"
+# What stands for no value in one language or another.
+_ABSENT = frozenset({"None", "Unit", "null", "nil", "undefined", "NULL", "nullptr"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,14 @@ class IdleSyntax:
     names_call: bool = False
     # Definitions whose last expression is what they return.
     value_bodies: frozenset[str] = frozenset()
+    # What stands for no value, and whether that and the keywords may be written in any case.
+    absent: frozenset[str] = frozenset()
+    keywords_in_any_case: bool = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Words that stand for no value in other languages alone, and are names in this one."""
+        return _ABSENT - self.absent
 
 
 def thrown(keyword: str, types: str, text: str = TEXT) -> str:

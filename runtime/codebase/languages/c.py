@@ -61,6 +61,7 @@ def included_file(repository: RepositoryPaths, importer: str, module: str, _name
 _TYPE_RULES = TypeRules(extract=c_facts, imports="text")
 
 IDLE = IdleSyntax(
+    absent=frozenset({"NULL", "nullptr"}),
     fails=r"abort\(\)|_?exit\(\s*\w+\s*\)|__builtin_(?:unreachable|trap)\(\)"
     rf"|assert\(\s*(?:(?:0|false)(?:\s*&&\s*{TEXT})?|!\s*{TEXT})\s*\)",
     nothing=r"PyErr_(?:SetString|SetNone|Format)\(\s*PyExc_NotImplementedError\b.*\)",

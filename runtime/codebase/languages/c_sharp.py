@@ -70,6 +70,7 @@ def _folders_by_dotted_name(repository: RepositoryPaths) -> dict[str, list[str]]
 
 _GENERAL = "Exception SystemException ApplicationException InvalidOperationException ArgumentException"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null"}),
     fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
     wrapped=r"(.+)!",
     nothing_value=r"Task\.CompletedTask|Task\.FromResult(?:<[\w<>?]+>)?\((?:null|default|0|false)\)|string\.Empty"

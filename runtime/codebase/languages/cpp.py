@@ -23,6 +23,7 @@ _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|priv
 
 _GENERAL = "exception runtime_error logic_error invalid_argument"
 _IDLE = IdleSyntax(
+    absent=c.IDLE.absent,
     fails=c.IDLE.fails.replace("abort", r"(?:std::)?(?:abort|unreachable)") + "|" + thrown("throw", _GENERAL),
     nothing=c.IDLE.nothing + r"|static_cast<void>\(\s*[\w.]+\s*\)|std::ignore\s*=\s*[\w.]+",
     never_returns=c.IDLE.never_returns,

@@ -82,6 +82,7 @@ _TYPE_RULES = TypeRules(
 
 _CONSTANT = r"""(?:"[^"]*"|`[^`]*`)"""
 _IDLE = IdleSyntax(
+    absent=frozenset({"nil"}),
     fails=rf"panic\(\s*(?:{_CONSTANT}|(?:errors\.New|fmt\.Errorf|fmt\.Sprintf)\(\s*{_CONSTANT}\s*\)|nil)\s*\)",
     wrapped=r"(\w+)\s*,\s*nil",
     failed_value=rf"(?:errors\.New|fmt\.Errorf)\(\s*{_CONSTANT}\s*\)",

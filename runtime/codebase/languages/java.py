@@ -116,6 +116,7 @@ _TYPE_RULES = TypeRules(
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error AssertionError Throwable"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null"}),
     fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
     nothing_value=r"Optional\.empty\(\)|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
     idle_functions=r"String\.(?:valueOf|format)|Objects\.(?:hash|hashCode|toString|equals)|Boolean\.valueOf"

@@ -92,6 +92,7 @@ TYPE_RULES = TypeRules(
 
 _CONSTANT_ERROR = thrown(r"(?:new\s+)?", "Error")
 IDLE = IdleSyntax(
+    absent=frozenset({"null", "undefined"}),
     fails=thrown(r"throw(?:\s+new)?", "Error") + rf"|throw\s*\(?\s*{TEXT}\s*\)?",
     # Marks of TypeScript, which change the type alone.
     wrapped=r"(.+)!|(.+?)\s+as\s+[\w.<>\[\]| ]+",

@@ -53,6 +53,7 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error Throwable"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null", "Unit"}),
     fails=thrown("throw", _GENERAL) + rf"|error\(\s*{TEXT}\s*\)",
     nothing=r"kotlin\.TODO\(.*\)|(?:[\w.]+\.)?(?:run|let|also|apply|with\(\w+\))\s*\{\s*\}",
     nothing_value=r"kotlin\.TODO\(.*\)|empty(?:List|Map|Set|Array|Sequence)(?:<[\w<>?, ]+>)?\(\)",

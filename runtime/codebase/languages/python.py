@@ -129,6 +129,7 @@ _TYPE_RULES = TypeRules(
 )
 
 _IDLE = IdleSyntax(
+    absent=frozenset({"None"}),
     nothing_value=r"\.\.\.",
     fails=thrown("raise", "Exception RuntimeError ValueError AssertionError") + r"(?:\s+from\s+None)?",
     never_returns=r"->\s*[\"']?(?:[\w.]+\.)?(?:NoReturn|Never)\b",

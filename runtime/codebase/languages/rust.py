@@ -139,6 +139,7 @@ _CONSTANT = r'"[^"{}]*"'
 _OWNED = r"(?:\.(?:to_string|to_owned|into)\(\))?"
 _MADE = rf"(?:{_CONSTANT}{_OWNED}|String::from\({_CONSTANT}\)|(?:anyhow::)?(?:format|anyhow)!\({_CONSTANT}\))"
 _IDLE = IdleSyntax(
+    absent=frozenset({"None"}),
     fails=rf"(?:(?:core|std)::)?(?:panic|bail)!\(\s*(?:{_CONSTANT}|\"[^\"]*\"(?:\s*,\s*{_CONSTANT})+)?\s*\)",
     failed_value=rf"Err\(\s*(?:(?:Box::from\()?{_MADE}\)?|\(\))\s*\)",
     wrapped=r"(?:Ok|Some)\(\s*([^()]+)\s*\)",

@@ -15,19 +15,12 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
+from runtime.codebase.parsing.empty_statements import NOTHING
 from runtime.codebase.parsing.pure_expressions import TRANSPARENT, compares, only_computes
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
 
-NOTHING = (
-    r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
-    r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
-    r"|(?:dict|list|set|frozenset|tuple|str|bytes|int|float|bool|object)\(0?\)"
-    r"|(?:Vec|VecDeque|String|HashMap|HashSet|BTreeMap|BTreeSet)::new\(\)|vec!\[\]"
-    r"|new\s+(?:(?:Array|Linked)?List|(?:Linked)?Hash(?:Map|Set)|Tree(?:Map|Set)|Map|Set|Array|Object|Dictionary)"
-    r"(?:<[^()]*>)?\(\)|Optional\.empty\(\)|(?:List|Set|Map)\.of\(\)|Collections\.empty\w+\(\)"
-)
 # Statements without an effect: a name or a literal alone, a name that is assigned to itself, to nothing or dropped.
 _IDLE = re.compile(
     r"""\(*(?:\{\}|\[\]|[\w.$]+)\)*(?:\s+as\s+\w+\)*)? | (?P<self>\$?[\w.]+)\s*=\s*(?P=self)
@@ -200,7 +193,8 @@ class BodyJudge:
         said = said.strip(" ;")
         while said.startswith("(") and said.endswith(")") and said != "()":
             said = said[1:-1].strip()
-        self.returned.add("" if _ABSENT.fullmatch(said) else said)
+        is_name = said in self.syntax.names
+        self.returned.add("" if _ABSENT.fullmatch(said) and not is_name else said)
         if self._fails(said) or re.fullmatch(rf"(?:(?:{NOTHING})\s*,\s*)*(?:{self.syntax.failed_value})", said):
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
@@ -219,6 +213,8 @@ class BodyJudge:
         return said in self.copies or (said not in self.assigned and self.takes(said))
 
     def _is_empty_value(self, said: str) -> bool:
+        if said in self.syntax.names:
+            return False
         plain = rf"(?:(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))*)?(?:\s+as\s+\w+)?|{self.syntax.nothing_value}"
         return re.fullmatch(plain, said) is not None or _EMPTY_VALUE.fullmatch(said) is not None
 
