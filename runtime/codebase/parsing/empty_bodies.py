@@ -31,6 +31,7 @@ from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.empty_statements import says_nothing
 from runtime.codebase.parsing.idle_bodies import BodyJudge
 from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
+from runtime.codebase.parsing.meant_bodies import Meant
 from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
 from runtime.codebase.parsing.whole_heads import BareType, bare_type, head_is_work
@@ -63,14 +64,17 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     return judge_of(text, path).is_empty(start, end)
 
 
-def judge_of(text: str, path: str) -> FileJudge:
-    """Return what judges lines of a file, which stays parsed for the next pieces of evidence in it."""
-    return _kept_judge(text, path) if len(text) <= MAX_KEPT_CHARS else FileJudge(text, path)
+def judge_of(text: str, path: str, meant: frozenset[Meant] = frozenset()) -> FileJudge:
+    """Return what judges lines of a file, which stays parsed for the next pieces of evidence in it.
+
+    Bodies that only log or only fail do something where that is `meant`.
+    """
+    return _kept_judge(text, path, meant) if len(text) <= MAX_KEPT_CHARS else FileJudge(text, path, meant)
 
 
 @functools.lru_cache(maxsize=4)
-def _kept_judge(text: str, path: str) -> FileJudge:
-    return FileJudge(text, path)
+def _kept_judge(text: str, path: str, meant: frozenset[Meant]) -> FileJudge:
+    return FileJudge(text, path, meant)
 
 
 class _Judged(NamedTuple):
@@ -83,7 +87,7 @@ class _Judged(NamedTuple):
 class FileJudge:
     """Judges any lines of one file, which is parsed once."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, meant: frozenset[Meant] = frozenset()) -> None:
         if is_cython(path):
             text, path = as_python(text), AS_PYTHON
         self._lines = text.split("\n")
@@ -93,7 +97,9 @@ class FileJudge:
         self._says_nothing: Callable[[str], bool] = says_nothing
         if syntax is not None:
             any_case = syntax.keywords_in_any_case
-            self._says_nothing = functools.partial(says_nothing, names=syntax.names, any_case=any_case)
+            self._says_nothing = functools.partial(
+                says_nothing, names=syntax.names, any_case=any_case, refuses="fails" in meant
+            )
         self._unchanged: Sequence[tree_sitter.Node] = ()
         self._is_parsed = parser is not None and len(text) <= MAX_PARSED_CHARS
         if parser is None or not self._is_parsed:
@@ -105,16 +111,24 @@ class FileJudge:
         self._decorated = [each.node for each in nodes if each.node.type == "decorated_definition"]
         self._handlers = [each.node for each in nodes if each.node.type in HANDLERS and each.node.named_child_count > 1]
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
-        shown = _blanked(shown, list(only_logged([each.node for each in self._definitions], shown, self._says_nothing)))
-        if syntax is not None:
-            functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
-            beside = [*dead_stores(functions, shown, syntax), *logging_in(functions)]
-            is_test = kind_of_path(path) == "test"
-            judged = _judged_bodies(self._definitions, _blanked(shown, beside), syntax, is_test=is_test)
-            self._unchanged = judged.unchanged
-            shown = _blanked(shown, judged.idle)
-            shown = _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
-        self._shown = shown
+        if "logs" not in meant:
+            definitions = [each.node for each in self._definitions]
+            shown = _blanked(shown, list(only_logged(definitions, shown, self._says_nothing)))
+        self._shown = shown if syntax is None else self._without_idle(nodes, shown, syntax, path, meant)
+
+    def _without_idle(
+        self, nodes: Sequence[Within], shown: bytes, syntax: IdleSyntax, path: str, meant: frozenset[Meant]
+    ) -> bytes:
+        """Return what is shown without bodies and parts of bodies that have no effect."""
+        functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
+        beside = [*dead_stores(functions, shown, syntax), *([] if "logs" in meant else logging_in(functions))]
+        is_test = kind_of_path(path) == "test"
+        judged = _judged_bodies(
+            self._definitions, _blanked(shown, beside), syntax, is_test=is_test, may_fail="fails" in meant
+        )
+        self._unchanged = judged.unchanged
+        shown = _blanked(shown, judged.idle)
+        return _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
 
     def is_empty(self, start: int, end: int) -> bool:
         """Return whether lines implement nothing."""
@@ -199,7 +213,9 @@ def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
                 yield node.start_byte, node.end_byte
 
 
-def _judged_bodies(definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax, *, is_test: bool) -> _Judged:
+def _judged_bodies(
+    definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax, *, is_test: bool, may_fail: bool
+) -> _Judged:
     """Return which bodies have no effect, and which functions only give back what they were given."""
     idle: list[tuple[int, int]] = []
     unchanged: list[tree_sitter.Node] = []
@@ -219,12 +235,14 @@ def _judged_bodies(definitions: Iterable[Within], shown: bytes, syntax: IdleSynt
         judge = BodyJudge(
             syntax=syntax,
             text_of=functools.partial(text_in, shown),
-            says_nothing=functools.partial(says_nothing, names=syntax.names, any_case=syntax.keywords_in_any_case),
+            says_nothing=functools.partial(
+                says_nothing, names=syntax.names, any_case=syntax.keywords_in_any_case, refuses=may_fail
+            ),
             head=head,
             whole=head + text_in(shown, body),
             takes=functools.partial(_takes, node),
             # In a test, what only fails stands in for something, or is expected to.
-            may_fail=is_test or _is_told_to_fail(node, head, syntax),
+            may_fail=is_test or may_fail or _is_told_to_fail(node, head, syntax),
             may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
             results_count=is_test,
         )

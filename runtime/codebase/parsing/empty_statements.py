@@ -43,12 +43,15 @@ _SAYS_NOTHING = rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?
 _EMPTY = re.compile(_SAYS_NOTHING, re.VERBOSE)
 # Where keywords are written in any case, or it is not known how the language writes them.
 _EMPTY_IN_ANY_CASE = re.compile(_SAYS_NOTHING, re.IGNORECASE | re.VERBOSE)
+_REFUSES = re.compile(r"throw\s+(?:new\s+)?[\w\\.]*(?:UnsupportedOperation|NotSupported)")
 _RETURNED = re.compile(r"(?:return\s+)?(\w+)")
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
 
 
-def says_nothing(text: str, *, names: Collection[str] = (), any_case: bool = True, has_heads: bool = False) -> bool:
+def says_nothing(
+    text: str, *, names: Collection[str] = (), any_case: bool = True, has_heads: bool = False, refuses: bool = False
+) -> bool:
     """Return whether no part of a text does anything.
 
     Args:
@@ -56,6 +59,7 @@ def says_nothing(text: str, *, names: Collection[str] = (), any_case: bool = Tru
         names: Words that mean nothing in other languages, and are names in that of the text.
         any_case: Whether keywords may be written in any case.
         has_heads: Whether heads of definitions were not taken out of the text.
+        refuses: Whether to say that an operation is not supported is what the text is for.
     """
     empty = _EMPTY_IN_ANY_CASE if any_case else _EMPTY
     for part in _SPLIT.split(text):
@@ -63,6 +67,8 @@ def says_nothing(text: str, *, names: Collection[str] = (), any_case: bool = Tru
         if not said or _MARKS.fullmatch(said):
             continue
         if (returned := _RETURNED.fullmatch(said)) is not None and returned[1] in names:
+            return False
+        if refuses and _REFUSES.match(said):
             return False
         if not empty.fullmatch(said) and not (has_heads and _HEAD.fullmatch(said)):
             return False

@@ -12,6 +12,7 @@ from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
 from runtime.codebase.parsing.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
+from runtime.codebase.parsing.meant_bodies import Meant, fails, gives_a_value, promises
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 from runtime.codebase.parsing.whole_heads import BareType
@@ -112,17 +113,36 @@ def written_functions(
     return [each for each in touched if not is_declared(symbols, each, lines, is_parsed=is_parsed)]
 
 
-def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], most: int = MAX_JUDGED) -> Hollow:
+def hollow_functions(
+    text: str,
+    file: str,
+    parts: Sequence[tuple[int, int]],
+    most: int = MAX_JUDGED,
+    meant: frozenset[Meant] = frozenset(),
+) -> Hollow:
     """Return which functions that changed parts of a file lie in do nothing; declarations are none of them.
 
-    Of more than `most` functions none is told.
+    Of more than `most` functions none is told, nor are those whose bodies are of a kind that is `meant`.
     """
     touched = written_functions(text, file, parts, most)
     if touched is None:
         return Hollow((), beside=True)
     judge = judge_of(text, file)
     empty = {each: judge.is_empty(each.start_line, each.end_line) for each in touched}
+    if meant and any(empty.values()):
+        empty = {each: is_idle and not _is_meant(each, text, file, meant) for each, is_idle in empty.items()}
     return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))
+
+
+def _is_meant(function: Symbol, text: str, file: str, meant: frozenset[Meant]) -> bool:
+    """Return whether a function without effect may be one of those that are meant, and promises nothing for later."""
+    start, end = function.start_line, function.end_line
+    if promises("\n".join(text.split("\n")[start - 1 : end])):
+        return False
+    if not judge_of(text, file, meant).is_empty(start, end):
+        return True
+    code = "\n".join(code_lines(text, file, bare_strings=False)[start - 1 : end])
+    return not fails(code) and ("nothing" in meant or ("constant" in meant and gives_a_value(code)))
 
 
 def only_bare_types(text: str, file: str, parts: Sequence[tuple[int, int]]) -> bool:
