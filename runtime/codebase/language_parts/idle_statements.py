@@ -95,9 +95,11 @@ LOOPS = _kinds("""
 RUN_ONCE = _kinds("do_statement do_while_statement")
 SWITCHES = _kinds("""
     switch_statement switch_expression expression_switch_statement type_switch_statement match_statement
-    match_expression when_expression case case_statement
+    match_expression when_expression case case_statement select_statement
 """)
-LEFT_BY_BREAK = _kinds("switch_statement switch_expression expression_switch_statement type_switch_statement")
+LEFT_BY_BREAK = _kinds(
+    "switch_statement switch_expression expression_switch_statement type_switch_statement select_statement"
+)
 SECTIONS = _kinds("""
     switch_body switch_block switch_block_statement_group switch_section switch_case switch_default switch_rule
     expression_case type_case default_case case_clause match_block match_arm when_entry when case_item case_statement

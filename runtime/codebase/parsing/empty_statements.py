@@ -37,7 +37,7 @@ _SAYS_NOTHING = rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?
         | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
         | (?:(?:core|std)::)?(?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
         | (?i:todo)\(.*\) | abort\(\) | fatal[Ee]rror\(.*\) | console\.log\(\s*["'`][^"'`]*(?i:todo)[^"'`]*["'`]\s*\)
-        | None | null | nil | undefined | \(\) | else | end | do | begin | then | default: | else:
+        | None | null | nil | undefined | \(\) | \?\?\? | else | end | do | begin | then | default: | else:
         | (?:\#|//|--|/\*|<!--|;|%)?\s*(?i:todo|fixme|xxx|tbd|not\s+(?:yet\s+)?implemented)\b.*
     )"""
 _EMPTY = re.compile(_SAYS_NOTHING, re.VERBOSE)
@@ -45,6 +45,9 @@ _EMPTY = re.compile(_SAYS_NOTHING, re.VERBOSE)
 _EMPTY_IN_ANY_CASE = re.compile(_SAYS_NOTHING, re.IGNORECASE | re.VERBOSE)
 _REFUSES = re.compile(r"throw\s+(?:new\s+)?[\w\\.]*(?:UnsupportedOperation|NotSupported)")
 _RETURNED = re.compile(r"(?:return\s+)?(\w+)")
+# What follows the head of a definition on its line.
+_BESIDE_HEAD = re.compile(r"\)\s*,?\s*(?:do:|(?=return\b))")
+_END = re.compile(r"(?<=\S)\s+end$")
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
 
@@ -62,7 +65,7 @@ def says_nothing(
         refuses: Whether to say that an operation is not supported is what the text is for.
     """
     empty = _EMPTY_IN_ANY_CASE if any_case else _EMPTY
-    for part in _SPLIT.split(text):
+    for part in _SPLIT.split(_BESIDE_HEAD.sub(")\n", text) if has_heads else text):
         said = part.strip().removeprefix("=>").removeprefix("=").rstrip(",:").strip()
         if not said or _MARKS.fullmatch(said):
             continue
@@ -70,6 +73,8 @@ def says_nothing(
             return False
         if refuses and _REFUSES.match(said):
             return False
-        if not empty.fullmatch(said) and not (has_heads and _HEAD.fullmatch(said)):
+        if has_heads and (_HEAD.fullmatch(said) or empty.fullmatch(_END.sub("", said))):
+            continue
+        if not empty.fullmatch(said):
             return False
     return True

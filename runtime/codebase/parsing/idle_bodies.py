@@ -314,6 +314,9 @@ class BodyJudge:
         return stops or any(_NOTHING_IN.fullmatch(self._said(each)) for each in head)
 
     def _switch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        if node.type == "select_statement" and not node.named_children:
+            # It waits for ever.
+            return False
         self.choices += node.type in kinds.LEFT_BY_BREAK
         is_idle = all(
             self._section(child, tail=tail)

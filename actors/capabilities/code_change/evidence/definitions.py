@@ -64,11 +64,23 @@ def innermost(symbols: Sequence[Symbol], line: int) -> Symbol | None:
 
 
 def is_declared(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str], *, is_parsed: bool) -> bool:
-    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol, defaulted."""
+    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol, defaulted.
+
+    Nor needs one a private constructor that takes nothing, which is there so that nobody makes an object.
+    """
     whole = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
     if _GIVEN.search(whole) or not (is_parsed or _BODY.search(whole)):
         return True
+    if _is_private_constructor(symbols, symbol, lines):
+        return True
     return _ABSTRACT.search(_head(symbol, lines)) is not None or is_signature(symbols, symbol, lines)
+
+
+def _is_private_constructor(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
+    around = [each for each in symbols if each.kind in CONTAINER_KINDS and each.start_line < symbol.start_line]
+    within = innermost(around, symbol.start_line)
+    names = "constructor" if within is None else rf"(?:constructor|{re.escape(within.name)})"
+    return re.match(rf"\s*private\s+{names}\s*\(\s*\)", lines[symbol.name_line - 1]) is not None
 
 
 def is_signature(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
