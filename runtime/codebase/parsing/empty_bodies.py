@@ -26,6 +26,7 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.comment_lines import without_comment_lines
 from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body, lines_of_body
 from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.empty_statements import says_nothing
@@ -103,6 +104,7 @@ class FileJudge:
         self._unchanged: Sequence[tree_sitter.Node] = ()
         self._is_parsed = parser is not None and len(text) <= MAX_PARSED_CHARS
         if parser is None or not self._is_parsed:
+            self._lines = without_comment_lines(self._lines, path)
             return
         self._data = text.encode("utf-8", "replace")
         root = parser.parse(self._data).root_node
@@ -167,13 +169,13 @@ class FileJudge:
 
 
 def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
-    """Return the lines of a text without its comments, where the language of the path has a grammar.
+    """Return the lines of a text without its comments; without a grammar those stay that share a line with code.
 
     Without `bare_strings` those that stand as statements, as documentation does, are left out too.
     """
     parser = _parser_of(AS_PYTHON if is_cython(path) else path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
-        return text.split("\n")
+        return without_comment_lines(text.split("\n"), path)
     data = text.encode("utf-8", "replace")
     nodes = walk(parser.parse(data).root_node)
     left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and _is_bare_string(each)))
