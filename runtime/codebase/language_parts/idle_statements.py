@@ -48,7 +48,8 @@ class IdleSyntax:
     # Calls that compute without an effect; methods that run the block that they are given, once or for each element.
     pure_calls: str = NEVER_MATCHES
     iterators: str = NEVER_MATCHES
-    # What the head of a function says that never returns, and that what it runs through is taken out of it.
+    # What the head of a function says that never returns, and that what it runs through is taken out of it; a group
+    # names what is.
     never_returns: str = NEVER_MATCHES
     drains: str = NEVER_MATCHES
     # An assignment to a plain name makes a variable of the function, unless its text says that it is another's.
@@ -61,6 +62,8 @@ class IdleSyntax:
     # What stands for no value, and whether that and the keywords may be written in any case.
     absent: frozenset[str] = frozenset()
     keywords_in_any_case: bool = False
+    # Whether a condition that is an empty list does not hold.
+    empty_is_false: bool = False
 
     @property
     def names(self) -> frozenset[str]:
