@@ -106,6 +106,8 @@ class GitWriter:
             timeout_s=self._timeout_s,
             max_output_bytes=MAX_OUTPUT_BYTES,
             is_stuck=is_blocked,
+            # One that is killed leaves the locks of references behind.
+            survives_limits=True,
         )
         if blocking and status not in accepted:
             raise GitWriteError(f"{blocking[0]} in {self.folder.top}, {WOULD_WAIT}; take it away, then try again")
