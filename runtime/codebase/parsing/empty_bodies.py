@@ -31,9 +31,10 @@ from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body
 from runtime.codebase.parsing.dead_stores import dead_stores
 from runtime.codebase.parsing.empty_statements import says_nothing
 from runtime.codebase.parsing.idle_bodies import BodyJudge
+from runtime.codebase.parsing.idle_lines import idle_lines
 from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
 from runtime.codebase.parsing.meant_bodies import Meant
-from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
+from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, takes, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
 from runtime.codebase.parsing.whole_heads import BareType, bare_type, head_is_work
 
@@ -130,6 +131,8 @@ class FileJudge:
         )
         self._unchanged = judged.unchanged
         shown = _blanked(shown, judged.idle)
+        if not is_test:
+            shown = _blanked(shown, [*dead_stores(functions, shown, syntax), *idle_lines(nodes, shown, syntax)])
         return _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
 
     def is_empty(self, start: int, end: int) -> bool:
@@ -242,7 +245,7 @@ def _judged_bodies(
             ),
             head=head,
             whole=head + text_in(shown, body),
-            takes=functools.partial(_takes, node),
+            takes=functools.partial(takes, node),
             # In a test, what only fails stands in for something, or is expected to.
             may_fail=is_test or may_fail or _is_told_to_fail(node, head, syntax),
             may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
@@ -275,7 +278,7 @@ def _idle_parts(nodes: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> It
             says_nothing=functools.partial(says_nothing, names=syntax.names, any_case=syntax.keywords_in_any_case),
             head="" if within is None else (within.text or b"").decode("utf-8", "replace"),
             whole="",
-            takes=(lambda _name: False) if within is None else functools.partial(_takes, within),
+            takes=(lambda _name: False) if within is None else functools.partial(takes, within),
             may_fail=True,
         )
         if judge.is_idle_part(node):
@@ -317,17 +320,6 @@ def _name_in(definition: tree_sitter.Node, head: str) -> str:
     called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
     named = definition.child_by_field_name("name")
     return (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
-
-
-def _takes(definition: tree_sitter.Node, name: str) -> bool:
-    """Return whether a name is one of a definition's parameters, its own object aside."""
-    taken = definition.child_by_field_name("parameters") or next(
-        (child for child in definition.children if child.type.endswith("parameters")), None
-    )
-    if taken is None and (declared := definition.child_by_field_name("declarator")) is not None:
-        taken = declared.child_by_field_name("parameters")
-    text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
-    return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.$]){re.escape(name)}(?!\w)", text) is not None
 
 
 def _is_bare_string(node: tree_sitter.Node) -> bool:

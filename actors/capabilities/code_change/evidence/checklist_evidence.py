@@ -27,6 +27,8 @@ _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)""")
 _BLANKS = re.compile(r" (?!\w)|(?<!\w) ")
 _MARKERS = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep"})
 _WORD = re.compile(r"[^\W\d_]{2}")
+# How a value is said to be unused.
+_DROPPED = re.compile(r"\s*(?:\(void\)\s*\w+|void\s+\w+|(?:let\s+)?_\s*=\s*&?\w+)\s*;?\s*")
 MAX_NAMED = 5
 WAY_ON = (
     "; where that is all there is to do, as a constant answer or a message to a log may be, name other lines that the "
@@ -160,7 +162,7 @@ def _refuted_parts(
     if is_empty and not has_signatures(text, file, parts):
         if asks.type and only_bare_types(text, file, parts):
             return None
-        if asks.quiet and all(any(map(str.strip, changed.before(file, *part))) for part in parts):
+        if asks.quiet and all(any(map(str.strip, changed.before(file, *part))) or _drops(text, part) for part in parts):
             return None
         return f"{where} implement nothing{WAY_ON}"
     if all(
@@ -169,6 +171,11 @@ def _refuted_parts(
     ):
         return f"{where} differ in blanks or comments alone"
     return None
+
+
+def _drops(text: str, part: tuple[int, int]) -> bool:
+    """Return whether all lines of a part say that a value is not used."""
+    return all(map(_DROPPED.fullmatch, text.split("\n")[part[0] - 1 : part[1]]))
 
 
 def _is_as_before(text: str, file: str, first: int, last: int, changed: ChangedLines) -> bool:

@@ -13,7 +13,7 @@ _REMOVAL = re.compile(
     r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
     re.IGNORECASE,
 )
-_QUIET = re.compile(r"\b(?:ignor|suppress|swallow|tolerat|silenc)", re.IGNORECASE)
+_QUIET = re.compile(r"\b(?:ignor|suppress|swallow|tolerat|silenc|unused)", re.IGNORECASE)
 _TYPE = re.compile(
     r"\b(?:markers?|sentinels?|tags?|exceptions?|errors?|warnings?|sub-?(?:class|typ)\w*|deriv\w+|inherit\w*|extend\w*"
     r"|(?:empty|bare)\s+(?:class|type|struct|interface))\b",
