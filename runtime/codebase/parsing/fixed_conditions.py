@@ -1,6 +1,7 @@
-"""Tells conditions that never or always hold, whatever comes in, from their text: `1 > 2`, `!true`, `a and False`.
+"""Tells conditions that never or always hold, whatever comes in, from their text.
 
-Names and calls are not known. A call is made, so a condition with one is fixed only by what stands before it.
+So do `1 > 2`, `!true` and `a and False`. Names and calls are not known. A call is made, so a condition with one is
+fixed only by what stands before it.
 """
 
 from __future__ import annotations

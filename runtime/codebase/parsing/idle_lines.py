@@ -1,4 +1,7 @@
-"""Finds statements without an effect in functions that do something: lost values, variables that nobody reads."""
+"""Finds statements without an effect in functions that do something.
+
+They compute values that are lost, or variables that nobody reads.
+"""
 
 from __future__ import annotations
 

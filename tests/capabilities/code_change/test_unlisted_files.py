@@ -65,3 +65,12 @@ async def test_a_folder_in_the_place_of_a_file_that_the_index_lost_deletes_it(ag
     agent.root.joinpath("cache.py/kept.py").write_text("KEPT = {}\n")
     changed = changed_lines(agent.root, base, lambda file: False)
     assert ("cache.py", "deleted") in [(each.file, each.how) for each in changed.changes]
+
+
+@pytest.mark.parametrize("head", ["garbage\n", ""])
+async def test_a_head_that_says_nothing_is_told_with_the_way_to_find_out_why(agent: Agent, head: str) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    (agent.root / ".git/HEAD").write_text(head)
+    told = str((await agent.step())["error"]["problems"])
+    assert "`git status` or `git fsck` there may say why" in told
