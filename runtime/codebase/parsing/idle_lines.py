@@ -98,12 +98,13 @@ def _is_unread(node: tree_sitter.Node, function: tree_sitter.Node, shown: bytes,
     parts = [node] if is_let else [each for each in node.named_children if each.type in _DECLARATORS]
     values = [part.child_by_field_name("value") for part in parts]
     names = [_name_of(part) for part in parts]
-    whole = text_in(shown, function)
+    # Heads of functions that are values, with the names that they get, are not shown.
+    whole = _text(function)
     return bool(parts) and all(
         value is not None
         and name is not None
         and _computes(value, function, shown, syntax)
-        and len(re.findall(rf"(?<!\w){re.escape(text_in(shown, name))}(?!\w)", whole)) == 1
+        and len(re.findall(rf"(?<!\w){re.escape(_text(name))}(?!\w)", whole)) == 1
         for name, value in zip(names, values, strict=True)
     )
 
@@ -118,6 +119,10 @@ def _computes(value: tree_sitter.Node, function: tree_sitter.Node, shown: bytes,
     return only_computes(
         value, syntax, functools.partial(_said, shown=shown), functools.partial(takes, function), results_count=False
     )
+
+
+def _text(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _said(node: tree_sitter.Node, shown: bytes) -> str:

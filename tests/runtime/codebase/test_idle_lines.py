@@ -88,6 +88,12 @@ def test_a_variable_that_is_read_further_down_is_work() -> None:
     assert not is_empty("def f(url):\n    x = 1\n    return g(x)\n", "a.py", 2, 2)
 
 
+def test_a_function_that_a_variable_holds_and_that_is_called_is_work() -> None:
+    text = "function f(url) {\n  const load = () => {\n    return g(url);\n  };\n  return load();\n}\n"
+    assert not is_empty(text, "a.js", 2, 4)
+    assert is_empty(text.replace("load()", "h(url)"), "a.js", 2, 4)
+
+
 def test_what_may_fail_in_a_try_or_a_test_is_asked_for_that() -> None:
     assert not is_empty("def f(x):\n    try:\n        len(x)\n    except TypeError:\n        g(x)\n", "a.py", 3, 3)
     assert not is_empty("def test_f(x):\n    str(x)\n    assert f(x)\n", "test_a.py", 2, 2)
