@@ -50,16 +50,18 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     is_stuck: IsStuck | None = None,
     keeps_end: bool = False,
+    survives_limits: bool = False,
 ) -> Finished:
     """Run a program and return its standard output, cut after `max_output_bytes`, where the program is killed.
 
     `keeps_end`: the last `max_output_bytes` of its output are returned instead, and it runs to its end.
+    `survives_limits`: at a limit on the size of files the program is told so and may clean up; it is not killed.
     `is_stuck` is called once, in another thread, when the program has run for a quarter of a second. Raises OSError if
     the program cannot be started, and CalledOffError if the work was called off.
     """
     scope = current_scope()
     scope.check()
-    process = _started(command, cwd, environment)
+    process = _started(command, cwd, environment, survives_limits=survives_limits)
     late = threading.Event()
 
     def end_late() -> None:
@@ -98,7 +100,9 @@ def run_program(
     return Finished(data, process.returncode, late.is_set())
 
 
-def _started(command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+def _started(
+    command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None, *, survives_limits: bool
+) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own, with nothing to read and its errors dropped."""
     return subprocess.Popen(
         [*_dying_with_parent(), *command],
@@ -108,6 +112,8 @@ def _started(command: Sequence[str], cwd: Path, environment: Mapping[str, str] |
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # Python ignores the signal of that limit, and lets what it starts be killed by it unless it is told not to.
+        restore_signals=not survives_limits,
     )
 
 

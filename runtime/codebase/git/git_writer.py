@@ -106,6 +106,8 @@ class GitWriter:
             timeout_s=self._timeout_s,
             max_output_bytes=MAX_OUTPUT_BYTES,
             is_stuck=is_blocked,
+            # One that is killed leaves the locks of references behind.
+            survives_limits=True,
         )
         if blocking and status not in accepted:
             raise GitWriteError(f"{blocking[0]} in {self.folder.top}, {WOULD_WAIT}; take it away, then try again")
@@ -114,7 +116,8 @@ class GitWriter:
         if status not in accepted and not all(map(has_room, (self.private, self.folder.common))):
             raise GitWriteError(NO_ROOM.format(place=self.folder.top))
         if status not in accepted:
-            raise GitWriteError(f"git {command} failed with status {status} in {self.folder.top}", status=status)
+            told = f"git {command} failed with status {status} in {self.folder.top}"
+            raise GitWriteError(f"{told}; `git status` or `git fsck` there may say why", status=status)
         return data.decode("utf-8", "surrogateescape"), status
 
     def distrust_index(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -122,11 +122,10 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     """
     _show_hidden(git)
     git.distrust_index()
-    raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
-    words = [word for word in raw.split("\0") if word]
-    found = {
-        file: Change(file, _HOW.get(how[:1], "modified")) for how, file in zip(words[::2], words[1::2], strict=True)
-    }
+    found = _different(git, commit)
+    if unlisted := [file for file, change in found.items() if change.how == "deleted" and _is_file(git, file)]:
+        _list_again(git, commit, unlisted)
+        found = _different(git, commit)
     _refuse_odd(git, found)
     there = [file for file in uncommitted(git) if file not in found and _is_there(git, file)]
     committed = files_in(git, commit, there)
@@ -134,6 +133,32 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     top = git.folder.top
     kept = (change for change in found.values() if not is_ours(change.file))
     return sorted(change for change in kept if not (change.how == "added" and is_tool_cache(top, change.file)))
+
+
+def _different(git: GitWriter, commit: str) -> dict[str, Change]:
+    """Return what differs from a commit among the files of that commit and of the index, by name."""
+    raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
+    words = [word for word in raw.split("\0") if word]
+    return {
+        file: Change(file, _HOW.get(how[:1], "modified")) for how, file in zip(words[::2], words[1::2], strict=True)
+    }
+
+
+def _is_file(git: GitWriter, file: str) -> bool:
+    place = git.folder.top / file
+    return place.is_symlink() or place.is_file()
+
+
+def _list_again(git: GitWriter, commit: str, files: Sequence[str]) -> None:
+    """Put files of a commit back into the index: one that was taken out of that alone is still in the work tree."""
+    for start in range(0, len(files), MAX_ARGUMENTS):
+        told = git.run("ls-tree", "-z", commit, "--", *files[start : start + MAX_ARGUMENTS])
+        rows = (row.partition("\t") for row in told.split("\0") if row)
+        entries = [(about.split(" "), file) for about, _, file in rows]
+        options = [word for about, file in entries for word in ("--cacheinfo", f"{about[0]},{about[2]},{file}")]
+        if options:
+            git.run("update-index", "--add", "--replace", *options)
+    git.run("update-index", "-q", "--refresh", accepted=(0, 1))
 
 
 def files_in(git: GitWriter, commit: str, names: Collection[str]) -> frozenset[str]:

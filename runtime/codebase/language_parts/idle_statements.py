@@ -22,6 +22,8 @@ YIELDS_BY_NAME = re.compile(
     re.IGNORECASE,
 )
 NEVER_MATCHES = r"(?!)"
+# What stands for no value in one language or another.
+_ABSENT = frozenset({"None", "Unit", "null", "nil", "undefined", "NULL", "nullptr"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,8 @@ class IdleSyntax:
     # Calls that compute without an effect; methods that run the block that they are given, once or for each element.
     pure_calls: str = NEVER_MATCHES
     iterators: str = NEVER_MATCHES
-    # What the head of a function says that never returns, and that what it runs through is taken out of it.
+    # What the head of a function says that never returns, and that what it runs through is taken out of it; a group
+    # names what is.
     never_returns: str = NEVER_MATCHES
     drains: str = NEVER_MATCHES
     # An assignment to a plain name makes a variable of the function, unless its text says that it is another's.
@@ -56,6 +59,16 @@ class IdleSyntax:
     names_call: bool = False
     # Definitions whose last expression is what they return.
     value_bodies: frozenset[str] = frozenset()
+    # What stands for no value, and whether that and the keywords may be written in any case.
+    absent: frozenset[str] = frozenset()
+    keywords_in_any_case: bool = False
+    # Whether a condition that is an empty list does not hold.
+    empty_is_false: bool = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Words that stand for no value in other languages alone, and are names in this one."""
+        return _ABSENT - self.absent
 
 
 def thrown(keyword: str, types: str, text: str = TEXT) -> str:
@@ -85,9 +98,11 @@ LOOPS = _kinds("""
 RUN_ONCE = _kinds("do_statement do_while_statement")
 SWITCHES = _kinds("""
     switch_statement switch_expression expression_switch_statement type_switch_statement match_statement
-    match_expression when_expression case case_statement
+    match_expression when_expression case case_statement select_statement
 """)
-LEFT_BY_BREAK = _kinds("switch_statement switch_expression expression_switch_statement type_switch_statement")
+LEFT_BY_BREAK = _kinds(
+    "switch_statement switch_expression expression_switch_statement type_switch_statement select_statement"
+)
 SECTIONS = _kinds("""
     switch_body switch_block switch_block_statement_group switch_section switch_case switch_default switch_rule
     expression_case type_case default_case case_clause match_block match_arm when_entry when case_item case_statement

@@ -61,9 +61,11 @@ def included_file(repository: RepositoryPaths, importer: str, module: str, _name
 _TYPE_RULES = TypeRules(extract=c_facts, imports="text")
 
 IDLE = IdleSyntax(
+    absent=frozenset({"NULL", "nullptr"}),
     fails=r"abort\(\)|_?exit\(\s*\w+\s*\)|__builtin_(?:unreachable|trap)\(\)"
     rf"|assert\(\s*(?:(?:0|false)(?:\s*&&\s*{TEXT})?|!\s*{TEXT})\s*\)",
-    nothing=r"PyErr_(?:SetString|SetNone|Format)\(\s*PyExc_NotImplementedError\b.*\)",
+    nothing=rf"(?:assert|(?:_S|s)tatic_assert)\(\s*(?:1|true)\s*(?:,\s*{TEXT}\s*)?\)|(?:__)?asm(?:__)?\(\s*\"\"\s*\)"
+    r"|PyErr_(?:SetString|SetNone|Format)\(\s*PyExc_NotImplementedError\b.*\)",
     never_returns=r"\b_?[Nn]oreturn\b",
     idle_functions=r"(?:std::)?(?:strlen|l?l?abs|fabs|is(?:alnum|alpha|digit|space|upper|lower)|to(?:upper|lower))",
     gives_way=r"(?:std::this_thread::yield|sched_yield)\(\)|u?sleep\(\s*0\s*\)",

@@ -70,13 +70,15 @@ def _folders_by_dotted_name(repository: RepositoryPaths) -> dict[str, list[str]]
 
 _GENERAL = "Exception SystemException ApplicationException InvalidOperationException ArgumentException"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null"}),
     fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
     wrapped=r"(.+)!",
-    nothing_value=r"Task\.CompletedTask|Task\.FromResult(?:<[\w<>?]+>)?\((?:null|default|0|false)\)|string\.Empty"
+    nothing_value=r"new\s+[\w.<>]+\[0\]|new\s+[\w.<>]*(?:\[\])+\s*\{\s*\}|\(\w+\??\)\s*(?:null|default)|Task\.CompletedTask|Task\.FromResult(?:<[\w<>?]+>)?\((?:null|default|0|false)\)|string\.Empty"
     r"|(?:Enumerable|Array)\.Empty<\w+>\(\)",
+    nothing=r"Debug\.Assert\(\s*true\s*\)",
     never_returns=r"\[DoesNotReturn\]",
     idle_functions=r"[\w.]+\.(?:ToString|GetHashCode|Trim|ToLower|ToUpper)|[Ss]tring\.(?:Format|Concat|IsNullOrEmpty)|Math\.(?:Abs|Max|Min)",
-    gives_way=r"await\s+Task\.(?:CompletedTask|Yield\(\)|Delay\(\s*0\s*\))|Thread\.(?:Yield\(\)|Sleep\(\s*0\s*\))",
+    gives_way=r"await\s+Task\.(?:CompletedTask(?:\.ConfigureAwait\(\w+\))?|Yield\(\)|Delay\(\s*0\s*\))|Thread\.(?:Yield\(\)|Sleep\(\s*0\s*\))",
 )
 
 LANGUAGES = (

@@ -23,7 +23,10 @@ _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|priv
 
 _GENERAL = "exception runtime_error logic_error invalid_argument"
 _IDLE = IdleSyntax(
+    absent=c.IDLE.absent,
     fails=c.IDLE.fails.replace("abort", r"(?:std::)?(?:abort|unreachable)") + "|" + thrown("throw", _GENERAL),
+    nothing_value=r"std::nullopt"
+    r"|std::(?:string|vector|map|set|unordered_map|optional|list)(?:<[\w:<>, *]+>)?(?:\(\)|\{\s*\})",
     nothing=c.IDLE.nothing + r"|static_cast<void>\(\s*[\w.]+\s*\)|std::ignore\s*=\s*[\w.]+",
     never_returns=c.IDLE.never_returns,
     idle_functions=c.IDLE.idle_functions + r"|std::(?:to_string|string|move)|\w+\.(?:size|empty|length|c_str)",

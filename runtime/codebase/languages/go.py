@@ -82,15 +82,17 @@ _TYPE_RULES = TypeRules(
 
 _CONSTANT = r"""(?:"[^"]*"|`[^`]*`)"""
 _IDLE = IdleSyntax(
+    absent=frozenset({"nil"}),
     fails=rf"panic\(\s*(?:{_CONSTANT}|(?:errors\.New|fmt\.Errorf|fmt\.Sprintf)\(\s*{_CONSTANT}\s*\)|nil)\s*\)",
     wrapped=r"(\w+)\s*,\s*nil",
     failed_value=rf"(?:errors\.New|fmt\.Errorf)\(\s*{_CONSTANT}\s*\)",
+    nothing_value=r"\[\]\*?[\w.]+\{\s*\}|map\[\w+\][\w.]+\{\s*\}|make\((?:\[\]|map\[\w+\])[\w.]+(?:,\s*0)?\)|\*new\(\w+\)",
     nothing=r"(?:(?:defer|go)\s+)?(?:func\(\)\s*)?(?:\{\s*\}\s*)?\(\)",
     pure_calls=r"(?:len|cap)\(\s*\w+\s*\)",
     idle_functions=r"len|cap|string|u?int(?:8|16|32|64)?|float(?:32|64)|bool|\[\](?:byte|rune)|fmt\.(?:Sprint(?:f|ln)?|Errorf)"
     r"|strconv\.(?:Itoa|Quote)|errors\.New|strings\.(?:TrimSpace|ToLower|ToUpper)",
     gives_way=r"time\.Sleep\(\s*0\s*\)|runtime\.Gosched\(\)",
-    drains=r"\bchan\b",
+    drains=r"\b(\w+)\s+(?:<-\s*)?chan\b",
 )
 
 LANGUAGES = (

@@ -116,8 +116,10 @@ _TYPE_RULES = TypeRules(
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error AssertionError Throwable"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null"}),
     fails=thrown(r"throw\s+new", _GENERAL) + r"|throw\s+null",
-    nothing_value=r"Optional\.empty\(\)|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
+    nothing_value=r"Optional\.empty\(\)|Optional\.ofNullable\(null\)|new\s+[\w.<>]+(?:\[0\])+|new\s+[\w.<>]+(?:\[\])+\s*\{\s*\}|Boolean\.FALSE"
+    r"|(?:Int|Long|Double)?Stream\.empty\(\)|CompletableFuture\.completedFuture\(null\)|\(\w+\)\s*null|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
     idle_functions=r"String\.(?:valueOf|format)|Objects\.(?:hash|hashCode|toString|equals)|Boolean\.valueOf"
     r"|Math\.(?:abs|max|min|ceil|floor|round)|[\w.]+\.(?:toString|hashCode|trim|toLowerCase|toUpperCase)",
     nothing=r"new\s+Object\(\)",

@@ -92,10 +92,13 @@ TYPE_RULES = TypeRules(
 
 _CONSTANT_ERROR = thrown(r"(?:new\s+)?", "Error")
 IDLE = IdleSyntax(
+    absent=frozenset({"null", "undefined"}),
     fails=thrown(r"throw(?:\s+new)?", "Error") + rf"|throw\s*\(?\s*{TEXT}\s*\)?",
     # Marks of TypeScript, which change the type alone.
     wrapped=r"(.+)!|(.+?)\s+as\s+[\w.<>\[\]| ]+",
     failed_value=rf"Promise\.reject\(\s*(?:{_CONSTANT_ERROR}|{TEXT})\s*\)",
+    nothing_value=r"(?:new\s+)?(?:Array|Object|String|Number|Boolean)\(\s*\)|Object\.create\(\s*null\s*\)|<[\w<>\[\]]+>\s*\{\s*\}"
+    r"|\[\s*\.\.\.\s*\[\s*\]\s*\]|\{\s*\.\.\.\s*\{\s*\}\s*\}",
     never_returns=r"\)\s*:\s*never\b",
     idle_functions=r"String|Number|Boolean|BigInt|Symbol|parseInt|parseFloat|isNaN|isFinite|Object\.(?:keys|values|entries)"
     r"|Array\.isArray|Math\.(?:abs|ceil|floor|max|min|round|sign|trunc)|[\w$.]+\.(?:toString|valueOf|trim|toLowerCase|toUpperCase)",

@@ -53,9 +53,12 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error Throwable"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null", "Unit"}),
     fails=thrown("throw", _GENERAL) + rf"|error\(\s*{TEXT}\s*\)",
-    nothing=r"kotlin\.TODO\(.*\)|(?:[\w.]+\.)?(?:run|let|also|apply|with\(\w+\))\s*\{\s*\}",
-    nothing_value=r"kotlin\.TODO\(.*\)|empty(?:List|Map|Set|Array|Sequence)(?:<[\w<>?, ]+>)?\(\)",
+    gives_way=r"(?:Thread\.)?yield\(\)|delay\(\s*0L?\s*\)",
+    nothing=r"(?:check|require|assert)\(\s*true\s*\)|kotlin\.TODO\(.*\)|(?:[\w.]+\.)?(?:run|let|also|apply|with\(\w+\))\s*\{\s*\}",
+    nothing_value=r"kotlin\.TODO\(.*\)|empty(?:List|Map|Set|Array|Sequence)(?:<[\w<>?, ]+>)?\(\)"
+    r"|(?:mutable)?(?:[lL]ist|[sS]et|[mM]ap|array|sequence)Of(?:<[\w<>?, ]+>)?\(\)",
     never_returns=r"\)\s*:\s*Nothing\b(?!\?)",
     value_bodies=frozenset({"lambda_literal"}),
 )

@@ -40,6 +40,8 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
 
 _GENERAL = "Exception RuntimeException LogicException InvalidArgumentException DomainException Error"
 _IDLE = IdleSyntax(
+    absent=frozenset({"null", "NULL"}),
+    keywords_in_any_case=True,
     fails=thrown(r"throw\s+new", _GENERAL)
     + rf"|(?:die|exit)\s*(?:\(\s*(?:{TEXT}|\d+)?\s*\))?|trigger_error\(\s*{TEXT}(?:\s*,\s*\w+)?\s*\)",
     nothing=r"unset\(\s*\$\w+\s*\)",

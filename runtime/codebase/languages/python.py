@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.python_facts import python_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, told
-from runtime.codebase.language_parts.idle_statements import IdleSyntax, thrown
+from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax, thrown
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -129,8 +129,11 @@ _TYPE_RULES = TypeRules(
 )
 
 _IDLE = IdleSyntax(
+    absent=frozenset({"None"}),
     nothing_value=r"\.\.\.",
-    fails=thrown("raise", "Exception RuntimeError ValueError AssertionError") + r"(?:\s+from\s+None)?",
+    empty_is_false=True,
+    fails=thrown("raise", "Exception RuntimeError ValueError AssertionError")
+    + rf"(?:\s+from\s+None)?|assert\s+(?:False|0|None)(?:\s*,\s*{TEXT})?",
     never_returns=r"->\s*[\"']?(?:[\w.]+\.)?(?:NoReturn|Never)\b",
     wrapped=r"(?:typing\.|t\.)?cast\([^(),]+,\s*(\w+)\s*\)",
     pure_calls=r"(?:range|len|isinstance|callable|bool|type)\([\w\s,.]*\)",

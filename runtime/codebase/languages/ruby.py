@@ -44,7 +44,10 @@ def _required_file(repository: RepositoryPaths, importer: str, module: str, _nam
 _GENERAL = r"(?:StandardError|RuntimeError|ArgumentError|Exception)"
 _RAISED = rf"{TEXT}|{_GENERAL}(?:\.new(?:\(\s*(?:{TEXT})?\s*\))?|\s*,\s*{TEXT})?"
 _IDLE = IdleSyntax(
+    absent=frozenset({"nil"}),
     fails=rf"(?:raise|fail)\b\s*\(?\s*(?:{_RAISED})?\s*\)?",
+    nothing_value=r"(?:Hash|Array|String|Object)\.new|%[wi]\[\s*\]|nil\.to_[ash]",
+    gives_way=r"sleep\s*\(?\s*0\s*\)?|Thread\.pass",
     iterators=r"each|each_with_index|each_pair|each_key|each_value|times|loop|map|tap|then|upto|downto|step",
     idle_functions=r"\w+\.(?:to_s|to_str|inspect|itself|nil\?|strip|downcase|upcase)",
     assigns_locals=True,

@@ -139,10 +139,13 @@ _CONSTANT = r'"[^"{}]*"'
 _OWNED = r"(?:\.(?:to_string|to_owned|into)\(\))?"
 _MADE = rf"(?:{_CONSTANT}{_OWNED}|String::from\({_CONSTANT}\)|(?:anyhow::)?(?:format|anyhow)!\({_CONSTANT}\))"
 _IDLE = IdleSyntax(
+    absent=frozenset({"None"}),
     fails=rf"(?:(?:core|std)::)?(?:panic|bail)!\(\s*(?:{_CONSTANT}|\"[^\"]*\"(?:\s*,\s*{_CONSTANT})+)?\s*\)",
     failed_value=rf"Err\(\s*(?:(?:Box::from\()?{_MADE}\)?|\(\))\s*\)",
-    wrapped=r"(?:Ok|Some)\(\s*([^()]+)\s*\)",
-    nothing=r"(?:debug_)?assert!\(\s*true\s*\)|\(\|[\w,\s]*\|\s*(?:\{\s*\}|\(\))\s*\)\(\)|(?:(?:std|core)::)?mem::drop\([\w.]+\)"
+    wrapped=r"(?:Ok|Some)\(\s*([^()]+|[\w:<>]+\(\)|\(\))\s*\)",
+    nothing_value=r"(?:Vec|HashMap|HashSet|BTreeMap)::<[\w:<>, ]+>::new\(\)"
+    r"|(?:std::)?iter::empty(?:::<[\w:<>, ]+>)?\(\)|Box::new\(\s*(?:Default::default\(\)|\(\))\s*\)",
+    nothing=r"(?:debug_)?assert_eq!\(\s*(?P<same>[\w.]+)\s*,\s*(?P=same)\s*\)|(?:debug_)?assert!\(\s*true\s*\)|\(\|[\w,\s]*\|\s*(?:\{\s*\}|\(\))\s*\)\(\)|(?:(?:std|core)::)?mem::(?:drop|forget)\([\w.]+\)"
     r"|async\s*\{\s*\}\s*\.await",
     idle_functions=r"String::from|Some|Box::new|(?:(?:std|core)::)?hint::black_box|black_box|[\w.]+\.(?:to_string|to_owned|clone|len|is_empty"
     r"|as_ref|as_str|trim)",

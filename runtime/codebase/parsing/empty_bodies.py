@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import tree_sitter
@@ -26,11 +26,15 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.comment_lines import without_comment_lines
 from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body, lines_of_body
 from runtime.codebase.parsing.dead_stores import dead_stores
-from runtime.codebase.parsing.idle_bodies import NOTHING, BodyJudge
+from runtime.codebase.parsing.empty_statements import says_nothing
+from runtime.codebase.parsing.idle_bodies import BodyJudge
+from runtime.codebase.parsing.idle_lines import idle_lines
 from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
-from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, text_in, walk, walk_within
+from runtime.codebase.parsing.meant_bodies import Meant
+from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, takes, text_in, walk, walk_within
 from runtime.codebase.parsing.unreached import unreached
 from runtime.codebase.parsing.whole_heads import BareType, bare_type, head_is_work
 
@@ -49,41 +53,9 @@ _AROUND = re.compile(
 )
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
-_NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
-# The head of a definition in a language that is not parsed here, with a body of one word.
-_HEAD = re.compile(
-    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*"
-    rf"(?:=\s*(?:\?\?\?|null|nil|None|\(\)|{_NEVER_WRITTEN})?)?(?:\bend)?"
-    r"|fatalerror\(.*\)",
-    re.IGNORECASE,
-)
-# What a body may say without doing anything, without blanks and closing marks.
-_BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
-_UNWRITTEN = r"not\s+(?:yet\s+)?implemented|todo"
-_EMPTY = re.compile(
-    rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
-        | return\s+(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))+
-        | return\s+(?:errors\.New|fmt\.Errorf)\(\s*["`][^"`]*(?:{_UNWRITTEN})[^"`]*["`].*\)
-        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{NOTHING}) | \(void\)\s*0
-        | <\?php | package\s+[\w.]+ | global\s+\w+ | assert\s+(?:True|true|1)
-        | try | finally | except\b[^:]* | catch\b[^:]* | (?:if|while)\s+\(?(?:True|False|true|false|0|1)\)?
-        | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*
-        | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
-        | (?:return\s+)?NotImplemented
-        | {_NEVER_WRITTEN}
-        | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
-        | (?:(?:core|std)::)?(?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
-        | todo\(.*\) | abort\(\) | fatalerror\(.*\) | console\.log\(\s*["'`][^"'`]*todo[^"'`]*["'`]\s*\)
-        | None | null | nil | undefined | \(\) | else | end | do | begin | then | default: | else:
-        | (?:\#|//|--|/\*|<!--|;|%)?\s*(?:todo|fixme|xxx|tbd|not\s+(?:yet\s+)?implemented)\b.*
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _FUNCTION = re.compile(r"function|func_|method|constructor|lambda|accessor|closure")
 # What a grammar takes for a function where it does not know the syntax around it.
 _MISREAD = re.compile(r"\s*(?:if|for|while|switch|catch|class|struct|union|enum|namespace)\b(?!\s*[=:])")
-_MARKS = re.compile(r"[\s{}()\[\];,:]*")
-_SPLIT = re.compile(r"[;\n{}]")
 
 
 def is_empty(text: str, path: str, start: int, end: int) -> bool:
@@ -94,14 +66,17 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     return judge_of(text, path).is_empty(start, end)
 
 
-def judge_of(text: str, path: str) -> FileJudge:
-    """Return what judges lines of a file, which stays parsed for the next pieces of evidence in it."""
-    return _kept_judge(text, path) if len(text) <= MAX_KEPT_CHARS else FileJudge(text, path)
+def judge_of(text: str, path: str, meant: frozenset[Meant] = frozenset()) -> FileJudge:
+    """Return what judges lines of a file, which stays parsed for the next pieces of evidence in it.
+
+    Bodies that only log or only fail do something where that is `meant`.
+    """
+    return _kept_judge(text, path, meant) if len(text) <= MAX_KEPT_CHARS else FileJudge(text, path, meant)
 
 
 @functools.lru_cache(maxsize=4)
-def _kept_judge(text: str, path: str) -> FileJudge:
-    return FileJudge(text, path)
+def _kept_judge(text: str, path: str, meant: frozenset[Meant]) -> FileJudge:
+    return FileJudge(text, path, meant)
 
 
 class _Judged(NamedTuple):
@@ -114,15 +89,23 @@ class _Judged(NamedTuple):
 class FileJudge:
     """Judges any lines of one file, which is parsed once."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, meant: frozenset[Meant] = frozenset()) -> None:
         if is_cython(path):
             text, path = as_python(text), AS_PYTHON
         self._lines = text.split("\n")
         self._has_heads = kind_of_path(path) == "source"
         parser = _parser_of(path)
+        self._syntax = syntax = language_at(path).idle
+        self._says_nothing: Callable[[str], bool] = says_nothing
+        if syntax is not None:
+            any_case = syntax.keywords_in_any_case
+            self._says_nothing = functools.partial(
+                says_nothing, names=syntax.names, any_case=any_case, refuses="fails" in meant
+            )
         self._unchanged: Sequence[tree_sitter.Node] = ()
         self._is_parsed = parser is not None and len(text) <= MAX_PARSED_CHARS
         if parser is None or not self._is_parsed:
+            self._lines = without_comment_lines(self._lines, path)
             return
         self._data = text.encode("utf-8", "replace")
         root = parser.parse(self._data).root_node
@@ -131,29 +114,38 @@ class FileJudge:
         self._decorated = [each.node for each in nodes if each.node.type == "decorated_definition"]
         self._handlers = [each.node for each in nodes if each.node.type in HANDLERS and each.node.named_child_count > 1]
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
-        shown = _blanked(shown, list(only_logged([each.node for each in self._definitions], shown, _says_nothing)))
-        self._syntax = syntax = language_at(path).idle
-        if syntax is not None:
-            functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
-            beside = [*dead_stores(functions, shown, syntax), *logging_in(functions)]
-            is_test = kind_of_path(path) == "test"
-            judged = _judged_bodies(self._definitions, _blanked(shown, beside), syntax, is_test=is_test)
-            self._unchanged = judged.unchanged
-            shown = _blanked(shown, judged.idle)
-            shown = _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
-        self._shown = shown
+        if "logs" not in meant:
+            definitions = [each.node for each in self._definitions]
+            shown = _blanked(shown, list(only_logged(definitions, shown, self._says_nothing)))
+        self._shown = shown if syntax is None else self._without_idle(nodes, shown, syntax, path, meant)
+
+    def _without_idle(
+        self, nodes: Sequence[Within], shown: bytes, syntax: IdleSyntax, path: str, meant: frozenset[Meant]
+    ) -> bytes:
+        """Return what is shown without bodies and parts of bodies that have no effect."""
+        functions = [each.node for each in self._definitions if _FUNCTION.search(each.node.type)]
+        beside = [*dead_stores(functions, shown, syntax), *([] if "logs" in meant else logging_in(functions))]
+        is_test = kind_of_path(path) == "test"
+        judged = _judged_bodies(
+            self._definitions, _blanked(shown, beside), syntax, is_test=is_test, may_fail="fails" in meant
+        )
+        self._unchanged = judged.unchanged
+        shown = _blanked(shown, judged.idle)
+        if not is_test:
+            shown = _blanked(shown, [*dead_stores(functions, shown, syntax), *idle_lines(nodes, shown, syntax)])
+        return _blanked(shown, list(_idle_parts(nodes, shown, syntax)))
 
     def is_empty(self, start: int, end: int) -> bool:
         """Return whether lines implement nothing."""
         if not self._is_parsed:
-            return _says_nothing("\n".join(self._lines[start - 1 : end]), has_heads=self._has_heads)
+            return says_nothing("\n".join(self._lines[start - 1 : end]), has_heads=self._has_heads)
         first, last = start - 1, end - 1
         body = _decorated_body(self._decorated, first, last) or _body_of_head(self._definitions, first, last)
         if body is not None:
             start, end = body.start_point.row + 1, body.end_point.row + 1
         elif self._changes_handler(first, last):
             return False
-        return _says_nothing(_between(self._data, self._shown, start, end, body))
+        return self._says_nothing(_between(self._data, self._shown, start, end, body))
 
     def constant_body(self, start: int, end: int) -> ConstantBody | None:
         """Return the body of the function on the lines `start` to `end` if it only gives a constant answer."""
@@ -163,7 +155,7 @@ class FileJudge:
             if start - 1 <= each.node.start_point.row <= end - 1 and _FUNCTION.search(each.node.type):
                 if each.node in self._unchanged:
                     return lines_of_body(each.node)
-                return constant_body(each.node, self._shown, self._syntax, _says_nothing)
+                return constant_body(each.node, self._shown, self._syntax, self._says_nothing)
         return None
 
     def bare_types(self, start: int, end: int) -> list[BareType]:
@@ -176,17 +168,17 @@ class FileJudge:
     def _changes_handler(self, first: int, last: int) -> bool:
         """Return whether rows hold the head of a handler that does something: what it is for is decided there."""
         heads = (node for node in self._handlers if first <= node.start_point.row <= last)
-        return any(not _says_nothing(text_in(self._shown, node.named_children[-1])) for node in heads)
+        return any(not self._says_nothing(text_in(self._shown, node.named_children[-1])) for node in heads)
 
 
 def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
-    """Return the lines of a text without its comments, where the language of the path has a grammar.
+    """Return the lines of a text without its comments; without a grammar those stay that share a line with code.
 
     Without `bare_strings` those that stand as statements, as documentation does, are left out too.
     """
     parser = _parser_of(AS_PYTHON if is_cython(path) else path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
-        return text.split("\n")
+        return without_comment_lines(text.split("\n"), path)
     data = text.encode("utf-8", "replace")
     nodes = walk(parser.parse(data).root_node)
     left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and _is_bare_string(each)))
@@ -212,17 +204,6 @@ def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.
     return b"\n".join(rows).decode("utf-8", "replace")
 
 
-def _says_nothing(text: str, *, has_heads: bool = False) -> bool:
-    """Return whether no part of a text does anything; `has_heads`: heads of definitions were not blanked out of it."""
-    for part in _SPLIT.split(text):
-        said = part.strip().removeprefix("=>").removeprefix("=").rstrip(",:").strip()
-        if not said or _MARKS.fullmatch(said) or _EMPTY.fullmatch(said):
-            continue
-        if not (has_heads and _HEAD.fullmatch(said)):
-            return False
-    return True
-
-
 def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
     """Yield the bytes of comments, of strings that stand as statements, and of the heads of definitions."""
     for each in nodes:
@@ -237,7 +218,9 @@ def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
                 yield node.start_byte, node.end_byte
 
 
-def _judged_bodies(definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax, *, is_test: bool) -> _Judged:
+def _judged_bodies(
+    definitions: Iterable[Within], shown: bytes, syntax: IdleSyntax, *, is_test: bool, may_fail: bool
+) -> _Judged:
     """Return which bodies have no effect, and which functions only give back what they were given."""
     idle: list[tuple[int, int]] = []
     unchanged: list[tree_sitter.Node] = []
@@ -257,12 +240,14 @@ def _judged_bodies(definitions: Iterable[Within], shown: bytes, syntax: IdleSynt
         judge = BodyJudge(
             syntax=syntax,
             text_of=functools.partial(text_in, shown),
-            says_nothing=_says_nothing,
+            says_nothing=functools.partial(
+                says_nothing, names=syntax.names, any_case=syntax.keywords_in_any_case, refuses=may_fail
+            ),
             head=head,
             whole=head + text_in(shown, body),
-            takes=functools.partial(_takes, node),
+            takes=functools.partial(takes, node),
             # In a test, what only fails stands in for something, or is expected to.
-            may_fail=is_test or _is_told_to_fail(node, head, syntax),
+            may_fail=is_test or may_fail or _is_told_to_fail(node, head, syntax),
             may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
             results_count=is_test,
         )
@@ -290,10 +275,10 @@ def _idle_parts(nodes: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> It
         judge = BodyJudge(
             syntax=syntax,
             text_of=functools.partial(text_in, shown),
-            says_nothing=_says_nothing,
+            says_nothing=functools.partial(says_nothing, names=syntax.names, any_case=syntax.keywords_in_any_case),
             head="" if within is None else (within.text or b"").decode("utf-8", "replace"),
             whole="",
-            takes=(lambda _name: False) if within is None else functools.partial(_takes, within),
+            takes=(lambda _name: False) if within is None else functools.partial(takes, within),
             may_fail=True,
         )
         if judge.is_idle_part(node):
@@ -335,17 +320,6 @@ def _name_in(definition: tree_sitter.Node, head: str) -> str:
     called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
     named = definition.child_by_field_name("name")
     return (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
-
-
-def _takes(definition: tree_sitter.Node, name: str) -> bool:
-    """Return whether a name is one of a definition's parameters, its own object aside."""
-    taken = definition.child_by_field_name("parameters") or next(
-        (child for child in definition.children if child.type.endswith("parameters")), None
-    )
-    if taken is None and (declared := definition.child_by_field_name("declarator")) is not None:
-        taken = declared.child_by_field_name("parameters")
-    text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
-    return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.$]){re.escape(name)}(?!\w)", text) is not None
 
 
 def _is_bare_string(node: tree_sitter.Node) -> bool:

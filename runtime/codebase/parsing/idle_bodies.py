@@ -15,19 +15,15 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
+from runtime.codebase.parsing.block_ends import always_leaves, is_alternative, leaves
+from runtime.codebase.parsing.empty_statements import NOTHING
+from runtime.codebase.parsing.fixed_conditions import holds
+from runtime.codebase.parsing.loop_heads import drains, holds_within, runs_for_nothing
 from runtime.codebase.parsing.pure_expressions import TRANSPARENT, compares, only_computes
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
 
-NOTHING = (
-    r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
-    r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
-    r"|(?:dict|list|set|frozenset|tuple|str|bytes|int|float|bool|object)\(0?\)"
-    r"|(?:Vec|VecDeque|String|HashMap|HashSet|BTreeMap|BTreeSet)::new\(\)|vec!\[\]"
-    r"|new\s+(?:(?:Array|Linked)?List|(?:Linked)?Hash(?:Map|Set)|Tree(?:Map|Set)|Map|Set|Array|Object|Dictionary)"
-    r"(?:<[^()]*>)?\(\)|Optional\.empty\(\)|(?:List|Set|Map)\.of\(\)|Collections\.empty\w+\(\)"
-)
 # Statements without an effect: a name or a literal alone, a name that is assigned to itself, to nothing or dropped.
 _IDLE = re.compile(
     r"""\(*(?:\{\}|\[\]|[\w.$]+)\)*(?:\s+as\s+\w+\)*)? | (?P<self>\$?[\w.]+)\s*=\s*(?P=self)
@@ -40,6 +36,8 @@ _IDLE = re.compile(
 _ACTS = re.compile(r"(?:break|continue|return|yield|raise|throw|fallthrough|pass|redo|retry|next|abort|debugger)\b")
 _EMPTY_VALUE = re.compile(r"\(*\s*(?:\{\s*\}|\[\s*\])\)*(?:\s+as\s+[\w<>\[\], ]+)?\)*")
 _FAILS = re.compile(r"(?:raise|throw|fail|panic|bail|todo|unimplemented|unreachable|abort|exit)\b")
+# A failure that says the same whatever comes in.
+_THROWN = re.compile(rf"(?:raise|throw)\s+(?:new\s+)?(?:\d+|{kinds.TEXT}|\\?[\w.:\\]+(?:\(\s*(?:{kinds.TEXT})?\s*\))?)")
 _CONSTANT = re.compile(rf"(?:\w+\s+)*?(\$?\w+)\s*:?=\s*(?:{kinds.TEXT})")
 # What gives one name a value, in whichever language: `y = x`, `int y = x`, `let y: T = x`, `y := x`.
 _BOUND = re.compile(
@@ -53,8 +51,6 @@ _ABSENT = re.compile(r"(?:None|null|nil|undefined|void\s+0|NULL|nullptr|\(\))?")
 # Conditions under which nothing, or always the same, runs, and what holds nothing to run for.
 _NEVER = re.compile(r"\(*\s*(?:[Ff]alse|0|None|null|nil|undefined|\"\"|'')\s*\)*")
 _ALWAYS = re.compile(r"\(*\s*(?:[Tt]rue|1|:)?\s*\)*")
-_NOTHING_IN = re.compile(r"(?:in\s+)?(?:\(\s*\)|\[\s*\]|\{\s*\}|range\(0\)|\"\"|''|0\s*\.\.\s*0)")
-_ALTERNATIVE = re.compile(r"(?:else|elif|elsif)(?:_|$)")
 _BLOCKS = re.compile(r"(?:^|_)(?:block|body|group|do|then|statements?)$|^compound_statement$")
 
 
@@ -90,6 +86,8 @@ class BodyJudge:
     # A part of a body is judged, whose returns, exits and variables count for what stands around it.
     is_part: bool = False
     loops: int = 0
+    # How many handlers that do nothing stand around.
+    caught: int = 0
     choices: int = 0
 
     def is_idle(self, body: tree_sitter.Node, *, gives_last: bool, is_value: bool) -> bool:
@@ -104,7 +102,7 @@ class BodyJudge:
             return self._value(self._said(body).removeprefix("=>").removeprefix("=").strip(), decided=False)
         if not self._sequence(body, decided=False, tail=gives_last):
             return False
-        if self.depends and not gives_last and not _always_leaves(body):
+        if self.depends and not gives_last and not always_leaves(body):
             self.returned.add("")
         return not (self.depends and len(self.returned) > 1)
 
@@ -127,7 +125,7 @@ class BodyJudge:
                 continue
             if not self._statement(part, decided=decided or self.depends, tail=tail and at == len(parts) - 1):
                 return False
-            if _leaves(part):
+            if leaves(part):
                 break
         return True
 
@@ -152,6 +150,8 @@ class BodyJudge:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
         if (given := _RETURN.fullmatch(said)) and node.type in kinds.RETURNS | {"command"}:
             return not self.is_part and self._value(given.group(1), decided=decided)
+        if self.caught and _THROWN.fullmatch(said):
+            return True
         if self._fails(said):
             return not decided and not self.may_fail
         if self._is_nothing(node, said, tail=tail):
@@ -200,7 +200,8 @@ class BodyJudge:
         said = said.strip(" ;")
         while said.startswith("(") and said.endswith(")") and said != "()":
             said = said[1:-1].strip()
-        self.returned.add("" if _ABSENT.fullmatch(said) else said)
+        is_name = said in self.syntax.names
+        self.returned.add("" if _ABSENT.fullmatch(said) and not is_name else said)
         if self._fails(said) or re.fullmatch(rf"(?:(?:{NOTHING})\s*,\s*)*(?:{self.syntax.failed_value})", said):
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
@@ -219,6 +220,8 @@ class BodyJudge:
         return said in self.copies or (said not in self.assigned and self.takes(said))
 
     def _is_empty_value(self, said: str) -> bool:
+        if said in self.syntax.names:
+            return False
         plain = rf"(?:(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))*)?(?:\s+as\s+\w+)?|{self.syntax.nothing_value}"
         return re.fullmatch(plain, said) is not None or _EMPTY_VALUE.fullmatch(said) is not None
 
@@ -254,12 +257,13 @@ class BodyJudge:
         if condition is None or (before is not None and not self._statement(before, decided=decided, tail=False)):
             return False
         parts = [each for each in node.named_children if each not in (condition, before)]
-        others = [each for each in parts if _is_alternative(node, each)] or parts[1:2] * (node.type == "if_expression")
+        others = [each for each in parts if is_alternative(node, each)] or parts[1:2] * (node.type == "if_expression")
         said = self._said(condition)
         never, always = (_ALWAYS, _NEVER) if node.type in kinds.INVERTED else (_NEVER, _ALWAYS)
-        if never.fullmatch(said):
+        fixed = None if kinds.INVERTED & {node.type} else holds_within(said, self.syntax, is_part=self.is_part)
+        if never.fullmatch(said) or fixed is False:
             taken, is_decided = others, decided
-        elif always.fullmatch(said):
+        elif always.fullmatch(said) or fixed:
             taken, is_decided = [each for each in parts if each not in others], decided
         elif self._is_pure(condition, calls=compares(condition) and not self.loops):
             taken, is_decided = parts, True
@@ -271,12 +275,14 @@ class BodyJudge:
         body = node.child_by_field_name("body") or next(
             (each for each in node.named_children if _BLOCKS.search(each.type)), None
         )
-        rest = [each for each in node.named_children if _is_alternative(node, each)]
+        rest = [each for each in node.named_children if is_alternative(node, each)]
         if (counted := node.child_by_field_name("left") or node.child_by_field_name("pattern")) is not None:
             names = set(re.findall(r"\$?\w+", self._said(counted)))
             self.rebound |= names
             self.filled |= names
-        if re.search(self.syntax.drains, self.head) or any(each.type in kinds.ACTIVE_MARKS for each in node.children):
+        if drains(self._said(node), self.head, self.syntax) or any(
+            each.type in kinds.ACTIVE_MARKS for each in node.children
+        ):
             return False
         if not all(self._statement(each, decided=True, tail=False) for each in rest):
             return False
@@ -313,11 +319,16 @@ class BodyJudge:
     def _never_runs(self, node: tree_sitter.Node, condition: str, head: Sequence[tree_sitter.Node]) -> bool:
         if node.type in kinds.RUN_ONCE:
             return False
-        never = _ALWAYS if node.type in kinds.INVERTED else _NEVER
-        stops = condition != "" and never.fullmatch(condition) is not None
-        return stops or any(_NOTHING_IN.fullmatch(self._said(each)) for each in head)
+        is_inverted = node.type in kinds.INVERTED
+        stops = condition != "" and (_ALWAYS if is_inverted else _NEVER).fullmatch(condition) is not None
+        if stops or (condition != "" and holds(condition) is is_inverted):
+            return True
+        return runs_for_nothing(node, head, self._said, self._is_empty_value)
 
     def _switch(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
+        if node.type == "select_statement" and not node.named_children:
+            # It waits for ever.
+            return False
         self.choices += node.type in kinds.LEFT_BY_BREAK
         is_idle = all(
             self._section(child, tail=tail)
@@ -346,10 +357,12 @@ class BodyJudge:
         if not parts or not _BLOCKS.search(parts[0].type):
             return False
         handlers = [each for each in node.named_children if each.type in kinds.HANDLERS]
+        is_caught = bool(handlers) and all(self._handler(each, parts[:1]) for each in handlers)
         # What fails in there is handled.
-        if not self._statement(parts[0], decided=decided or bool(handlers), tail=tail):
-            return False
-        if not all(self._handler(each, parts[:1]) for each in handlers):
+        self.caught += is_caught
+        is_idle = self._statement(parts[0], decided=decided or bool(handlers), tail=tail)
+        self.caught -= is_caught
+        if not is_idle or (handlers and not is_caught):
             return False
         return all(self._statement(each, decided=decided, tail=tail) for each in parts[1:])
 
@@ -382,19 +395,3 @@ _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
     (kinds.SECTIONS - {"case_statement"}, BodyJudge._section),
     (kinds.SEQUENCES, BodyJudge._sequence),
 )
-
-
-def _leaves(node: tree_sitter.Node) -> bool:
-    """Return whether nothing behind a statement is reached."""
-    if node.type in kinds.SEQUENCES and node.named_child_count == 1:
-        return _leaves(node.named_children[0])
-    return node.type in kinds.RETURNS | kinds.EXITS or node.type.startswith(("throw", "raise"))
-
-
-def _always_leaves(body: tree_sitter.Node) -> bool:
-    return any(_leaves(each) for each in body.named_children)
-
-
-def _is_alternative(node: tree_sitter.Node, child: tree_sitter.Node) -> bool:
-    at = next(n for n, each in enumerate(node.named_children) if each == child)
-    return node.field_name_for_named_child(at) == "alternative" or _ALTERNATIVE.match(child.type) is not None

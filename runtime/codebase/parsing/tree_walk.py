@@ -40,3 +40,14 @@ def body_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 def text_in(shown: bytes, node: tree_sitter.Node) -> str:
     return shown[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def takes(definition: tree_sitter.Node, name: str) -> bool:
+    """Return whether a name is one of a definition's parameters, its own object aside."""
+    taken = definition.child_by_field_name("parameters") or next(
+        (child for child in definition.children if child.type.endswith("parameters")), None
+    )
+    if taken is None and (declared := definition.child_by_field_name("declarator")) is not None:
+        taken = declared.child_by_field_name("parameters")
+    text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
+    return name not in {"self", "this", "cls"} and re.search(rf"(?<![\w.$]){re.escape(name)}(?!\w)", text) is not None

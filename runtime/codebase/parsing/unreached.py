@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import tree_sitter
 
+from runtime.codebase.parsing.fixed_conditions import holds
+
 _BLOCK = re.compile(r"(?:statement_)?block|statements|statement_list|compound_statement|body_statement")
 _LEAVES = re.compile(r"(?:return|raise|throw|break|continue)(?:_statement|_expression)?|jump_expression")
-_NEVER = re.compile(r"0|false")
 _STATEMENT = frozenset({"expression_statement", "statement"})
 # Definitions hold wherever they stand.
 _DEFINITION = re.compile(
@@ -30,7 +31,7 @@ def unreached(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
         waiting += node.children
         if _BLOCK.fullmatch(node.type):
             yield from _after_leaving(node)
-        elif node.type == "preproc_if" and _NEVER.fullmatch(_condition(node)):
+        elif node.type == "preproc_if" and holds(_condition(node)) is False:
             yield _before_alternative(node)
 
 

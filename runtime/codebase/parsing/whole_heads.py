@@ -22,6 +22,8 @@ _BASES = re.compile(
     r"superclass|superclasses|class_heritage|extends\w*|implements\w*|super_interfaces|base_class_clause|base_list"
     r"|base_clause|class_interface_clause|trait_bounds|delegation_specifiers"
 )
+# A decorator that is given something, above a class that holds nothing; one of Python makes none of it by itself.
+_DECORATED = re.compile(r"\s*(?:@[\w.]+\s*(?:\([^()]*\)\s*)?)*@[\w.]+\s*\(\s*[^\s)]")
 # Bases that say how a class is made, and give it nothing to do.
 _FORMS = re.compile(
     r"\W*(?:(?:[\w.]+\.)?(?:object|Object|ABC|Protocol|Generic|NamedTuple|TypedDict|Any)(?:\[[^\]]*\])?\W*)*", re.DOTALL
@@ -42,9 +44,12 @@ class BareType(NamedTuple):
 def head_is_work(node: tree_sitter.Node, body: tree_sitter.Node, head: str) -> bool:
     """Return whether the head of a definition does all there is to do.
 
-    So it does where it sets members, names an error, or derives a type that adds nothing from another one.
+    So it does where it sets members, hands what it took to another constructor, names an error, derives a type that
+    adds nothing from another one, or gives a decorator what the type is for.
     """
-    if _TYPE.search(node.type) and (_ERROR_CLASS.match(head) or (_holds_nothing(body) and _derives(node))):
+    if _TYPE.search(node.type) and (_ERROR_CLASS.match(head) or (_holds_nothing(body) and _is_made(node, head))):
+        return True
+    if any(each.type == "constructor_initializer" and _hands_on(each) for each in node.children):
         return True
     waiting = [child for child in node.children if child.start_byte < body.start_byte]
     while waiting:
@@ -80,6 +85,15 @@ def _holds_nothing(body: tree_sitter.Node) -> bool:
         )
         for each in body.named_children
     )
+
+
+def _hands_on(initializer: tree_sitter.Node) -> bool:
+    return any(each.type == "argument_list" and each.named_children for each in initializer.children)
+
+
+def _is_made(node: tree_sitter.Node, head: str) -> bool:
+    """Return whether a type without anything of its own is made of another one, or by a decorator."""
+    return _derives(node) or (node.type != "class_definition" and _DECORATED.match(head) is not None)
 
 
 def _derives(node: tree_sitter.Node) -> bool:

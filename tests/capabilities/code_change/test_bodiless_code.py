@@ -38,6 +38,12 @@ TAKEN = [
     ("class Kept implements Marker {}\n", "Kept.java", "1"),
     ("impl Marker for Kept {}\n", "new.rs", "1"),
     ("struct Kept : std::exception {};\n", "new.cpp", "1"),
+    ("final class Codes {\n  static final int A = 1;\n  private Codes() {}\n}\n", "Codes.java", "1-4"),
+    ("class One {\n  private constructor() {}\n  static one = new One();\n}\n", "new.ts", "1-4"),
+    ("class Kept : Base { public Kept(int x) : base(x) { } }\n", "Kept.cs", "1"),
+    ("@Component({ selector: 'a' })\nexport class Kept {}\n", "new.ts", "1-2"),
+    ("defmodule A do\n  def next(x), do: x + 1\nend\n", "new.ex", "1-3"),
+    ("function next(x) return x + 1 end\n", "new.lua", "1"),
 ]
 
 
@@ -57,6 +63,14 @@ REFUSED = [
     ("class Kept(object):\n    pass\n", "new.py", "1"),
     ("class Kept(Base):\n    def get(self): ...\n", "new.py", "1-2"),
     ("class Kept:\n    pass\n", "new.py", "1-2"),
+    ("final class Codes {\n  static final int A = 1;\n  Codes() {}\n}\n", "Codes.java", "1-4"),
+    ("class One {\n  private load() {}\n  static one = new One();\n}\n", "new.ts", "1-4"),
+    ("class Kept : Base { public Kept() : base() { } }\n", "Kept.cs", "1"),
+    ("@Component()\nexport class Kept {}\n", "new.ts", "1-2"),
+    ("defmodule A do\n  def next(x), do: nil\nend\n", "new.ex", "1-3"),
+    ("function next(x) return nil end\n", "new.lua", "1"),
+    ("def next(x: Int): Int = {\n  ???\n}\n", "new.scala", "1-3"),
+    ("package a\n\nfunc F() {\n\tselect {\n\tdefault:\n\t}\n}\n", "new.go", "1-7"),
     ("def is_kept(key):\n    return False\n", "new.py", "1-2"),
     ("def warn(key):\n    log.warning('limit %s', key)\n", "new.py", "1-2"),
 ]

@@ -45,6 +45,7 @@ async def test_git_without_room_is_told_as_that_and_the_phase_can_be_submitted_a
             told = await agent.session.submit(payload)
         assert (told["error"]["code"], told["step"]) == ("git_refused", step)
         assert "no room is left on the disk of" in str(told["error"]["problems"])
+        assert not list((agent.root / ".git").rglob("*.lock"))
     assert (await agent.finish())["outcome"] == "completed"
     assert (agent.root / "load.py").read_text() == CHANGED
     git(agent.root, "fsck", "--no-dangling")
@@ -67,6 +68,8 @@ def test_a_branch_that_cannot_be_written_for_want_of_room_was_changed_by_nobody(
         head = str(writer.commit_of("HEAD"))
         with no_room(0), pytest.raises(GitWriteError, match="no room is left on the disk of"):
             writer.set_branch("other", head, None)
+        assert not list((agent.root / ".git").rglob("*.lock"))
+        writer.set_branch("other", head, None)
         with pytest.raises(GitWriteError, match="refs/heads/main was changed by somebody else, or is locked"):
             writer.set_branch("main", head, "1" * 40)
         writer.set_branch("another", head, None)

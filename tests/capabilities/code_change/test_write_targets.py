@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
+from actors.capabilities.code_change.evidence.checklist_evidence import refutation
 from actors.capabilities.code_change.evidence.write_guard import write_refusal
 from runtime.contracts.session_state import SessionState
 from tests.capabilities.code_change.played_agent import Agent, git, repository
@@ -23,6 +25,18 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/keys.py").write_text("KEYS = 1\n")
     return tmp_path
+
+
+LONG = "n" * 256
+
+
+@pytest.mark.parametrize("file", [LONG, f"pkg/{LONG}.py", f"{LONG}/keys.py", "pkg/" + "a/" * 2_500 + "x.py"])
+def test_a_name_that_is_too_long_for_the_disk_is_refused_as_one(state: SessionState, folder: Path, file: str) -> None:
+    assert "cannot be looked at: File name too long" in str(
+        write_refusal(state, file, folder, stood, reads_count=False)
+    )
+    nothing = ChangedLines((), {}, {}, frozenset())
+    assert "cannot be looked at: File name too long" in str(refutation(f"{file}:1", folder, nothing))
 
 
 def stood(files: Collection[str]) -> set[str]:

@@ -617,7 +617,7 @@ ACTIVE_PARTS = {
     "a.py": [
         "    if a:\n        return None\n",
         "    if a:\n        raise ValueError('x')\n",
-        "    if a:\n        b = 1\n",
+        "    if a:\n        a = 1\n",
         "    if a:\n        raise NotImplementedError('x')\n",
         "    if a:\n\n        def g(): ...\n\n        h(g)\n",
         "    if h(a):\n        pass\n",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
 from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions, only_bare_types
+from actors.capabilities.code_change.evidence.item_words import Asks, asks_of
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import code_lines, judge_of
 from runtime.contracts.payloads import is_text
@@ -24,20 +25,10 @@ _QUOTES = re.compile(r"""["'`]""")
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)""")
 # Blanks that part no two words: `return 1` and `return1` differ.
 _BLANKS = re.compile(r" (?!\w)|(?<!\w) ")
-_PROSE = re.compile(r"\b(?:doc(?:s|strings?|ument\w*)?|comments?|typos?|spelling|wording)\b", re.IGNORECASE)
-_REMOVAL = re.compile(
-    r"\b(?:remov|delet|drop|strip|clean|tid(?:y|ied)|trim|prun|eliminat|rid\b|unused|obsolete|dead\b|blank|white\s?space)",
-    re.IGNORECASE,
-)
-_QUIET = re.compile(r"\b(?:ignor|suppress|swallow|tolerat|silenc)", re.IGNORECASE)
-_TYPE = re.compile(
-    r"\b(?:markers?|sentinels?|tags?|exceptions?|errors?|warnings?|sub-?(?:class|typ)\w*|deriv\w+|inherit\w*|extend\w*"
-    r"|(?:empty|bare)\s+(?:class|type|struct|interface))\b",
-    re.IGNORECASE,
-)
-_PACKAGE = re.compile(r"\bpackages?\b|__init__|\bpy\.typed\b|\btyped\b|\.(?:git)?keep\b", re.IGNORECASE)
 _MARKERS = frozenset({"__init__.py", "__init__.pyi", "py.typed", ".gitkeep", ".keep"})
 _WORD = re.compile(r"[^\W\d_]{2}")
+# How a value is said to be unused.
+_DROPPED = re.compile(r"\s*(?:\(void\)\s*\w+|void\s+\w+|(?:let\s+)?_\s*=\s*&?\w+)\s*;?\s*")
 MAX_NAMED = 5
 WAY_ON = (
     "; where that is all there is to do, as a constant answer or a message to a log may be, name other lines that the "
@@ -48,16 +39,6 @@ HOLLOW = (
     f"whatever stands beside it; write its body{WAY_ON}"
 )
 _FORM = "write path:line, path:first-last or deleted: path"
-
-
-class Asks(NamedTuple):
-    """Says what an item speaks of: comments, a removal, a package, an ignored failure, a type."""
-
-    prose: bool
-    removal: bool
-    package: bool = False
-    quiet: bool = False
-    type: bool = False
 
 
 def refuted_items(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: ChangedLines) -> dict[str, str]:
@@ -86,10 +67,7 @@ def refutation(evidence: str, folder: Path, changed: ChangedLines, item: str = "
         return f"'{evidence[:120]}' names several places; give one, the lines that decide: {_FORM}"
     if (why := path_problem(file, folder)) is not None:
         return why
-    asks = Asks(
-        asks_for_prose(item), asks_for_removal(item), asks_for_package(item), asks_for_quiet(item), asks_for_type(item)
-    )
-    return _refuted_lines(file, start, end, folder, changed, asks)
+    return _refuted_lines(file, start, end, folder, changed, asks_of(item))
 
 
 def place_of(evidence: str) -> tuple[str, int, int] | None:
@@ -115,34 +93,13 @@ def path_problem(file: str, folder: Path) -> str | None:
     place = folder
     for part in plain.parts:
         place = place / part
-        if place.is_symlink():
+        try:
+            is_link = place.is_symlink()
+        except OSError as error:  # a name that is too long for the disk, or a folder that may not be entered
+            return f"'{file[:200]}' cannot be looked at: {error.strerror}"
+        if is_link:
             return f"'{file[:200]}' leads through the link {place.relative_to(folder)}"
     return None
-
-
-def asks_for_prose(item: str) -> bool:
-    """Return whether an item of a task speaks of documentation, comments or wording."""
-    return _PROSE.search(item) is not None
-
-
-def asks_for_removal(item: str) -> bool:
-    """Return whether an item of a task speaks of taking something away."""
-    return _REMOVAL.search(item) is not None
-
-
-def asks_for_package(item: str) -> bool:
-    """Return whether an item of a task speaks of a package of Python."""
-    return _PACKAGE.search(item) is not None
-
-
-def asks_for_quiet(item: str) -> bool:
-    """Return whether an item of a task speaks of ignoring something, as a handler that only passes does."""
-    return _QUIET.search(item) is not None
-
-
-def asks_for_type(item: str) -> bool:
-    """Return whether an item speaks of a type that may hold nothing: an error, a marker."""
-    return _TYPE.search(item) is not None
 
 
 def is_package_marker(file: str, changed: ChangedLines) -> bool:
@@ -178,29 +135,34 @@ def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: Chang
     parts = changed.within(file, start, min(end, count))
     written = written_parts(parts, file, changed)
     hollow = hollow_functions(text, file, written)
-    if hollow.names and not hollow.beside:
+    is_meant = bool(hollow.names) and not hollow_functions(text, file, written, meant=asks.meant).names
+    if hollow.names and not hollow.beside and not is_meant:
         return HOLLOW.format(start=start, end=end, file=file, names=", ".join(hollow.names[:MAX_NAMED]))
     if _is_beside_removal(file, start, end, changed, asks):
         return None
     if not written:
         return f"beside lines {start} to {end} of '{file}' only blank lines or comments were removed"
-    return _refuted_parts(text, file, (start, end), tuple(written), changed, asks)
+    return _refuted_parts(text, file, (start, end), tuple(written), changed, asks, is_meant=is_meant)
 
 
 def _refuted_parts(
-    text: str, file: str, named: tuple[int, int], parts: Lines, changed: ChangedLines, asks: Asks
+    text: str, file: str, named: tuple[int, int], parts: Lines, changed: ChangedLines, asks: Asks, *, is_meant: bool
 ) -> str | None:
-    """Return why new lines do nothing, or nothing else than the old ones; None where they do something."""
+    """Return why new lines do nothing, or nothing else than the old ones; None where they do something.
+
+    `is_meant`: the functions among them that do nothing do what the item asks for.
+    """
     where = f"the changed ones of lines {named[0]} to {named[1]} of '{file}'"
     if asks.prose and is_prose(text, file, parts, changed) and not _is_blank_change(text, file, parts, changed):
         return None
     if asks.package and is_package_marker(file, changed):
         return None
     judge = judge_of(text, file)
-    if all(judge.is_empty(first, last) for first, last in parts) and not has_signatures(text, file, parts):
+    is_empty = not is_meant and all(judge.is_empty(first, last) for first, last in parts)
+    if is_empty and not has_signatures(text, file, parts):
         if asks.type and only_bare_types(text, file, parts):
             return None
-        if asks.quiet and all(any(map(str.strip, changed.before(file, *part))) for part in parts):
+        if asks.quiet and all(any(map(str.strip, changed.before(file, *part))) or _drops(text, part) for part in parts):
             return None
         return f"{where} implement nothing{WAY_ON}"
     if all(
@@ -209,6 +171,11 @@ def _refuted_parts(
     ):
         return f"{where} differ in blanks or comments alone"
     return None
+
+
+def _drops(text: str, part: tuple[int, int]) -> bool:
+    """Return whether all lines of a part say that a value is not used."""
+    return all(map(_DROPPED.fullmatch, text.split("\n")[part[0] - 1 : part[1]]))
 
 
 def _is_as_before(text: str, file: str, first: int, last: int, changed: ChangedLines) -> bool:

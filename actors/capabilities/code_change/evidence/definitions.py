@@ -12,6 +12,7 @@ from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
 from runtime.codebase.parsing.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
+from runtime.codebase.parsing.meant_bodies import Meant, fails, gives_a_value, promises
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 from runtime.codebase.parsing.whole_heads import BareType
@@ -63,11 +64,23 @@ def innermost(symbols: Sequence[Symbol], line: int) -> Symbol | None:
 
 
 def is_declared(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str], *, is_parsed: bool) -> bool:
-    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol, defaulted."""
+    """Return whether a function says that it has no body of its own: abstract, overloaded, of a protocol, defaulted.
+
+    Nor needs one a private constructor that takes nothing, which is there so that nobody makes an object.
+    """
     whole = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
     if _GIVEN.search(whole) or not (is_parsed or _BODY.search(whole)):
         return True
+    if _is_private_constructor(symbols, symbol, lines):
+        return True
     return _ABSTRACT.search(_head(symbol, lines)) is not None or is_signature(symbols, symbol, lines)
+
+
+def _is_private_constructor(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
+    around = [each for each in symbols if each.kind in CONTAINER_KINDS and each.start_line < symbol.start_line]
+    within = innermost(around, symbol.start_line)
+    names = "constructor" if within is None else rf"(?:constructor|{re.escape(within.name)})"
+    return re.match(rf"\s*private\s+{names}\s*\(\s*\)", lines[symbol.name_line - 1]) is not None
 
 
 def is_signature(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
@@ -112,17 +125,36 @@ def written_functions(
     return [each for each in touched if not is_declared(symbols, each, lines, is_parsed=is_parsed)]
 
 
-def hollow_functions(text: str, file: str, parts: Sequence[tuple[int, int]], most: int = MAX_JUDGED) -> Hollow:
+def hollow_functions(
+    text: str,
+    file: str,
+    parts: Sequence[tuple[int, int]],
+    most: int = MAX_JUDGED,
+    meant: frozenset[Meant] = frozenset(),
+) -> Hollow:
     """Return which functions that changed parts of a file lie in do nothing; declarations are none of them.
 
-    Of more than `most` functions none is told.
+    Of more than `most` functions none is told, nor are those whose bodies are of a kind that is `meant`.
     """
     touched = written_functions(text, file, parts, most)
     if touched is None:
         return Hollow((), beside=True)
     judge = judge_of(text, file)
     empty = {each: judge.is_empty(each.start_line, each.end_line) for each in touched}
+    if meant and any(empty.values()):
+        empty = {each: is_idle and not _is_meant(each, text, file, meant) for each, is_idle in empty.items()}
     return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))
+
+
+def _is_meant(function: Symbol, text: str, file: str, meant: frozenset[Meant]) -> bool:
+    """Return whether a function without effect may be one of those that are meant, and promises nothing for later."""
+    start, end = function.start_line, function.end_line
+    if promises("\n".join(text.split("\n")[start - 1 : end])):
+        return False
+    if not judge_of(text, file, meant).is_empty(start, end):
+        return True
+    code = "\n".join(code_lines(text, file, bare_strings=False)[start - 1 : end])
+    return not fails(code) and ("nothing" in meant or ("constant" in meant and gives_a_value(code)))
 
 
 def only_bare_types(text: str, file: str, parts: Sequence[tuple[int, int]]) -> bool:

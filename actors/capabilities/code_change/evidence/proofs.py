@@ -13,11 +13,6 @@ import msgspec
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
-    asks_for_package,
-    asks_for_prose,
-    asks_for_quiet,
-    asks_for_removal,
-    asks_for_type,
     is_beside_blank_removal,
     is_package_marker,
     is_prose,
@@ -26,6 +21,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
 )
 from actors.capabilities.code_change.evidence.constant_answers import asks_for_constant, constant_answers
 from actors.capabilities.code_change.evidence.definitions import bare_types, hollow_functions, innermost, symbols_of
+from actors.capabilities.code_change.evidence.item_words import asks_of
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import is_empty
 from runtime.contracts.session_state import Proof
@@ -53,10 +49,10 @@ def proofs_of(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: Cha
 
 def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tuple[Proof, str] | None:
     """Return what evidence rests on, and its file; None where it names no changed lines."""
-    place = place_of(evidence)
+    place, asks = place_of(evidence), asks_of(item)
     if place is None:
         gone = evidence.partition("deleted:")[2].strip()
-        doubt = "" if _LEAVES.search(item) or asks_for_removal(item) else "a deleted file is all that proves it"
+        doubt = "" if _LEAVES.search(item) or asks.removal else "a deleted file is all that proves it"
         return (Proof(digest_of_lines(gone, ["deleted"]), 0, doubt), gone) if gone in changed.deleted else None
     file, start, end = place
     if changed.proves_whole(file, start):
@@ -73,11 +69,11 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     is_moved = bool(lines and written) and changed.removed.issuperset(lines)
     count = len(lines) if written else REMOVAL_LINES
     doubt = "its lines were moved, and are as they were" if is_moved else ""
-    if not doubt and asks_for_prose(item) and is_prose(whole, file, tuple(written or parts), changed):
+    if not doubt and asks.prose and is_prose(whole, file, tuple(written or parts), changed):
         doubt = "its lines do nothing, as comments and documentation do"
-    if not doubt and asks_for_package(item) and is_package_marker(file, changed) and is_empty(whole, file, start, end):
+    if not doubt and asks.package and is_package_marker(file, changed) and is_empty(whole, file, start, end):
         doubt = "a file without code is all that proves it, as a package may be"
-    if not doubt and written and asks_for_quiet(item) and is_empty(whole, file, start, end):
+    if not doubt and written and asks.quiet and is_empty(whole, file, start, end):
         doubt = "lines that do nothing are all that proves it, as ignoring may be"
     if not doubt and is_beside_blank_removal(file, start, end, changed):
         doubt = "what was removed there are blank lines or comments"
@@ -85,7 +81,7 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
         doubt = f"{', '.join(hollow[:MAX_HOLLOW])} among its lines does nothing"
     if not doubt and not asks_for_constant(item) and (same := constant_answers(whole, file, tuple(written), changed)):
         doubt = f"{', '.join(same[:MAX_HOLLOW])} among its lines only gives a constant answer"
-    if not doubt and not asks_for_type(item) and (bare := bare_types(whole, file, written)):
+    if not doubt and not asks.type and (bare := bare_types(whole, file, written)):
         doubt = f"{', '.join(each.name for each in bare[:MAX_HOLLOW])} among its lines holds nothing of its own"
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     scope = innermost(symbols_of(file, whole), at)

@@ -1,0 +1,80 @@
+"""Knows by their text statements that say nothing: empty ones, and promises to write something later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+NOTHING = (
+    r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
+    r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
+    r"|(?:dict|list|set|frozenset|tuple|str|bytes|int|float|bool|object)\(0?\)"
+    r"|(?:Vec|VecDeque|String|HashMap|HashSet|BTreeMap|BTreeSet)::new\(\)|vec!\[\]"
+    r"|new\s+(?:(?:Array|Linked)?List|(?:Linked)?Hash(?:Map|Set)|Tree(?:Map|Set)|Map|Set|Array|Object|Dictionary)"
+    r"(?:<[^()]*>)?\(\)|Optional\.empty\(\)|(?:List|Set|Map)\.of\(\)|Collections\.empty\w+\(\)"
+)
+_NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
+# The head of a definition in a language that is not parsed here, with a body of one word.
+_HEAD = re.compile(
+    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*"
+    rf"(?:=\s*(?:\?\?\?|null|nil|None|\(\)|{_NEVER_WRITTEN})?)?(?:\bend)?"
+    r"|fatalerror\(.*\)",
+    re.IGNORECASE,
+)
+# What a body may say without doing anything, without blanks and closing marks.
+_BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
+_UNWRITTEN = r"(?i:not\s+(?:yet\s+)?implemented|todo)"
+_SAYS_NOTHING = rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
+        | return\s+(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))+
+        | return\s+(?:errors\.New|fmt\.Errorf)\(\s*["`][^"`]*(?:{_UNWRITTEN})[^"`]*["`].*\)
+        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{NOTHING}) | \(void\)\s*0
+        | <\?php | package\s+[\w.]+ | global\s+\w+ | assert\s+(?:True|true|1)
+        | try | finally | except\b[^:]* | catch\b[^:]* | (?:if|while)\s+\(?(?:True|False|true|false|0|1)\)?
+        | (?:raise|fail)\s+NotImplemented(?:Error)?\b.*
+        | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
+        | (?:return\s+)?NotImplemented
+        | {_NEVER_WRITTEN}
+        | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
+        | (?:(?:core|std)::)?(?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
+        | (?i:todo)\(.*\) | abort\(\) | fatal[Ee]rror\(.*\) | console\.log\(\s*["'`][^"'`]*(?i:todo)[^"'`]*["'`]\s*\)
+        | None | null | nil | undefined | \(\) | \?\?\? | else | end | do | begin | then | default: | else:
+        | (?:\#|//|--|/\*|<!--|;|%)?\s*(?i:todo|fixme|xxx|tbd|not\s+(?:yet\s+)?implemented)\b.*
+    )"""
+_EMPTY = re.compile(_SAYS_NOTHING, re.VERBOSE)
+# Where keywords are written in any case, or it is not known how the language writes them.
+_EMPTY_IN_ANY_CASE = re.compile(_SAYS_NOTHING, re.IGNORECASE | re.VERBOSE)
+_REFUSES = re.compile(r"throw\s+(?:new\s+)?[\w\\.]*(?:UnsupportedOperation|NotSupported)")
+_RETURNED = re.compile(r"(?:return\s+)?(\w+)")
+# What follows the head of a definition on its line.
+_BESIDE_HEAD = re.compile(r"\)\s*,?\s*(?:do:|(?=return\b))")
+_END = re.compile(r"(?<=\S)\s+end$")
+_MARKS = re.compile(r"[\s{}()\[\];,:]*")
+_SPLIT = re.compile(r"[;\n{}]")
+
+
+def says_nothing(
+    text: str, *, names: Collection[str] = (), any_case: bool = True, has_heads: bool = False, refuses: bool = False
+) -> bool:
+    """Return whether no part of a text does anything.
+
+    Args:
+        text: Statements, without what is known to be no work.
+        names: Words that mean nothing in other languages, and are names in that of the text.
+        any_case: Whether keywords may be written in any case.
+        has_heads: Whether heads of definitions were not taken out of the text.
+        refuses: Whether to say that an operation is not supported is what the text is for.
+    """
+    empty = _EMPTY_IN_ANY_CASE if any_case else _EMPTY
+    for part in _SPLIT.split(_BESIDE_HEAD.sub(")\n", text) if has_heads else text):
+        said = part.strip().removeprefix("=>").removeprefix("=").rstrip(",:").strip()
+        if not said or _MARKS.fullmatch(said):
+            continue
+        if (returned := _RETURNED.fullmatch(said)) is not None and returned[1] in names:
+            return False
+        if refuses and _REFUSES.match(said):
+            return False
+        if has_heads and (_HEAD.fullmatch(said) or empty.fullmatch(_END.sub("", said))):
+            continue
+        if not empty.fullmatch(said):
+            return False
+    return True
