@@ -25,7 +25,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 MAX_CUTS = 2
 # A function that is far over the limit is taken apart into more.
 MAX_CUTS_IF_LONG = 3
-FAR_OVER = 5
+FAR_OVER = 3
 MAX_STEPS = 5
 MAX_SIMPLIFICATIONS = 5
 SIMPLIFIED = "simplified"
