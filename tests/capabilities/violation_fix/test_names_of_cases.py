@@ -166,3 +166,56 @@ def test_the_rest_of_a_function_is_named_after_what_it_is_made_of() -> None:
             return None
     """
     assert "_guess_encoding_from_nulls" in names(source, "guess_encoding").values()
+
+
+def test_what_is_left_after_a_test_of_type_is_named_after_the_type() -> None:
+    source = """
+        def cast(value, table):
+            if value in table:
+                return table[value]
+            if not isinstance(value, str):
+                raise TypeError(value)
+
+            value = value.strip()
+            size = len(value)
+            if size > 3:
+                value = value[:3]
+                size = 3
+            return value * size
+    """
+    assert "_cast_str" in names(source, "cast").values()
+    assert "_cast_str" not in names(source.replace("raise TypeError(value)", "value = 3"), "cast").values()
+
+
+def test_a_loop_that_adds_to_one_collection_is_named_after_both() -> None:
+    source = """
+        def compare(removed, table, changes):
+            for constraint in removed.difference(table):
+                if constraint.is_named:
+                    changes.ops.append(drop(constraint))
+                    log.info(constraint)
+            changes.close(table)
+            return table
+    """
+    assert names(source, "compare")[2, 5] == "_add_ops_for_constraints"
+    assert (2, 5) not in names(source.replace("log.info", "table.see"), "compare")
+
+
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("Merge the attributes of enums", "_merge_attributes_of_enums"),
+        ("Merge the attributes of all of them", "_merge_attributes"),
+    ],
+)
+def test_a_comment_tells_which_of_its_objects_is_meant(comment: str, name: str) -> None:
+    source = f"""
+        def work(enums, mode, attributes):
+            # {comment}
+            if mode:
+                for each in enums:
+                    attributes.merge(each, attributes)
+                    each.seal(enums)
+            return mode
+    """
+    assert name in names(source).values()

@@ -111,12 +111,6 @@ EXACT = {
         "for x in b(a):\n    yield x\nyield c",
         "yield from b(a)\nyield c",
     ),
-    "flag_any on several lines": (
-        "found = False\nfor quite_a_long_name in a:\n    if quite_a_long_name.is_ready(b, c, 'some more words', None):\n"
-        "        found = True\n        break\nreturn found",
-        "found = any(\n    quite_a_long_name.is_ready(b, c, 'some more words', None)\n    for quite_a_long_name in a\n)\n"
-        "return found",
-    ),
     "call_choice": ("if a:\n    b.add(1)\nelse:\n    b.add(c)", "b.add(1 if a else c)"),
     "loop_over": (
         "d = {}\nif a is not None:\n    d['a'] = a\nif b is not None:\n    d['b'] = b\n"
@@ -176,6 +170,15 @@ EXACT = {
 def test_it_writes(name: str) -> None:
     before, after = EXACT[name]
     assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
+
+
+def test_a_call_too_long_for_two_lines_stands_on_more() -> None:
+    long = "quite_a_long_name"
+    asked = f"{long}.is_ready(b, c, 'some words', None)"
+    setting = "        found = True\n        break\nreturn found"
+    before = f"found = False\nfor {long} in a.parts:\n    if {asked}:\n{setting}"
+    after = f"found = any(\n    {asked}\n    for {long} in a.parts\n)\nreturn found"
+    assert all_of_kind(function(before), "flag_any") == function(after)
 
 
 KEPT = {

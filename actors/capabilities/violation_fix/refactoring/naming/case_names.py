@@ -128,21 +128,62 @@ def _tested_object(context: BlockContext) -> ast.Name | ast.Attribute | None:
 
 
 def from_rest(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name all that follows the one thing that the function works out first after the function and that thing."""
+    """Name what follows a test of type, or the one thing that the function works out first, after the function."""
     words = words_of(context.function_name)
-    if context.parents or context.extraction.form is not Form.RETURN:
+    if context.parents or context.extraction.form is not Form.RETURN or not words or len(words) > _MOST_OWN_WORDS:
         return
     if context.statements[-1] is not context.place.function.body[-1] or context.function_name.startswith("__"):
         return
+    required = _required_type(context)
+    case = words_of(required) if required is not None else []
+    if case and is_good_noun("_".join(case)) and not set(case) & set(words):
+        joint = ["from"] if words[0] in _MAKING and len(words) > 1 else ["for"] if words[0] not in VERBS else []
+        yield SuggestedName(joined_name(words, joint, case), 0.66, "the type that is left")
     parameters = {argument.arg for argument in context.place.parameters}
     worked_out = [name for name in context.inputs if name not in parameters and name not in context.bound]
-    if len(worked_out) != 1 or not context.effects.is_pure or len(words) > 3:
+    noun = worked_out[0] if len(worked_out) == 1 else ""
+    if not noun or not is_good_noun(noun) or set(words_of(noun)) & set(words) or words[0] in VAGUE_VERBS:
         return
-    noun = worked_out[0]
-    is_read = any(noun in names_read(statement) for statement in context.statements[:1])
-    if is_good_noun(noun) and is_read and not set(words_of(noun)) & set(words) and words[0] in VERBS - VAGUE_VERBS:
-        quality = 0.6 * noun_quality(noun)
-        yield SuggestedName(joined_name(words, "from", noun), quality, f"what is made of the {noun}")
+    if noun in names_read(context.statements[0]):
+        yield SuggestedName(joined_name(words, "from", noun), 0.6 * noun_quality(noun), f"what is made of the {noun}")
+
+
+_MOST_OWN_WORDS = 3
+
+
+def _required_type(context: BlockContext) -> str | None:
+    """Return the type of what is left after `if not isinstance(x, T): …` that leaves the function."""
+    body = context.place.function.body
+    position = body.index(context.statements[0])
+    guard = body[position - 1] if position else None
+    if not isinstance(guard, ast.If) or guard.orelse or not isinstance(guard.body[-1], ast.Return | ast.Raise):
+        return None
+    test = guard.test.operand if isinstance(guard.test, ast.UnaryOp) and isinstance(guard.test.op, ast.Not) else None
+    if not isinstance(test, ast.Call) or noun_of(test.func) != "isinstance" or len(test.args) != 2:
+        return None
+    asked, type_ = test.args
+    is_used = isinstance(asked, ast.Name) and asked.id in context.inputs
+    name = noun_of(type_) if isinstance(type_, ast.Name | ast.Attribute) else None
+    return name if is_used else None
+
+
+def from_added_items(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name a loop that does nothing but add to one collection after that and its own items."""
+    effects, loop = context.effects.all, context.only_loop
+    targets = {effect.target.rpartition(".")[2] for effect in effects}
+    if loop is None or len(targets) != 1 or not context.only_adds or not ends_plainly(context) or context.has_guards:
+        return
+    noun, items = targets.pop(), context.iterated_noun
+    if (
+        items
+        and is_good_noun(noun)
+        and is_good_noun(items)
+        and noun.endswith("s")
+        and not set(words_of(noun)) & set(words_of(items))
+    ):
+        yield SuggestedName(
+            joined_name("add", noun, "for", items), 0.6 * noun_quality(noun), f"what is added to {noun}"
+        )
 
 
 _GERUND = re.compile(r"[A-Z]?[a-z]+ing\b")
@@ -166,4 +207,4 @@ def from_log_message(context: BlockContext) -> Iterator[SuggestedName]:
 
 
 # In no order that matters: the best name is taken.
-CASE_RULES = (from_function_case, from_handler, from_tested_object, from_rest, from_log_message)
+CASE_RULES = (from_function_case, from_handler, from_tested_object, from_rest, from_added_items, from_log_message)

@@ -166,7 +166,15 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     joint = words[1:2] if len(words) > 2 and (verb, words[1]) in _JOINTS else []
     taken, rest = _object_words(words[1 + len(joint) :])
     is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
-    return ([verb, *joint, *taken], is_whole) if taken else ([], False)
+    return ([verb, *joint, *taken, *_complement(taken, rest)], is_whole) if taken else ([], False)
+
+
+def _complement(taken: list[str], rest: list[str]) -> list[str]:
+    """Return a short phrase behind the object that tells which one is meant, as «of enums» does."""
+    if not rest or rest[0] not in ("of", "from", "for") or len(taken) > 2:
+        return []
+    words, further = _object_words(rest[1:])
+    return [rest[0], *words] if len(words) == 1 and not further else []
 
 
 def _words_of_condition(asked: str, command: str) -> tuple[list[str], bool]:
