@@ -335,6 +335,8 @@ def _is_bearable(steps: Sequence[_Step], max_cuts: int) -> bool:
     # Two names for one thing leave the reader to guess which does what.
     if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
         return False
+    if any(other.startswith(f"{name}_") for name in names for other in names):
+        return False
     return _cuts_of(steps) <= max_cuts
 
 

@@ -83,7 +83,7 @@ DISTRIBUTIVE_VERBS = words_in(
 _SHORT_WORDS = words_in("id ip os db ui io by in of on to or is no up at as")
 # What comparisons are called in queries.
 _OPERATORS = words_in("eq ne gt gte lt lte")
-_ACRONYMS = words_in("html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
+_ACRONYMS = words_in("str html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
 
 _ARTICLES = words_in("the a an any all our this these those its their each every some current given new")
 _STOPS = words_in(
