@@ -24,6 +24,33 @@ def test_a_branch_that_returns_is_named_after_the_function_and_the_type_of_its_p
     assert "_parse_color_from_bytes" in names(source, "parse_color").values()
 
 
+def test_a_function_without_a_word_in_its_name_names_no_case() -> None:
+    source = f"""
+        def _(value):
+            if isinstance(value, bytes):{LONG}
+                return value * size
+            return value
+    """
+    assert not any("bytes" in name for name in names(source, "_").values())
+
+
+def test_a_named_tuple_takes_a_new_method() -> None:
+    source = """
+        class Color(NamedTuple):
+            value: int
+
+            def downgrade(self, system):
+                triplet = None
+                for each in self.palette:
+                    if each.system == system:
+                        triplet = each.triplet
+                        break
+                print(triplet, self.value)
+                return triplet
+    """
+    assert names(source, "Color.downgrade")[5, 9] == "_find_triplet"
+
+
 def test_a_branch_that_binds_the_only_result_is_named_like_one_that_returns() -> None:
     source = f"""
         def cast(value, kind):

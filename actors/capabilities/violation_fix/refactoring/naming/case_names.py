@@ -35,10 +35,10 @@ def from_function_case(context: BlockContext) -> Iterator[SuggestedName]:
     label, words = context.label, words_of(context.function_name)
     if label is None or not label.is_case or not context.is_branch_body or label.noun.startswith("missing"):
         return
-    if not _makes_result(context) or context.function_name.startswith("__") or words[0] == "test":
+    if not words or not _makes_result(context) or context.function_name.startswith("__") or words[0] == "test":
         return
     case = words_of(label.noun)
-    if not words or set(case) & set(words):
+    if set(case) & set(words):
         return
     quality = 0.62 + (0.08 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0)
     reason = "the function and the case of the branch"
