@@ -246,3 +246,23 @@ def test_a_comment_tells_which_of_its_objects_is_meant(comment: str, name: str) 
             return mode
     """
     assert name in names(source).values()
+
+
+@pytest.mark.parametrize(("case", "name"), [("footer", "_read_footer"), ("search", None), ("function", None)])
+def test_one_word_that_could_be_about_anything_is_no_case_of_a_verb(case: str, name: str | None) -> None:
+    source = f"""
+        def read(stream, kind, table):
+            if kind == "header":
+                stream.skip(3)
+            elif kind == "{case}":
+                size = stream.size
+                if size > 3:
+                    size = 3
+                stream.rest(size)
+                table.mark(stream)
+            elif kind == "body":
+                stream.skip(5)
+            return stream
+    """
+    found = {each for each in names(source, "read").values() if each.startswith("_read_")}
+    assert found == ({name} if name else set())

@@ -30,6 +30,8 @@ from actors.capabilities.violation_fix.refactoring.naming.condition_words import
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
+    MIDDLING_NOUNS,
+    VERBS,
     common_noun,
     in_camel_case,
     is_good_noun,
@@ -251,6 +253,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     verb, noun = context.function_verb, context.function_noun
     # One word for a flag, such as `double`, tells nothing of what is done.
     tells = label.is_case or len(words_of(label.noun)) > 1 or label.noun.endswith("s")
+    # `_read_search` and `_parse_function` could be about anything of that name.
+    only = words_of(label.noun)[0] if "_" not in label.noun else ""
+    tells = tells and only not in VERBS | MIDDLING_NOUNS
     if verb in DISTRIBUTIVE_VERBS and tells:
         yield SuggestedName(joined_name(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
