@@ -193,6 +193,11 @@ def test_the_rest_of_a_function_is_named_after_what_it_is_made_of() -> None:
             return None
     """
     assert "_guess_encoding_from_nulls" in names(source, "guess_encoding").values()
+    # A noun does not say what is done, and the last item of a loop is nothing that the rest is made of.
+    named = source.replace("guess_encoding", "encoding_validator")
+    assert not any("from_nulls" in name for name in names(named, "encoding_validator").values())
+    last = source.replace("nulls = sample.count(0)", "for nulls in sample: pass")
+    assert not any("from_nulls" in name for name in names(last, "guess_encoding").values())
 
 
 def test_what_is_left_after_a_test_of_type_is_named_after_the_type() -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
-from actors.capabilities.violation_fix.refactoring.name_scopes import names_read, own_nodes
+from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read, own_nodes
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import spelled
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
@@ -142,7 +142,11 @@ def from_rest(context: BlockContext) -> Iterator[SuggestedName]:
     parameters = {argument.arg for argument in context.place.parameters}
     worked_out = [name for name in context.inputs if name not in parameters and name not in context.bound]
     noun = worked_out[0] if len(worked_out) == 1 else ""
-    if not noun or not is_good_noun(noun) or set(words_of(noun)) & set(words) or words[0] in VAGUE_VERBS:
+    # The last item of a loop is nothing that the rest is made of.
+    assigned = [each for each in context.place.function.body if isinstance(each, ast.Assign | ast.AnnAssign)]
+    if not any(noun in bound_names(each) for each in assigned) or words[0] not in VERBS - VAGUE_VERBS:
+        return
+    if not is_good_noun(noun) or set(words_of(noun)) & set(words):
         return
     if noun in names_read(context.statements[0]):
         yield SuggestedName(joined_name(words, "from", noun), 0.6 * noun_quality(noun), f"what is made of the {noun}")
