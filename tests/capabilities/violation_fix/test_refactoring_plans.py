@@ -175,3 +175,35 @@ def test_small_cuts_do_not_hide_the_one_that_is_enough() -> None:
     plan = plan_refactorings(source, "work", Limits(complexity=needed))
     assert isinstance(plan, Plan), plan
     assert complexities(plan.source)["work"] <= needed
+
+
+def test_no_cut_has_a_name_that_another_one_begins_with() -> None:
+    source = textwrap.dedent("""
+        def get_line(tokens, command, theme):
+            # Determine the style for the command
+            if command in theme:
+                if theme.is_dark:
+                    style = theme.dark
+                else:
+                    style = theme.light
+                for token in tokens:
+                    if token.style:
+                        token.style = style
+                        token.mark(style)
+
+            if command.kind:
+                if command.kind in theme:
+                    if theme.is_dark:
+                        colour = theme.table[command.kind]
+                    else:
+                        colour = theme.plain
+                else:
+                    colour = theme.none
+            else:
+                colour = theme.other
+            print(colour)
+            return colour
+    """)
+    plan = plan_refactorings(source, "get_line", Limits(complexity=4))
+    names = [str(step.parameters.get("name", "")) for step in plan.steps] if isinstance(plan, Plan) else []
+    assert not any(other.startswith(f"{name}_") for name in names if name for other in names)

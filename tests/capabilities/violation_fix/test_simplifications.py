@@ -98,6 +98,19 @@ EXACT = {
         "if a:\n    x = b(1, c, k=2)\nelse:\n    x = b(1, a, k=2)\nreturn x",
         "x = b(1, c if a else a, k=2)\nreturn x",
     ),
+    "assign_choice of an item": (
+        "if a:\n    b['x'] = 1\nelse:\n    b['x'] = c(a)\nreturn b",
+        "b['x'] = 1 if a else c(a)\nreturn b",
+    ),
+    "assign_choice of what is added": (
+        "x = b\nif a:\n    x += 'n'\nelse:\n    x += b'n'\nreturn x",
+        "x = b\nx += 'n' if a else b'n'\nreturn x",
+    ),
+    "call_choice of a call": ("if a:\n    b(1, c(2))\nelse:\n    b(1, c)", "b(1, c(2) if a else c)"),
+    "yield_from": (
+        "for x in b(a):\n    yield x\nyield c",
+        "yield from b(a)\nyield c",
+    ),
     "call_choice": ("if a:\n    b.add(1)\nelse:\n    b.add(c)", "b.add(1 if a else c)"),
     "loop_over": (
         "d = {}\nif a is not None:\n    d['a'] = a\nif b is not None:\n    d['b'] = b\n"
@@ -157,6 +170,15 @@ EXACT = {
 def test_it_writes(name: str) -> None:
     before, after = EXACT[name]
     assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
+
+
+def test_a_call_too_long_for_two_lines_stands_on_more() -> None:
+    long = "quite_a_long_name"
+    asked = f"{long}.is_ready(b, c, 'some words', None)"
+    setting = "        found = True\n        break\nreturn found"
+    before = f"found = False\nfor {long} in a.parts:\n    if {asked}:\n{setting}"
+    after = f"found = any(\n    {asked}\n    for {long} in a.parts\n)\nreturn found"
+    assert all_of_kind(function(before), "flag_any") == function(after)
 
 
 KEPT = {
@@ -240,6 +262,17 @@ KEPT = {
     "assign_choice": [
         "if a:\n    x = b\nelse:\n    y = c\nreturn x",
         "if a:\n    x = b  # why\nelse:\n    x = c\nreturn x",
+        "if b:\n    x = 1\nif a:\n    x += b\nelse:\n    x += c\nreturn x",
+        "if a:\n    c[a] = b\nelse:\n    c[b] = b\nreturn c",
+        "x = 1\ndef g():\n    nonlocal x\n    x = 2\nif b(g):\n    x += b\nelse:\n    x += c\nreturn x",
+    ],
+    "yield_from": [
+        "for x in a:\n    yield x\nreturn x",
+        "for x in a:\n    yield x, b",
+        "for x in a:\n    b = yield x",
+        "for x in a:\n    yield x\nelse:\n    b()",
+        "try:\n    for x in a:\n        yield x\nexcept KeyError:\n    b()",
+        "for x in a:\n    yield x\nb.send(c)",
     ],
     "assign_default": [
         "x = 0\nif x == a:\n    x = b\nreturn x",
@@ -276,6 +309,11 @@ KEPT = {
         "try:\n    a()\nexcept Exception:\n    pass",
         "try:\n    a()\nexcept KeyError as e:\n    pass",
         "try:\n    a()\nexcept KeyError:\n    pass  # it is gone",
+        "import contextlib\nfor x in b:\n    try:\n        a()\n    except KeyError:\n        continue\n    c()",
+        "import contextlib\nfor x in b:\n    if x:\n        try:\n            a()\n        except KeyError:\n"
+        "            continue\n    c()",
+        "import contextlib\ntry:\n    a()\nexcept KeyError:\n    return\nreturn b",
+        "import contextlib\ntry:\n    a()\nexcept KeyError:\n    return 1",
     ],
     "move_out": [
         "def read_part(x):\n    return x + b\nb = 2\nreturn read_part(a)",
@@ -302,6 +340,21 @@ def test_a_suppressed_exception_brings_its_import_in_order() -> None:
     assert all_of_kind(source, "suppress_exception") == expected
     unordered = source.replace("import argparse\nimport os", "import os\nimport argparse")
     assert all_of_kind(unordered, "suppress_exception") == unordered
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        (
+            "for x in a:\n    try:\n        x()\n    except KeyError:\n        continue",
+            "for x in a:\n    with contextlib.suppress(KeyError):\n        x()",
+        ),
+        ("try:\n    a()\nexcept KeyError:\n    return None", "with contextlib.suppress(KeyError):\n    a()"),
+    ],
+)
+def test_a_handler_that_leaves_where_the_try_ends_does_nothing_either(body: str, after: str) -> None:
+    head = "import contextlib\n\n\n"
+    assert all_of_kind(head + function(body), "suppress_exception") == head + function(after)
 
 
 def test_a_nested_function_moves_with_what_it_reads_and_its_comment() -> None:
@@ -424,6 +477,10 @@ class PatternWriter(Writer):
             ],
             [f"if {self.test()}:", f"    {name} = {each}", "else:", f"    {name} = {other}"],
             [f"{name} = 0", f"if {self.test()}:", f"    {name} = {each}"],
+            [f"{name} = 4", f"if {self.test()}:", f"    {name} += {each}", "else:", f"    {name} += {other}"],
+            ["held = {}", f"if {self.test()}:", f"    held[{item}] = {each}", "else:", f"    held[{item}] = {other}"],
+            [loop, "    try:", f"        log.append({each})", "    except TypeError:", "        continue"],
+            [f"if {self.test()}:", f"    log.append(max({each}, 2))", "else:", f"    log.append({other})"],
             [f"if {self.test()}:", f"    return {each}", f"return {other}"],
             [
                 "try:",

@@ -25,7 +25,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 MAX_CUTS = 2
 # A function that is far over the limit is taken apart into more.
 MAX_CUTS_IF_LONG = 3
-FAR_OVER = 5
+FAR_OVER = 3
 MAX_STEPS = 5
 MAX_SIMPLIFICATIONS = 5
 SIMPLIFIED = "simplified"
@@ -334,6 +334,8 @@ def _is_bearable(steps: Sequence[_Step], max_cuts: int) -> bool:
     names = [str(step.proposal.parameters.get("name", number)) for number, step in enumerate(steps)]
     # Two names for one thing leave the reader to guess which does what.
     if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
+        return False
+    if any(other.startswith(f"{name}_") for name in names for other in names):
         return False
     return _cuts_of(steps) <= max_cuts
 

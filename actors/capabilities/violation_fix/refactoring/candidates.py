@@ -282,7 +282,8 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))
     # An exception that was caught is half of what its handler does.
     handlers = (parent for parent in ast.walk(block.place.function) if isinstance(parent, ast.ExceptHandler))
-    factor *= 0.6 if set(inputs) & {handler.name for handler in handlers} else 1.0
+    is_half = context.handler is None and bool(set(inputs) & {handler.name for handler in handlers})
+    factor *= 0.6 if is_half else 1.0
     return factor * (0.8 if share > 0.75 and not context.is_loop_body else 1.0)
 
 

@@ -12,7 +12,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPl
 # Implicit class methods; `__new__` is static, yet its first argument is the class as well.
 _TAKES_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 # Classes whose metaclass or checker reads something into every function of the body.
-_STRICT_BASES = frozenset({"Protocol", "TypedDict", "NamedTuple", "Structure"})
+_STRICT_BASES = frozenset({"Protocol", "TypedDict", "Structure"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,34 @@ class BlockContext:
         end = begin = first_line(self.statements[0])
         while begin > 1 and self.source.is_comment(begin - 1):
             begin -= 1
-        lines = [self.source.line(number).strip() for number in range(begin, end)]
+        lines = [self.source.line(number).strip() for number in range(begin, end)] or self._lines_above_branch
         return "# " + " ".join(line.lstrip("#: ") for line in lines) if len(lines) > 1 else next(iter(lines), None)
+
+    @property
+    def _lines_above_branch(self) -> list[str]:
+        """The comment above an `elif` that the block is the body of; further right it would be of the branch before."""
+        parent = self.parents[-1] if self.parents else None
+        if not self.is_branch_body or parent is None or not self.source.is_elif(parent):
+            return []
+        begin = parent.lineno
+        while self.source.is_comment(begin - 1) and self.source.indent(begin - 1) == self.source.indent(parent.lineno):
+            begin -= 1
+        return [self.source.line(number).strip() for number in range(begin, parent.lineno)]
+
+    @cached_property
+    def handler(self) -> ast.ExceptHandler | None:
+        """The `except` whose whole body the block is."""
+        parent = self.parents[-1] if self.parents else None
+        handlers = parent.handlers if isinstance(parent, ast.Try | ast.TryStar) else []
+        return next((each for each in handlers if each.body == list(self.statements)), None)
+
+    @cached_property
+    def is_camel_case(self) -> bool:
+        """True where the function and most others of the file, those of one word left out, are named in camelCase."""
+        names = [node.name.strip("_") for node in ast.walk(self.source.tree) if isinstance(node, Function)]
+        camel = sum(name[:1].islower() and not name.islower() and "_" not in name for name in names)
+        own = self.function_name.strip("_")
+        return "_" not in own and 2 * camel > camel + sum("_" in name for name in names) > 0
 
     @cached_property
     def has_long_comment(self) -> bool:

@@ -17,6 +17,7 @@ from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_attributes,
     from_calls,
@@ -29,7 +30,10 @@ from actors.capabilities.violation_fix.refactoring.naming.condition_words import
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
+    MIDDLING_NOUNS,
+    VERBS,
     common_noun,
+    in_camel_case,
     is_good_noun,
     noun_of_comment,
     noun_quality,
@@ -49,6 +53,7 @@ from actors.capabilities.violation_fix.refactoring.naming.suggestion import Sugg
 MAX_NAME_LENGTH = 36
 MAX_NAME_WORDS = 5
 BRANCH_REASON = "the case of the branch"
+_MANY_CASES = 4
 
 
 def suggest_names(context: BlockContext) -> list[SuggestedName]:
@@ -65,7 +70,8 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
             known = found.get(weighed.name)
             if _is_acceptable(weighed.name, context) and (known is None or known.quality < weighed.quality):
                 found[weighed.name] = weighed
-    return sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
+    ranked = sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
+    return [replace(each, name=in_camel_case(each.name)) for each in ranked] if context.is_camel_case else ranked
 
 
 def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
@@ -88,7 +94,7 @@ _SYNONYMS = (
 
 
 def _is_acceptable(name: str, context: BlockContext) -> bool:
-    words = name.strip("_").split("_")
+    words = words_of(name)
     if not name.isidentifier() or len(name) > MAX_NAME_LENGTH or not 2 <= len(words) <= MAX_NAME_WORDS:
         return False
     own = words_of(context.function_name)
@@ -247,6 +253,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     verb, noun = context.function_verb, context.function_noun
     # One word for a flag, such as `double`, tells nothing of what is done.
     tells = label.is_case or len(words_of(label.noun)) > 1 or label.noun.endswith("s")
+    # `_read_search` and `_parse_function` could be about anything of that name.
+    only = words_of(label.noun)[0] if "_" not in label.noun else ""
+    tells = tells and only not in VERBS | MIDDLING_NOUNS
     if verb in DISTRIBUTIVE_VERBS and tells:
         yield SuggestedName(joined_name(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
@@ -257,7 +266,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         and words_of(noun)[-1] != words_of(label.noun)[-1]
     ):
         yield SuggestedName(joined_name(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
-    if label.is_case and label.chain >= 2 and ends_plainly(context) and not context.outputs:
+    # One of many cases that all give the same result is told by its case.
+    most_outputs = 1 if label.chain >= _MANY_CASES and context.is_branch_body else 0
+    if label.is_case and label.chain >= 2 and ends_plainly(context) and len(context.outputs) <= most_outputs:
         yield SuggestedName(joined_name("handle", label.noun), quality - 0.02, BRANCH_REASON)
 
 
@@ -324,6 +335,7 @@ _RULES: Sequence[_Rule] = (
     _from_validation,
     *_OF_CHANGES,
     _from_branch,
+    *CASE_RULES,
     _from_loop,
     _from_yields,
     _from_returned,

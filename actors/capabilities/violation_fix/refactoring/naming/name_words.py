@@ -83,7 +83,7 @@ DISTRIBUTIVE_VERBS = words_in(
 _SHORT_WORDS = words_in("id ip os db ui io by in of on to or is no up at as")
 # What comparisons are called in queries.
 _OPERATORS = words_in("eq ne gt gte lt lte")
-_ACRONYMS = words_in("html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
+_ACRONYMS = words_in("str html http https css xml sql ssl tls dns md5 utf8 rst pdf png svg ssh smtp ftp rgb cmyk xslt")
 
 _ARTICLES = words_in("the a an any all our this these those its their each every some current given new")
 _STOPS = words_in(
@@ -94,6 +94,12 @@ _STOPS = words_in(
     """
 )
 _PREPOSITIONS = words_in("for of from to in into on at with")
+# Verbs that take their object with a preposition.
+_JOINTS = frozenset(
+    {(verb, "for") for verb in words_in("wait search scan listen watch poll prompt")}
+    | {(verb, "to") for verb in words_in("convert cast coerce connect switch write")}
+    | {(verb, "from") for verb in words_in("read load receive disconnect")}
+)
 _OPENINGS = words_in("now then first next finally also let's we second")
 _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
@@ -116,6 +122,12 @@ def words_of(identifier: str) -> list[str]:
     if identifier.islower():
         return [word for word in identifier.split("_") if word]
     return [word.lower() for word in _WORD.findall(identifier)]
+
+
+def in_camel_case(name: str) -> str:
+    """Return a private name of lower-case words as `_camelCase`."""
+    first, *others = name.strip("_").split("_")
+    return "_" + first + "".join(word[:1].upper() + word[1:] for word in others)
 
 
 def verb_of(identifier: str) -> str | None:
@@ -151,9 +163,18 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     verb = base_form(words[0]) if words else None
     if verb is None or verb in VAGUE_VERBS:
         return [], False
-    taken, rest = _object_words(words[1:])
+    joint = words[1:2] if len(words) > 2 and (verb, words[1]) in _JOINTS else []
+    taken, rest = _object_words(words[1 + len(joint) :])
     is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
-    return ([verb, *taken], is_whole) if taken else ([], False)
+    return ([verb, *joint, *taken, *_complement(taken, rest)], is_whole) if taken else ([], False)
+
+
+def _complement(taken: list[str], rest: list[str]) -> list[str]:
+    """Return a short phrase behind the object that tells which one is meant, as «of enums» does."""
+    if not rest or rest[0] not in ("of", "from", "for") or len(taken) > 2:
+        return []
+    words, further = _object_words(rest[1:])
+    return [rest[0], *words] if len(words) == 1 and not further else []
 
 
 def _words_of_condition(asked: str, command: str) -> tuple[list[str], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
@@ -14,22 +15,42 @@ MAX_LENGTH = 88
 
 
 def assign_choice(spot: Spot) -> str | None:
-    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`."""
+    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`, and `x += a` as `x += a if c else b`."""
     node = spot.node
     if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1 or len(node.orelse) != 1:
         return None
-    first, second = node.body[0], node.orelse[0]
-    if not isinstance(first, ast.Assign) or not isinstance(second, ast.Assign):
+    first, second = (_assignment(spot, node, part) for part in (node.body[0], node.orelse[0]))
+    if first is None or second is None or first.head != second.head or spot.is_one_of_many:
         return None
-    if len(first.targets) != 1 or len(second.targets) != 1:
-        return None
-    target = first.targets[0]
-    if not isinstance(target, ast.Name | ast.Attribute) or ast.dump(target) != ast.dump(second.targets[0]):
-        return None
-    if spot.is_one_of_many:
-        return None
-    spot.refuse_comments(spot.line, last_line(second))
-    return _chosen(spot, node, f"{spot.text(target)} = ", first.value, second.value, second)
+    spot.refuse_comments(spot.line, last_line(node.orelse[0]))
+    return _chosen(spot, node, first.head, first.value, second.value, node.orelse[0])
+
+
+class _Assignment(NamedTuple):
+    """Holds what an assignment is spelled like before its value."""
+
+    head: str
+    value: ast.expr
+
+
+def _assignment(spot: Spot, node: ast.If, statement: ast.stmt) -> _Assignment | None:
+    """Return an assignment to one target that means the same behind the condition as before it."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name | ast.Attribute | ast.Subscript):
+            return _Assignment(f"{spot.text(target)} = ", statement.value)
+    # What is added to is looked up before the condition is asked: nothing else may bind it.
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        function = spot.around.place.function
+        shared = frozenset(
+            name for part in ast.walk(function) if isinstance(part, ast.Nonlocal | ast.Global) for name in part.names
+        )
+        name = statement.target.id
+        if name in spot.around.place.locals - shared:
+            spot.refuse_maybe_unbound(frozenset({name}), node)
+            between = spot.source.text[spot.source.end_of(statement.target) : spot.source.start_of(statement.value)]
+            return _Assignment(f"{name}{between}", statement.value)
+    return None
 
 
 def assign_default(spot: Spot) -> str | None:
@@ -191,7 +212,7 @@ def _inner_choice(spot: Spot, test: ast.expr, value: ast.expr, other: ast.expr) 
     if any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(test)) and not isinstance(value.func, ast.Name):
         return None
     one, two = pairs[differing[0]]
-    if not all(isinstance(part, ast.Name | ast.Constant | ast.Attribute) for part in (one, two)):
+    if not all(is_simple_value(part) for part in (one, two)):
         return None
     text, start = spot.text(value), spot.source.start_of(value)
     choice = f"{spot.text(one)} if {spot.text(test)} else {spot.text(two)}"

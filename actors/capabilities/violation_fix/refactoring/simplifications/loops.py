@@ -108,11 +108,11 @@ def test_any(spot: Spot) -> str | None:
     spot.refuse_comments(spot.line, first_line(done) - 1)
     if any(spot.source.is_comment(number) for number in range(first_line(done), last_line(done) + 1)):
         raise spot.refuse("comment_lost", "a comment would be lost")
-    head = f"{spot.indent}if any({_generator(spot, search)}):"
-    if not spot.fits(head) or done.lineno != last_line(done):
-        raise spot.refuse("long_condition", "the line would be too long")
+    if done.lineno != last_line(done):
+        raise spot.refuse("long_condition", "what is done spans lines")
+    head = _call_lines(spot, search, "if any(", "):")
     unit = spot.source.indent_unit(spot.around.place.function)
-    return spot.replaced(spot.node, spot.node, [head, f"{spot.indent}{unit}{spot.source.segment(done)}"])
+    return spot.replaced(spot.node, spot.node, [*head, f"{spot.indent}{unit}{spot.source.segment(done)}"])
 
 
 def collect(spot: Spot) -> str | None:
@@ -248,23 +248,17 @@ def _may_act(value: ast.expr) -> bool:
     return any(isinstance(part, acting) for part in ast.walk(value))
 
 
-def _call_lines(spot: Spot, search: Search, head: str) -> list[str]:
-    one_line = f"{spot.indent}{head}{_generator(spot, search)})"
-    if spot.fits(one_line):
-        return [one_line]
-    unit = spot.source.indent_unit(spot.around.place.function)
-    inner = f"{spot.indent}{unit}{_generator(spot, search)}"
-    if not spot.fits(inner):
-        raise spot.refuse("long_condition", "the line would be too long")
-    return [f"{spot.indent}{head}", inner, f"{spot.indent})"]
+def _call_lines(spot: Spot, search: Search, head: str, closing: str = ")") -> list[str]:
+    return bracketed(spot, head, _generator(spot, search), closing)
 
 
-def _generator(spot: Spot, search: Search) -> str:
+def _generator(spot: Spot, search: Search) -> list[str]:
+    """Return what is asked of each item, and the clause of the loop."""
     assert search.condition is not None
     condition = spot.text(search.condition)
     if isinstance(search.condition, ast.IfExp):
         condition = f"({condition})"
-    return f"{condition} {for_clause(spot, search)}"
+    return [condition, for_clause(spot, search)]
 
 
 def for_clause(spot: Spot, search: Search) -> str:

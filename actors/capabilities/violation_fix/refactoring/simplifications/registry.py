@@ -23,6 +23,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.first_hits im
     count_hits,
     return_first,
 )
+from actors.capabilities.violation_fix.refactoring.simplifications.generators import yield_from
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
     collect,
@@ -75,6 +76,7 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "call_choice": call_choice,
     "loop_over": loop_over,
     "move_out": move_out,
+    "yield_from": yield_from,
 }
 # Those that lower the complexity, with the chance that a maintainer takes one.
 REDUCING: Mapping[str, float] = {
@@ -102,6 +104,7 @@ REDUCING: Mapping[str, float] = {
     "call_choice": 0.76,
     "loop_over": 0.84,
     "move_out": 0.82,
+    "yield_from": 0.86,
 }
 
 

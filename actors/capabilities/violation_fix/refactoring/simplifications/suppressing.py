@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
+from actors.capabilities.violation_fix.refactoring.complexity import Loop
+from actors.capabilities.violation_fix.refactoring.hazards import is_bare
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,
@@ -24,7 +26,7 @@ def suppress_exception(spot: Spot) -> str | None:
     if not isinstance(node, ast.Try) or len(node.handlers) != 1 or node.orelse or node.finalbody:
         return None
     handler = node.handlers[0]
-    if handler.name or handler.type is None or len(handler.body) != 1 or not isinstance(handler.body[0], ast.Pass):
+    if handler.name or handler.type is None or len(handler.body) != 1 or not _does_nothing(spot, handler.body[0]):
         return None
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     if not all(isinstance(part, ast.Name) and part.id not in _TOO_WIDE for part in types):
@@ -42,6 +44,18 @@ def suppress_exception(spot: Spot) -> str | None:
     body_end = source.line_end_offset(last_line(node.body[-1]))
     opening = Edit(source.starts[node.lineno - 1], source.starts[node.lineno], head + source.newline)
     return apply_edits(source.text, [*added, opening, Edit(body_end, end, "")])
+
+
+def _does_nothing(spot: Spot, statement: ast.stmt) -> bool:
+    """Check that a handler goes on as if it were not there: what it leaves ends with the `try`."""
+    if isinstance(statement, ast.Pass):
+        return True
+    around = spot.parents[-1] if spot.parents else spot.around.place.function
+    if spot.after is not None or spot.body is not getattr(around, "body", None):
+        return False
+    if isinstance(statement, ast.Continue):
+        return isinstance(around, Loop)
+    return isinstance(statement, ast.Return) and is_bare(statement) and not spot.parents
 
 
 def _context_manager(spot: Spot) -> tuple[str, list[Edit]]:

@@ -1,0 +1,273 @@
+"""A block is named after the case that it is for, where the function around it tells the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.capabilities.violation_fix.test_names_of_blocks import names
+
+LONG = """
+                size = len(value)
+                if size > 3:
+                    value = value[:3]
+                    size = 3
+"""
+
+
+def test_a_branch_that_returns_is_named_after_the_function_and_the_type_of_its_parameter() -> None:
+    source = f"""
+        def parse_color(value):
+            if isinstance(value, bytes):{LONG}
+                return value * size
+            return value
+    """
+    assert "_parse_color_from_bytes" in names(source, "parse_color").values()
+
+
+def test_a_function_without_a_word_in_its_name_names_no_case() -> None:
+    source = f"""
+        def _(value):
+            if isinstance(value, bytes):{LONG}
+                return value * size
+            return value
+    """
+    assert not any("bytes" in name for name in names(source, "_").values())
+
+
+def test_a_named_tuple_takes_a_new_method() -> None:
+    source = """
+        class Color(NamedTuple):
+            value: int
+
+            def downgrade(self, system):
+                triplet = None
+                for each in self.palette:
+                    if each.system == system:
+                        triplet = each.triplet
+                        break
+                print(triplet, self.value)
+                return triplet
+    """
+    assert names(source, "Color.downgrade")[5, 9] == "_find_triplet"
+
+
+def test_a_branch_that_binds_the_only_result_is_named_like_one_that_returns() -> None:
+    source = f"""
+        def cast(value, kind):
+            if kind == "number":{LONG}
+                rv = value * size
+            else:
+                rv = value
+            return rv
+    """
+    assert "_cast_number" in names(source, "cast").values()
+    assert "_cast_number" not in names(source.replace("return rv", "return rv, kind"), "cast").values()
+
+
+def test_names_follow_the_camel_case_of_the_file() -> None:
+    source = f"""
+        def prettyIn(value):
+            if isinstance(value, tuple):{LONG}
+                return value * size
+            return value
+    """
+    assert "_prettyInTuple" in names(source, "prettyIn").values()
+    assert "_prettyInTuple" not in names(source + "\n        def other_one(): pass\n" * 2, "prettyIn").values()
+
+
+HANDLED = """
+        def work(peer):
+            try:
+                peer.open()
+            except {caught}:
+                retries = peer.count()
+                if retries > 3:
+                    reset_all()
+                    peer.wait(retries)
+"""
+
+
+@pytest.mark.parametrize(
+    ("caught", "name"),
+    [
+        ("ConnectionResetError", "_handle_connection_reset_error"),
+        ("ssl.SSLWantReadError as error", "_handle_ssl_want_read_error"),
+        ("Exception", None),
+        ("(OSError, ValueError)", None),
+    ],
+)
+def test_all_that_a_handler_does_is_named_after_the_exception(caught: str, name: str | None) -> None:
+    found = {each for each in names(HANDLED.format(caught=caught)).values() if each.startswith("_handle_")}
+    assert found == ({name} if name else set())
+
+
+def test_half_of_a_handler_is_not_named_after_the_exception() -> None:
+    source = HANDLED.format(caught="ConnectionResetError") + "                peer.close()\n                raise\n"
+    assert "_handle_connection_reset_error" not in names(source).values()
+
+
+def test_what_is_done_with_something_that_may_be_missing_is_named_after_it() -> None:
+    source = """
+        def work(query, filters, page):
+            if filters is not None:
+                query.add(filters)
+                for each in page.parts:
+                    query.join(each)
+                    page.forget(each)
+            query.limit = page.size
+            page.show(query)
+            return query.run()
+    """
+    assert names(source)[2, 6] == "_apply_filters"
+    # What is only asked for tells when something is done, not what.
+    assert "_apply_filters" not in names(source.replace("query.add(filters)", "query.add(page)")).values()
+
+
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("Wait for the transfer phase to complete.", "_wait_for_transfer_phase"),
+        ("Convert to the transfer phase", "_convert_to_transfer_phase"),
+        ("Check for the transfer phase", None),
+    ],
+)
+def test_verbs_keep_their_preposition(comment: str, name: str | None) -> None:
+    source = f"""
+        async def work(self, transfer):
+            # {comment}
+            if hasattr(transfer, "phase"):
+                try:
+                    await transfer.phase
+                except KeyError:
+                    pass
+
+            return self.state
+    """
+    assert names(source).get((2, 7)) == name
+
+
+def test_a_comment_above_an_elif_names_its_branch() -> None:
+    source = """
+        def work(rows, table, mode):
+            if mode == 3:
+                rows.clear()
+            # Merge the duplicate rows.
+            elif mode == 4:
+                for row in list(rows):
+                    if row in table.seen:
+                        rows.remove(row)
+                        table.merge(row)
+            return rows
+    """
+    assert "_merge_duplicate_rows" in names(source).values()
+
+
+def test_a_message_that_opens_a_block_tells_what_it_does() -> None:
+    source = """
+        def work(log, path, store):
+            if not path.exists():
+                log.info("Creating cache directory")
+                path.mkdir()
+                if store.is_private:
+                    store.lock(path)
+            return store.open(path)
+    """
+    assert "_create_cache_directory" in names(source).values()
+    assert "_create_cache_directory" not in names(source.replace("Creating cache", "Created cache")).values()
+
+
+def test_the_rest_of_a_function_is_named_after_what_it_is_made_of() -> None:
+    source = """
+        def guess_encoding(data):
+            sample = data[:4]
+            if sample in MARKS:
+                return MARKS[sample]
+            nulls = sample.count(0)
+
+            if nulls == 2:
+                if data[0] == 0:
+                    return "utf-16-be"
+                return "utf-16-le"
+            if nulls == 3:
+                return "utf-32"
+            return None
+    """
+    assert "_guess_encoding_from_nulls" in names(source, "guess_encoding").values()
+    # A noun does not say what is done, and the last item of a loop is nothing that the rest is made of.
+    named = source.replace("guess_encoding", "encoding_validator")
+    assert not any("from_nulls" in name for name in names(named, "encoding_validator").values())
+    last = source.replace("nulls = sample.count(0)", "for nulls in sample: pass")
+    assert not any("from_nulls" in name for name in names(last, "guess_encoding").values())
+
+
+def test_what_is_left_after_a_test_of_type_is_named_after_the_type() -> None:
+    source = """
+        def cast(value, table):
+            if value in table:
+                return table[value]
+            if not isinstance(value, str):
+                raise TypeError(value)
+
+            value = value.strip()
+            size = len(value)
+            if size > 3:
+                value = value[:3]
+                size = 3
+            return value * size
+    """
+    assert "_cast_str" in names(source, "cast").values()
+    assert "_cast_str" not in names(source.replace("raise TypeError(value)", "value = 3"), "cast").values()
+
+
+def test_a_loop_that_adds_to_one_collection_is_named_after_both() -> None:
+    source = """
+        def compare(removed, table, changes):
+            for constraint in removed.difference(table):
+                if constraint.is_named:
+                    changes.ops.append(drop(constraint))
+                    log.info(constraint)
+            changes.close(table)
+            return table
+    """
+    assert names(source, "compare")[2, 5] == "_add_ops_for_constraints"
+    assert (2, 5) not in names(source.replace("log.info", "table.see"), "compare")
+
+
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("Merge the attributes of enums", "_merge_attributes_of_enums"),
+        ("Merge the attributes of all of them", "_merge_attributes"),
+    ],
+)
+def test_a_comment_tells_which_of_its_objects_is_meant(comment: str, name: str) -> None:
+    source = f"""
+        def work(enums, mode, attributes):
+            # {comment}
+            if mode:
+                for each in enums:
+                    attributes.merge(each, attributes)
+                    each.seal(enums)
+            return mode
+    """
+    assert name in names(source).values()
+
+
+@pytest.mark.parametrize(("case", "name"), [("footer", "_read_footer"), ("search", None), ("function", None)])
+def test_one_word_that_could_be_about_anything_is_no_case_of_a_verb(case: str, name: str | None) -> None:
+    source = f"""
+        def read(stream, kind, table):
+            if kind == "header":
+                stream.skip(3)
+            elif kind == "{case}":
+                size = stream.size
+                if size > 3:
+                    size = 3
+                stream.rest(size)
+                table.mark(stream)
+            elif kind == "body":
+                stream.skip(5)
+            return stream
+    """
+    found = {each for each in names(source, "read").values() if each.startswith("_read_")}
+    assert found == ({name} if name else set())
