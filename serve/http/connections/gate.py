@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve.http.connections.cancelling import cancel_until_done
 from serve.http.connections.http_limits import HttpLimits
 from serve.http.connections.sent_answer import SentAnswer, without
 from serve.http.documents.problems import RefusedError
@@ -87,9 +88,8 @@ class Gate:
         finally:
             closing.cancel()
             if not handling.done():
-                handling.cancel()
                 # An index that is being made for a run is not waited for.
-                await asyncio.wait({handling}, timeout=GIVEN_UP_WITHIN_S if is_closing else None)
+                await cancel_until_done(handling, GIVEN_UP_WITHIN_S if is_closing else None)
         if handling.done() and not handling.cancelled():
             handling.result()
         elif is_closing:
@@ -144,8 +144,7 @@ class Gate:
         finally:
             gone.cancel()
             if not answering.done():
-                answering.cancel()
-                await asyncio.wait({answering})
+                await cancel_until_done(answering)
         if not answering.cancelled():
             answering.result()
         elif ended is not None and ended.done():
