@@ -37,6 +37,7 @@ from serve.http.answering.run_views import run_list, run_view
 from serve.http.answering.service import Service, ask_of, fingerprint_of, session_of
 from serve.http.connections.cancelling import check_not_cancelled
 from serve.http.connections.event_stream import stream
+from serve.http.documents.request_bodies import CHECKED_HERE_BYTES
 from serve.http.documents.run_documents import checked_run_id, page_after
 from serve.http.routes.chat_stream import followed_run
 from serve.run_control import answer_run, cancel_run
@@ -162,7 +163,9 @@ class GrpcDoor:
     async def resume(self, request: jeeves_pb2.AnswerRequest, caller: Caller, call: Call) -> jeeves_pb2.RunReply:
         """Resume a run that is paused or waits, with the answer that it needs."""
         run_id = await self._driven(request.run_id, caller, call)
-        body = answer_body(request, self._service.spec.http)
+        is_large = len(request.data_json) > CHECKED_HERE_BYTES
+        limits = self._service.spec.http
+        body = await asyncio.to_thread(answer_body, request, limits) if is_large else answer_body(request, limits)
         interrupt_id = request.interrupt_id if request.HasField("interrupt_id") else None
         await answer_run(self._service.runs, run_id, interrupt_id, caller.control_id, body.response())
         return self._run_reply(await self._service.runs.envelope(run_id))
