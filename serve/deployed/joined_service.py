@@ -6,6 +6,7 @@ and import path, rather than to Ray Serve, and need no process to stay.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import subprocess
@@ -26,6 +27,7 @@ from actors.system_actors import attach_system, systems_on_cluster
 from runtime.errors import ClusterError, SettingsError
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.deployed.replica_stop import close_once_stopping, drain_s_within, grace_s, stopping_seen
 from serve.http.answering.service import Service
 from serve.http.app import http_app
 from serve.http.running import service_spec
@@ -54,6 +56,14 @@ class Joined(NamedTuple):
     def http_app(self) -> ASGIApp:
         """Return the application that answers HTTP."""
         return http_app(self.service)
+
+    def end_with_replica(self) -> asyncio.Task[None] | None:
+        """Begin to watch for the end of this replica, and refuse calls then; None if it cannot be seen."""
+        is_stopping = stopping_seen()
+        if is_stopping is None:
+            return None
+        closing = close_once_stopping(is_stopping, self.service.closing, drain_s_within(grace_s()))
+        return asyncio.get_running_loop().create_task(closing)
 
     def grpc_door(self) -> GrpcDoor:
         """Return what answers gRPC."""
