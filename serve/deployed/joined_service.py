@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin, code_tree
+from actors.ray_version import check_ray_version
 from actors.system import System
 from actors.system_actors import attach_system, systems_on_cluster
 from runtime.errors import ClusterError, SettingsError
@@ -76,9 +77,10 @@ class Joined(NamedTuple):
 def joined_service(config: str | None) -> Joined:
     """Return the service over the system of this cluster, which is started if nobody did.
 
-    Blocks until the system is there. Raises SettingsError, DocumentFaults and ClusterError.
+    Blocks until the system is there. Raises VersionMismatchError, SettingsError, DocumentFaults and ClusterError.
     """
     check_origin()
+    check_ray_version()
     configure_actor_logs("http")
     settings = _settings_here(load_settings(None if config is None else Path(config)))
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
