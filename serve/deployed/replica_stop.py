@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from ray import serve as ray_serve
 from ray._private.worker import global_worker
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 
 def stopping_seen() -> Callable[[], bool] | None:
     """Return what tells whether Ray Serve has begun to stop the replica of this process; None if it cannot be seen."""
-    replica = getattr(global_worker.actors.get(global_worker.actor_id), "_replica_impl", None)
+    replica: Any = getattr(global_worker.actors.get(global_worker.actor_id), "_replica_impl", None)
     if not hasattr(replica, "_shutting_down"):
         log.warning("replica.stop_not_seen", extra={"replica": type(replica).__name__})
         return None

@@ -127,7 +127,10 @@ class Admission:
             await asyncio.wait({invalid, closing}, return_when=asyncio.FIRST_COMPLETED, timeout=within_s)
             if closing.done():
                 return shutting_down(call.run_id)
-            return ended_token(token) if invalid.done() else _lasted(within_s)
+            if invalid.done():
+                return ended_token(token)
+            assert within_s is not None, "neither has happened"
+            return _lasted(within_s)
         finally:
             invalid.cancel()
             closing.cancel()
@@ -161,7 +164,7 @@ async def until_ended(work: Awaitable[T], ending: asyncio.Future[Exception]) -> 
             await cancel_until_done(working, GIVEN_UP_WITHIN_S if is_closing else None)
 
 
-def _lasted(seconds: float | None) -> RefusedError:
+def _lasted(seconds: float) -> RefusedError:
     detail = f"the stream has lasted {seconds:g} s, as long as one may; resume it after the last event received"
     return RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "stream_over", detail, {RETRY_AFTER: "0"})
 

@@ -161,8 +161,8 @@ class SlowIndex:
 
 async def test_a_start_holds_its_slot_to_its_end_however_often_its_caller_cancels(site: Site) -> None:
     runs = SlowIndex(site)
-    service = type(site.service)(runs, site.service.spec)  # type: ignore[arg-type] # the rest is the site's
-    caller = Caller("ann", frozenset({"ask"}))
+    service = type(site.service)(runs, site.service.spec)
+    caller = Caller("ann", ("ask",))
     asked = asyncio.ensure_future(service.chat(ChatMessage(message="Where?"), caller, None, lambda _run: None))
     await runs.asked.wait()
     for _ in range(3):

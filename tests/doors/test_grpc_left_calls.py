@@ -203,7 +203,7 @@ class Swallowing:
 async def test_a_call_that_is_left_while_it_is_admitted_begins_nothing(tmp_path: Path, name: str) -> None:
     async with open_grpc_site(tmp_path) as site:
         runs = Swallowing(site.site)
-        service = Service(runs, site.service.spec)  # type: ignore[arg-type] # the rest is the site's
+        service = Service(runs, site.service.spec)
         door, context = GrpcDoor(service, {}), Context(site.ann)
         asked = pb.RunRequest(message="hold this")
         parts = door.stream(pb.StreamRequest(start=asked), context)
