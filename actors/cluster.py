@@ -40,6 +40,7 @@ from ray.job_config import JobConfig
 from actors.actor_logs import pass_on_log_options
 from actors.addresses import DEFAULT_NAMESPACE
 from actors.origin import check_origin, code_tree
+from actors.ray_version import RAY_VERSIONS, check_ray_version
 from actors.tracing.actor_traces import pass_on_trace_options
 from runtime.errors import ClusterError
 from runtime.settings import RaySettings, open_state_dir
@@ -261,6 +262,7 @@ class _OwnCodeFirst(JobConfig):
 
 def _check_may_connect() -> None:
     check_origin()
+    check_ray_version()
     if ray.is_initialized():
         raise ClusterError("this process is connected to a Ray cluster already; shut that one down first")
     if threading.current_thread() is not threading.main_thread():
@@ -304,7 +306,7 @@ def _reason_of(cause: BaseException) -> str:
         (their_ray, their_python), (our_ray, our_python) = versions
         return (
             f"it runs Ray {their_ray} on Python {their_python}, this process runs Ray {our_ray} on Python {our_python};"
-            " install the same versions on both sides"
+            f" install the same versions on both sides (Jeeves works with Ray {RAY_VERSIONS}.x)"
         )
     # Ray quotes whole tracebacks in messages, and follows them with advice for other cases.
     return (text.splitlines() or [type(cause).__name__])[-1].split(". ")[0]

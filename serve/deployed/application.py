@@ -43,6 +43,7 @@ class JeevesService:
 
         keep_to_the_node()
         self._joined = joined_service(config)
+        self._stopping = self._joined.end_with_replica()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
         """Return the application, as Ray Serve asks after construction."""

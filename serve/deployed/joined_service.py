@@ -6,6 +6,7 @@ and import path, rather than to Ray Serve, and need no process to stay.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import subprocess
@@ -21,11 +22,13 @@ from starlette.types import ASGIApp
 
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin, code_tree
+from actors.ray_version import check_ray_version
 from actors.system import System
 from actors.system_actors import attach_system, systems_on_cluster
 from runtime.errors import ClusterError, SettingsError
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.deployed.replica_stop import close_once_stopping, drain_s_within, grace_s, stopping_seen
 from serve.http.answering.service import Service
 from serve.http.app import http_app
 from serve.http.running import service_spec
@@ -55,6 +58,14 @@ class Joined(NamedTuple):
         """Return the application that answers HTTP."""
         return http_app(self.service)
 
+    def end_with_replica(self) -> asyncio.Task[None] | None:
+        """Begin to watch for the end of this replica, and refuse calls then; None if it cannot be seen."""
+        is_stopping = stopping_seen()
+        if is_stopping is None:
+            return None
+        closing = close_once_stopping(is_stopping, self.service.closing, drain_s_within(grace_s()))
+        return asyncio.get_running_loop().create_task(closing)
+
     def grpc_door(self) -> GrpcDoor:
         """Return what answers gRPC."""
         # Imported here: protobuf's generated code needs newer libraries than the rest, and few deployments use it.
@@ -66,9 +77,10 @@ class Joined(NamedTuple):
 def joined_service(config: str | None) -> Joined:
     """Return the service over the system of this cluster, which is started if nobody did.
 
-    Blocks until the system is there. Raises SettingsError, DocumentFaults and ClusterError.
+    Blocks until the system is there. Raises VersionMismatchError, SettingsError, DocumentFaults and ClusterError.
     """
     check_origin()
+    check_ray_version()
     configure_actor_logs("http")
     settings = _settings_here(load_settings(None if config is None else Path(config)))
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]

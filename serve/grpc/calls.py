@@ -24,8 +24,9 @@ from serve.http.access.rate_fields import rate_fields
 from serve.http.access.scopes import check_scope
 from serve.http.access.token_check import TokenCheck, ended_token
 from serve.http.answering.service import Service
+from serve.http.connections.cancelling import cancel_until_done
 from serve.http.connections.event_stream import log_unawaited
-from serve.http.connections.gate import GIVEN_UP_WITHIN_S, shutting_down
+from serve.http.connections.gate import GIVEN_UP_WITHIN_S, SHUTTING_DOWN, shutting_down
 from serve.http.documents.problems import RefusedError, members_of
 
 AUTHORIZATION = "authorization"
@@ -105,21 +106,31 @@ class Admission:
         return Caller(user_id, token.scopes), token
 
     @asynccontextmanager
-    async def ending(self, call: Call, token: TokenRecord) -> AsyncGenerator[asyncio.Future[Exception], None]:
-        """Give a future that is done once the call must end, with the reason: its token ended, or the door closes."""
-        ending = asyncio.ensure_future(self._end(call, token))
+    async def ending(
+        self, call: Call, token: TokenRecord, within_s: float | None = None
+    ) -> AsyncGenerator[asyncio.Future[Exception], None]:
+        """Give a future that is done once the call must end, with the reason.
+
+        Its token ended, the door closes, or it has lasted for `within_s`.
+        """
+        ending = asyncio.ensure_future(self._end(call, token, within_s))
         try:
             yield ending
         finally:
             ending.cancel()
             await asyncio.wait({ending})
 
-    async def _end(self, call: Call, token: TokenRecord) -> Exception:
+    async def _end(self, call: Call, token: TokenRecord, within_s: float | None) -> Exception:
         invalid = asyncio.ensure_future(self._check.until_invalid(token))
         closing = asyncio.ensure_future(self._service.closing.wait())
         try:
-            await asyncio.wait({invalid, closing}, return_when=asyncio.FIRST_COMPLETED)
-            return shutting_down(call.run_id) if closing.done() else ended_token(token)
+            await asyncio.wait({invalid, closing}, return_when=asyncio.FIRST_COMPLETED, timeout=within_s)
+            if closing.done():
+                return shutting_down(call.run_id)
+            if invalid.done():
+                return ended_token(token)
+            assert within_s is not None, "neither has happened"
+            return _lasted(within_s)
         finally:
             invalid.cancel()
             closing.cancel()
@@ -149,11 +160,15 @@ async def until_ended(work: Awaitable[T], ending: asyncio.Future[Exception]) -> 
         if not is_told:
             working.add_done_callback(log_unawaited)
         if not working.done():
-            working.cancel()
             is_closing = ending.done() and _is_shutting_down(ending)
-            await asyncio.wait({working}, timeout=GIVEN_UP_WITHIN_S if is_closing else None)
+            await cancel_until_done(working, GIVEN_UP_WITHIN_S if is_closing else None)
+
+
+def _lasted(seconds: float) -> RefusedError:
+    detail = f"the stream has lasted {seconds:g} s, as long as one may; resume it after the last event received"
+    return RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "stream_over", detail, {RETRY_AFTER: "0"})
 
 
 def _is_shutting_down(ending: asyncio.Future[Exception]) -> bool:
     error = None if ending.cancelled() else ending.result()
-    return isinstance(error, RefusedError) and error.status == HTTPStatus.SERVICE_UNAVAILABLE
+    return isinstance(error, RefusedError) and error.code == SHUTTING_DOWN

@@ -35,7 +35,9 @@ from serve.http.access.callers import Caller
 from serve.http.access.token_check import token_check
 from serve.http.answering.run_views import run_list, run_view
 from serve.http.answering.service import Service, ask_of, fingerprint_of, session_of
+from serve.http.connections.cancelling import check_not_cancelled
 from serve.http.connections.event_stream import stream
+from serve.http.documents.request_bodies import CHECKED_HERE_BYTES
 from serve.http.documents.run_documents import checked_run_id, page_after
 from serve.http.routes.chat_stream import followed_run
 from serve.run_control import answer_run, cancel_run
@@ -59,6 +61,7 @@ class GrpcDoor:
         call, unary = Call(context), CALLS[name]
         try:
             caller, token = await self._admission.admit(call, unary.rights)
+            check_not_cancelled()
             check_message(request, self._service.spec.http)
             async with self._admission.ending(call, token) as ending:
                 return await until_ended(unary.answer(self, request, caller, call), ending)
@@ -77,16 +80,18 @@ class GrpcDoor:
 
         try:
             caller, token = await self._admission.admit(call, FOLLOW if request.HasField("run_id") else ASK)
+            check_not_cancelled()
             check_message(request, self._service.spec.http)
             give_back = self._service.stream_of(caller)
         except Exception as error:  # noqa: BLE001 (logged there)
             yield problem_part(error)
             return
         alive = jeeves_pb2.StreamReply(alive=jeeves_pb2.Alive())
-        alive_s = self._service.spec.http.stream_alive_s
+        limits = self._service.spec.http
         try:
-            async with self._admission.ending(call, token) as ending:
-                parts = stream(self._parts(request, caller, call), alive_s, problem_part, alive, ending)
+            # Ray Serve's proxy drops the call of a client that leaves while a part is being sent, and cancels nothing.
+            async with self._admission.ending(call, token, limits.grpc_stream_s) as ending:
+                parts = stream(self._parts(request, caller, call), limits.stream_alive_s, problem_part, alive, ending)
                 async with aclosing(parts) as shown:
                     async for part in shown:
                         yield part
@@ -158,7 +163,9 @@ class GrpcDoor:
     async def resume(self, request: jeeves_pb2.AnswerRequest, caller: Caller, call: Call) -> jeeves_pb2.RunReply:
         """Resume a run that is paused or waits, with the answer that it needs."""
         run_id = await self._driven(request.run_id, caller, call)
-        body = answer_body(request, self._service.spec.http)
+        is_large = len(request.data_json) > CHECKED_HERE_BYTES
+        limits = self._service.spec.http
+        body = await asyncio.to_thread(answer_body, request, limits) if is_large else answer_body(request, limits)
         interrupt_id = request.interrupt_id if request.HasField("interrupt_id") else None
         await answer_run(self._service.runs, run_id, interrupt_id, caller.control_id, body.response())
         return self._run_reply(await self._service.runs.envelope(run_id))

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -471,5 +472,27 @@ This process on node 127.0.0.1 was started with:
         raise RuntimeError(said)
     assert raised.value.message == (
         "it could not be joined: it runs Ray 2.59.0 on Python 3.11.7, this process runs Ray 2.60.0 on Python 3.12.1; "
-        "install the same versions on both sides"
+        "install the same versions on both sides (Jeeves works with Ray 2.60.x)"
     )
+
+
+@pytest.mark.parametrize("version", ["2.59.9", "2.6", "2.6.0", "2.61.0", "2.600.0", "3.0.0.dev0"])
+def test_a_ray_that_this_version_was_not_made_for_is_told_with_the_one_that_was(version: str) -> None:
+    from actors.ray_version import check_ray_version
+    from runtime.errors import VersionMismatchError
+
+    with pytest.raises(VersionMismatchError) as raised:
+        check_ray_version(version)
+    assert f"Ray {version} is installed here, Jeeves works with Ray 2.60.x" in raised.value.message
+
+
+def test_the_ray_that_is_asked_for_at_installation_is_the_one_that_is_checked() -> None:
+    from actors.ray_version import RAY_VERSIONS, check_ray_version
+
+    for version in ("2.60.0", "2.60.1", "2.60.0.post1", "2.60.12"):
+        check_ray_version(version)
+    check_ray_version()
+    asked = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    major, minor = map(int, RAY_VERSIONS.split("."))
+    (range_,) = [each for each in asked["project"]["dependencies"] if each.startswith("ray[")]
+    assert range_ == f"ray[serve]>={RAY_VERSIONS},<{major}.{minor + 1}"

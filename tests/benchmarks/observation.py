@@ -1,13 +1,14 @@
 """Switches what is seen of a system from outside on and off in its actors, between the rounds of a benchmark.
 
-Without are: no spans, nothing counted of the events of runs, and no counts of the bus's messages. A running system has
-no such switch, so this one reaches into the actors; whoever renames what it reaches for sees the benchmark fail.
+Without traces there are no spans; without metrics nothing is counted of the events of runs and of the bus's messages. A
+running system has no such switch, so this one reaches into the actors; whoever renames what it reaches for sees the
+benchmark fail.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
 from actors.tracing import trace_export
 from runtime.bus.builtin_middleware import Metrics
@@ -25,12 +26,19 @@ class _NoMeter(RunMeter):
         """Take no notice of a write."""
 
 
-async def switch(system: Any, endpoint: str | None) -> None:
-    """Send spans to `endpoint` and count everything, or, with None, nothing from now on."""
+class Seen(NamedTuple):
+    """Says what is seen of a system: its spans, at an `endpoint`, and its metrics."""
+
+    endpoint: str | None = None
+    is_counted: bool = False
+
+
+async def switch(system: Any, seen: Seen) -> None:
+    """Send spans and count from now on as `seen` says."""
     supervisors = [supervisor.handle for supervisor in system._supervisors]
     switched = [(supervisor, _switch_supervisor) for supervisor in supervisors]
     switched += [(system._bus, _switch_bus), *((agent, _switch_spans) for agent in system._agents)]
-    await asyncio.gather(*(actor.__ray_call__.remote(act, endpoint) for actor, act in switched))
+    await asyncio.gather(*(actor.__ray_call__.remote(act, seen) for actor, act in switched))
 
 
 async def flush(system: Any) -> None:
@@ -38,23 +46,23 @@ async def flush(system: Any) -> None:
     await asyncio.gather(*(supervisor.handle.flush_traces.remote() for supervisor in system._supervisors))
 
 
-def _switch_spans(actor: Any, endpoint: str | None) -> None:
-    if endpoint is None:
+def _switch_spans(actor: Any, seen: Seen) -> None:
+    if seen.endpoint is None:
         trace_to(None)
         return
-    trace_export.export_traces(trace_export.TraceOptions(endpoint), type(actor).__name__)
+    trace_export.export_traces(trace_export.TraceOptions(seen.endpoint), type(actor).__name__)
     assert trace_export._Export.exporter is not None
     trace_to(trace_export._Export.exporter.emit)
 
 
-def _switch_supervisor(actor: Any, endpoint: str | None) -> None:
-    _switch_spans(actor, endpoint)
+def _switch_supervisor(actor: Any, seen: Seen) -> None:
+    _switch_spans(actor, seen)
     for driven in actor._logs:
-        driven.table._meter = _NoMeter() if endpoint is None else actor._meter
+        driven.table._meter = actor._meter if seen.is_counted else _NoMeter()
 
 
-def _switch_bus(actor: Any, endpoint: str | None) -> None:
+def _switch_bus(actor: Any, seen: Seen) -> None:
     chain = actor._dispatcher._chain
     if not hasattr(actor, "told_at_first"):
         actor.told_at_first = list(chain._told)
-    chain._told = [link for link in actor.told_at_first if endpoint is not None or type(link) is not Metrics]
+    chain._told = [link for link in actor.told_at_first if seen.is_counted or type(link) is not Metrics]

@@ -6,9 +6,11 @@ Only the standard library: peers are measured with this from an environment of t
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +32,16 @@ def best(rounds: Iterable[Pace]) -> Pace:
     """Return the highest rate and the lowest cost of some rounds: the least disturbed by whoever else works."""
     told = list(rounds)
     return Pace(max(each.runs_per_s for each in told), min(each.cpu_ms for each in told))
+
+
+def middle_between(ratios: Sequence[float]) -> tuple[float, float, float]:
+    """Return the Hodges-Lehmann estimate of a ratio, and between which it lies by 95 % (Wilcoxon's signed ranks)."""
+    logs, amount = [math.log(ratio) for ratio in ratios], len(ratios)
+    averages = sorted((first + second) / 2 for at, first in enumerate(logs) for second in logs[: at + 1])
+    spread = math.sqrt(amount * (amount + 1) * (2 * amount + 1) / 24)
+    beyond = max(0, math.floor(amount * (amount + 1) / 4 - 1.96 * spread))
+    low, high = averages[beyond], averages[-1 - beyond]
+    return math.exp(low), math.exp(statistics.median(averages)), math.exp(high)
 
 
 async def paced(run: Run, runs: int, at_once: int, pids: Callable[[], Iterable[int]]) -> Pace:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +41,12 @@ Code = grpc.StatusCode
 class Door:
     """A service with one replica that was deployed on a head node of its own, and a client of its proxy."""
 
-    def __init__(self, head: RayHead, port: int, token: str) -> None:
-        self.head, self.port, self.token = head, port, token
+    def __init__(self, head: RayHead, config: Path, token: str) -> None:
+        self.head, self.config, self.token = head, config, token
+        told = yaml.safe_load(config.read_text(encoding="utf-8"))
+        self.http_port, self.port = told["http_options"]["port"], told["grpc_options"]["port"]
         self.metadata = [("authorization", f"Bearer {token}"), ("application", "jeeves")]
-        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS)
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{self.port}", options=OPTIONS)
         self.stub: Any = STUBS.JeevesStub(self.channel)
 
     def call(self, name: str, request: Any, timeout_s: float = 120) -> Any:
@@ -86,7 +92,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     made = Program(folder / "state").run("token", "create", "ann", "--scopes", "ask,watch", env=state)
     with RayHead({**os.environ, **TREE, **WITHOUT_VECTORS, **UNHURRIED, **state}) as head:
         wait_until(lambda: deploys(head, config), timeout_s=180)
-        opened = Door(head, told["grpc_options"]["port"], made.out.strip())
+        opened = Door(head, config, made.out.strip())
         wait_until(opened.is_up, timeout_s=300)
         yield opened
         opened.channel.close()
@@ -176,3 +182,56 @@ def test_a_killed_replica_costs_a_stream_its_connection_and_no_event(door: Door)
     numbers = [part.event.seq for part in events if part.event.seq]
     assert numbers == list(range(last_seq + 1, last_seq + 1 + len(numbers)))
     assert last.run.terminal_reason == "completed"
+
+
+def http_stream(door: Door, path: str) -> str:
+    """All of a stream of server-sent events; what has come after three minutes, if it is longer."""
+    headers = {"authorization": f"Bearer {door.token}", "accept": "text/event-stream"}
+    request = urllib.request.Request(f"http://127.0.0.1:{door.http_port}{path}", headers=headers)
+    gives_up_s, lines = time.monotonic() + 180, []
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        while (line := answer.readline()) and time.monotonic() < gives_up_s:
+            lines.append(line.decode())
+    return "".join(lines)
+
+
+def ended(call: Any) -> tuple[list[Any], Any]:
+    """The parts of a stream, and the error that ends it."""
+    parts = []
+    with pytest.raises(grpc.RpcError) as caught:
+        for part in call:
+            parts.append(part)
+    return parts, caught.value
+
+
+def test_a_replica_that_is_replaced_ends_its_streams_where_the_next_one_resumes(door: Door) -> None:
+    # It has nothing to look for: the run waits for a person.
+    asked = pb.RunRequest(message="Where is it?", wait=True, idempotency_key="replaced")
+    waiting = door.call("Run", asked)
+    assert waiting.lifecycle == "waiting"
+    told = yaml.safe_load(door.config.read_text(encoding="utf-8"))
+    arguments = told["applications"][0]["args"]
+    arguments["config"] = str(shutil.copy(arguments["config"], door.config.with_name("changed.yaml")))
+    door.config.write_text(yaml.safe_dump(told), encoding="utf-8")
+    (before,) = replicas_below(door.head.pid)
+    with ThreadPoolExecutor(2) as pool:
+        call = door.call("Stream", pb.StreamRequest(run_id=waiting.run_id), timeout_s=200)
+        first = next(call)
+        by_grpc = pool.submit(ended, call)
+        by_http = pool.submit(http_stream, door, f"/api/v1/runs/{waiting.run_id}/events")
+        assert deploys(door.head, door.config)
+        parts, error = by_grpc.result(timeout=200)
+        shown = by_http.result(timeout=60)
+    assert error.code() == Code.UNAVAILABLE
+    assert parts[-1].problem.code == "shutting_down"
+    assert json.loads(parts[-1].problem.values_json)["retry_after_s"] > 0
+    assert '"code": "shutting_down"' in shown[shown.rindex("event: error") :]
+    wait_until(lambda: replicas_below(door.head.pid) not in ([before], []) and door.is_up(), timeout_s=200)
+    seen = [part.event.seq for part in [first, *parts] if part.event.seq]
+    resumed = door.call("Stream", pb.StreamRequest(run_id=waiting.run_id, after_seq=seen[-1]), timeout_s=200)
+    following = ThreadPoolExecutor(1).submit(list, resumed)
+    door.call("Cancel", pb.CancelRequest(run_id=waiting.run_id))
+    *events, last = following.result(timeout=200)
+    numbers = [part.event.seq for part in events if part.event.seq]
+    assert numbers == list(range(seen[-1] + 1, seen[-1] + 1 + len(numbers)))
+    assert last.run.terminal_reason == "user_cancelled"

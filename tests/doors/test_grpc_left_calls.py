@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from runtime.errors import InputError
 from serve.grpc.calls import until_ended
+from serve.grpc.door import GrpcDoor
+from serve.grpc.v1 import jeeves_pb2 as pb
+from serve.http.answering.service import Service
 from serve.http.connections.event_stream import stream
 from serve.http.documents.problems import RefusedError
+from tests.doors.grpc_site import GrpcSite, open_grpc_site
 
 HOW_THEY_END: list[tuple[type[Exception], bool]] = [(InputError, False), (RuntimeError, True)]
 
@@ -106,3 +113,106 @@ async def test_parts_that_swallow_a_cancellation_end_with_their_stream_all_the_s
     async with asyncio.timeout(10):
         assert [part async for part in stream(parts(), 60, str, "alive", ends_soon())] == ["told"]
     assert ended == ["parts"]
+
+
+async def test_a_call_whose_work_swallows_a_cancellation_ends_all_the_same() -> None:
+    ended: list[str] = []
+
+    async def work() -> None:
+        try:
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            await asyncio.Event().wait()
+        finally:
+            ended.append("work")
+
+    async with asyncio.timeout(10):
+        with pytest.raises(RefusedError):
+            await until_ended(work(), ends_soon())
+    assert ended == ["work"]
+
+
+class Context:
+    """The metadata of a call that nobody waits for, and nothing of its status."""
+
+    def __init__(self, metadata: list[tuple[str, str]]) -> None:
+        self._metadata = metadata
+
+    def invocation_metadata(self) -> Sequence[tuple[str, str | bytes]]:
+        return [*self._metadata]
+
+    def set_code(self, code: Any) -> None: ...
+
+    def set_details(self, details: str) -> None: ...
+
+    def set_trailing_metadata(self, trailing_metadata: Any) -> None: ...
+
+
+async def waiting_run(door: GrpcSite) -> str:
+    return str((await door.call("Run", pb.RunRequest(message="why", wait=True))).run_id)
+
+
+async def test_a_stream_that_nobody_reads_any_more_gives_back_its_slot(tmp_path: Path) -> None:
+    async with open_grpc_site(tmp_path, grpc_stream_s=0.2) as door:
+        followed = pb.StreamRequest(run_id=await waiting_run(door))
+        # A replica goes on so where Ray Serve's proxy has dropped the call: it was told of no end.
+        parts = [part async for part in door.door.stream(followed, Context(door.ann))]
+        assert (parts[-1].problem.code, parts[-1].problem.http_status) == ("stream_over", 503)
+        assert door.service.bounds["event_streams"]["used"] == 0
+
+
+async def test_a_stream_that_has_lasted_as_long_as_one_may_is_resumed_without_a_gap(tmp_path: Path) -> None:
+    async with open_grpc_site(tmp_path, grpc_stream_s=0.2) as door:
+        run_id = await waiting_run(door)
+        first = await door.refused(door.call("Stream", pb.StreamRequest(run_id=run_id)))
+        first.says(grpc.StatusCode.UNAVAILABLE, "stream_over", "lasted 0.2 s", "resume it")
+        assert json.loads(first.problem.values_json) == {"retry_after_s": 0}
+        last = [part.event.seq for part in first.parts if part.WhichOneof("part") == "event"][-1]
+        asked = await door.call("Get", pb.GetRequest(run_id=run_id))
+        resumed = door.call("Stream", pb.StreamRequest(run_id=run_id, after_seq=last))
+        answer = pb.AnswerRequest(run_id=run_id, interrupt_id=asked.question.interrupt_id, text="this")
+        following = asyncio.ensure_future(_parts(resumed))
+        await door.call("Answer", answer)
+        rest = await following
+        assert rest[0].event.seq == last + 1
+        assert rest[-1].run.lifecycle == "terminated"
+
+
+async def _parts(call: Any) -> list[Any]:
+    return [part async for part in call]
+
+
+class Swallowing:
+    """The runs of a site; who is cancelled while its rates are looked up goes on as if it were not."""
+
+    def __init__(self, site: Any) -> None:
+        self._site = site
+        self.asked = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._site, name)
+
+    async def take(self, _user_id: str, _endpoint: str) -> list[Any]:
+        self.asked.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return []
+
+
+@pytest.mark.parametrize("name", ["Run", "Stream"])
+async def test_a_call_that_is_left_while_it_is_admitted_begins_nothing(tmp_path: Path, name: str) -> None:
+    async with open_grpc_site(tmp_path) as site:
+        runs = Swallowing(site.site)
+        service = Service(runs, site.service.spec)
+        door, context = GrpcDoor(service, {}), Context(site.ann)
+        asked = pb.RunRequest(message="hold this")
+        parts = door.stream(pb.StreamRequest(start=asked), context)
+        work = door.reply(name, asked, context) if name == "Run" else anext(parts)
+        calling = asyncio.ensure_future(work)
+        await runs.asked.wait()
+        calling.cancel()
+        async with asyncio.timeout(10):
+            await asyncio.wait({calling})
+        assert calling.cancelled()
+        assert site.site.log.runs(10) == []
+        assert {each["used"] for each in service.bounds.values()} == {0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -234,5 +234,8 @@ async def _to_its_end(starting: Any) -> Request:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait({task})
+        while not task.done():
+            # Who cancels again is not to take the start for ended: others would get its slot.
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({task})
         raise

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from runtime.errors import JeevesError
 from runtime.supervision.commands import ClientEvent
+from serve.http.connections.cancelling import cancel_until_done
 from serve.http.connections.sent_answer import ERROR_PART_STATE
 from serve.http.documents.problems import RefusedError, members_of
 from serve.http.documents.shown_paths import ShownPaths
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 EVENT_STREAM = "text/event-stream"
 AS_THEY_ARE = ShownPaths({})
 SIGN_OF_LIFE = ": alive\n\n"
-CANCELLED_AGAIN_S = 0.5
 
 Part = TypeVar("Part")
 
@@ -99,15 +99,12 @@ async def stream(
                 log.exception("http.stream_failed")
             yield error_part(error)
         finally:
-            following.cancel()
-            while not following.done():
-                # A cancel scope cancels again in every turn; parts that still run could not be closed.
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait({following}, timeout=CANCELLED_AGAIN_S)
-                    # Whatever waits below may swallow a cancellation that comes as its answer does, and then wait on.
-                    following.cancel()
-            if not following.cancelled() and following.exception() is not told:
-                log_unawaited(following)
+            try:
+                # Parts that still run could not be closed.
+                await cancel_until_done(following)
+            finally:
+                if not following.cancelled() and following.exception() is not told:
+                    log_unawaited(following)
 
 
 class EventStream(StreamingResponse):

@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve.http.connections.cancelling import cancel_until_done
 from serve.http.connections.http_limits import HttpLimits
 from serve.http.connections.sent_answer import SentAnswer, without
 from serve.http.documents.problems import RefusedError
-from serve.http.documents.request_bodies import FORM_TYPE, JSON_TYPE, check_form, check_json
+from serve.http.documents.request_bodies import CHECKED_HERE_BYTES, FORM_TYPE, JSON_TYPE, check_form, check_json
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 SHUTTING_DOWN = "shutting_down"
@@ -70,6 +71,8 @@ class Gate:
         self._admission = admission
         self._shown_problem = shown_problem
         self._limits = limits
+        # One at a time: several would take the processor from the event loop in turns.
+        self._checking = asyncio.Semaphore(1)
         self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
         self._methods_of = methods_of
 
@@ -87,9 +90,8 @@ class Gate:
         finally:
             closing.cancel()
             if not handling.done():
-                handling.cancel()
                 # An index that is being made for a run is not waited for.
-                await asyncio.wait({handling}, timeout=GIVEN_UP_WITHIN_S if is_closing else None)
+                await cancel_until_done(handling, GIVEN_UP_WITHIN_S if is_closing else None)
         if handling.done() and not handling.cancelled():
             handling.result()
         elif is_closing:
@@ -144,8 +146,7 @@ class Gate:
         finally:
             gone.cancel()
             if not answering.done():
-                answering.cancel()
-                await asyncio.wait({answering})
+                await cancel_until_done(answering)
         if not answering.cancelled():
             answering.result()
         elif ended is not None and ended.done():
@@ -202,11 +203,18 @@ class Gate:
         except TimeoutError as error:
             detail = f"{len(body)} of {length} bytes of the body were here within {seconds:g} s"
             raise RefusedError(408, "too_slow", detail, _CLOSE) from error
-        if self._takes_form(scope):
-            check_form(bytes(body))
-        else:
-            check_json(bytes(body), self._limits.max_json_depth)
+        await self._check_body(bytes(body), self._takes_form(scope))
         return bytes(body)
+
+    async def _check_body(self, body: bytes, is_form: bool) -> None:
+        """Raise RefusedError for a body that is no form, or no JSON; others are answered while a large one is read."""
+        if is_form:
+            check_form(body)
+        elif len(body) <= CHECKED_HERE_BYTES:
+            check_json(body, self._limits.max_json_depth)
+        else:
+            async with self._checking:
+                await asyncio.to_thread(check_json, body, self._limits.max_json_depth)
 
     def _length_of(self, scope: Scope) -> int:
         """Return the length of the body. Raises RefusedError for one that is not accepted, before it is read."""

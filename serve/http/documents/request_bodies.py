@@ -13,6 +13,8 @@ from serve.http.documents.problems import RefusedError
 JSON_TYPE = "application/json"
 FORM_TYPE = "application/x-www-form-urlencoded"
 MAX_FORM_FIELDS = 50
+# What is larger is checked in a thread: small numbers take five times as long as the way to a thread.
+CHECKED_HERE_BYTES = 4_096
 MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 
 _UNRECORDABLE = re.compile("[\0\ud800-\udfff]")
