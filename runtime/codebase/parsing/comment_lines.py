@@ -7,37 +7,11 @@ part of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from runtime.codebase.language_parts.comment_marks import COMMENT_MARKS
 from runtime.codebase.language_registry import language_at
 
-
-class _Marks(NamedTuple):
-    """Names what begins a comment of one line, and what begins and ends one of several."""
-
-    lines: tuple[str, ...] = ()
-    blocks: tuple[tuple[str, str], ...] = ()
-
-
-_SLASHES = _Marks(("//",), (("/*", "*/"),))
-_HASH = _Marks(("#",))
-_MARKUP = _Marks((), (("<!--", "-->"),))
-_MARKS: Mapping[str, _Marks] = {
-    **dict.fromkeys(("swift", "scala", "dart", "groovy", "zig", "proto", "json", "css"), _SLASHES),
-    **dict.fromkeys(
-        ("yaml", "toml", "docker", "make", "cmake", "elixir", "perl", "r", "julia", "graphql", "fish"), _HASH
-    ),
-    **dict.fromkeys(("html", "xml"), _MARKUP),
-    "vue": _Marks(("//",), (("/*", "*/"), ("<!--", "-->"))),
-    "ini": _Marks(("#", ";")),
-    "terraform": _Marks(("#", "//"), (("/*", "*/"),)),
-    "powershell": _Marks(("#",), (("<#", "#>"),)),
-    "sql": _Marks(("--",), (("/*", "*/"),)),
-    "lua": _Marks(("--",), (("--[[", "]]"),)),
-    "haskell": _Marks(("--",), (("{-", "-}"),)),
-    "erlang": _Marks(("%",)),
-}
 # Comments that programs obey.
 _OBEYED = re.compile(
     r"#!|#\s*(?:syntax|escape)\s*=|//\s*swift-tools-version|--!|/\*!|\{-#|<!--\s*\[if|<#\s*using|#\s*requires"
@@ -46,7 +20,7 @@ _OBEYED = re.compile(
 
 def without_comment_lines(lines: Sequence[str], path: str) -> list[str]:
     """Return the lines of a file with those empty that are all comment."""
-    marks = _MARKS.get(language_at(path).name)
+    marks = COMMENT_MARKS.get(language_at(path).name)
     if marks is None:
         return list(lines)
     found = []

@@ -60,9 +60,10 @@ def test_what_may_be_read_or_may_do_something_is_work(text: str) -> None:
     assert not is_empty(text, "a.py", 1, text.count("\n"))
 
 
-def test_a_variable_that_nothing_reads_beside_work_stays_work() -> None:
+def test_a_line_for_a_variable_that_nothing_reads_is_no_work_beside_work_either() -> None:
     text = "def f(x):\n    size = len(x)\n    send(x)\n"
-    assert not is_empty(text, "a.py", 2, 2)
+    assert is_empty(text, "a.py", 2, 2)
+    assert not is_empty(text, "a.py", 2, 3)
 
 
 def test_a_name_that_no_declaration_makes_a_variable_is_another_ones_elsewhere() -> None:
