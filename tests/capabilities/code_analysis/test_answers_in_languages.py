@@ -138,7 +138,7 @@ async def test_a_class_behind_an_export_macro_has_its_own_name(desk: AnalysisHar
     assert told.startswith("`Till.open_it` is a method in `shop/till.cpp`")
     assert "`Till.open_it` calls `shop.ring` [shop/till.cpp:6]" in told
     assert "SHOP_API" not in told
-    assert "Nothing named" not in told
+    assert "No place told here names" not in told
 
 
 async def test_a_name_without_a_definition_is_led_by_a_line_that_has_it(desk: AnalysisHarness) -> None:

@@ -32,7 +32,7 @@ async def test_what_speaks_most_of_a_question_in_words_leads_and_what_it_names_f
 
 async def test_a_word_that_nothing_is_called_like_is_no_name_that_is_missing(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How does franking check the input of a letter?")
-    assert "Nothing named" not in told
+    assert "No place told here names" not in told
     assert told.startswith("`CheckInput")
 
 

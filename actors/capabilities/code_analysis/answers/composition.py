@@ -331,12 +331,12 @@ def _names_not_told(question: Question, claims: Sequence[Claim]) -> list[str]:
 
 
 def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
-    """What the question names and nothing that was found bears or mentions, said in a sentence."""
+    """What the question names and nothing that is told bears or mentions, said in a sentence: more is not proven."""
     names = _names_not_told(question, claims)
     if not names:
         return []
-    rest = "this is what fits best" if len(names) == len(question.identifiers) else "the answer is about the rest"
-    return [plain(f"Nothing named {' or '.join(map(code_span, names))} was found; {rest}.")]
+    rest = "these fit best" if len(names) == len(question.identifiers) else "the answer is about the rest"
+    return [plain(f"No place told here names {' or '.join(map(code_span, names))}; {rest}.")]
 
 
 def _asked_words(question: Question) -> list[str]:

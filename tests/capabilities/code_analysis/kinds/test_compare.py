@@ -89,14 +89,14 @@ async def test_classes_at_the_end_of_a_long_file_are_set_apart_by_what_they_over
 
 
 async def test_what_is_compared_and_not_there_is_said_to_be_missing(vehicles: AnalysisHarness) -> None:
-    assert "Nothing named `Zorblax` was found; the answer is about the rest." in await told_of(
+    assert "No place told here names `Zorblax`; the answer is about the rest." in await told_of(
         vehicles, "Compare `Vehicle` and `Zorblax`"
     )
 
 
 async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(vehicles: AnalysisHarness) -> None:
     document = await vehicles.ask("What is the difference between `Vehicle` and `ZorblaxOfThePlains`?")
-    assert "Nothing named `ZorblaxOfThePlains` was found" in document["answer"]
+    assert "No place told here names `ZorblaxOfThePlains`" in document["answer"]
     assert document["usage"]["tool_calls"] <= 16
 
 
