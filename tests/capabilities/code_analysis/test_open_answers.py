@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.answers.by_aspect import answer
-from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, MAX_LIKELY, NOT_FOUND
+from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, NOT_FOUND
 from actors.capabilities.code_analysis.answers.confidence import (
     ENOUGH,
     FEATURES,
@@ -36,6 +36,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     further_claims,
     word_count,
 )
+from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY
 from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose

@@ -7,6 +7,7 @@ told, and in what order, is read together.)
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +41,6 @@ from actors.capabilities.code_analysis.agents.unreadable_paths import folders_no
 from actors.capabilities.code_analysis.answers.absence.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.composition import (
     Finding,
-    as_likely,
     citation_document,
     cited_commits,
     commit_document,
@@ -48,6 +48,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     history_reason,
     ranked_citations,
 )
+from actors.capabilities.code_analysis.answers.likely_places import likely_places
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
 from actors.capabilities.code_analysis.evidence.claims import (
@@ -198,7 +199,9 @@ async def assemble(
         context, view, codebase, question, findings, collected, ended_by, is_empty=is_empty
     )
     if citations and not is_found:
-        findings = as_likely(findings)
+        findings = await context.run_blocking(
+            likely_places, findings, question.terms, functools.partial(holds_its_quotes, codebase)
+        )
         citations = ranked_citations(findings)
     skipped = perceived.stats.skipped
     parts = answer_parts(view, question, findings, collected, confidence, is_found=is_found)

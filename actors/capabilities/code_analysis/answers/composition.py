@@ -81,7 +81,6 @@ _AHEAD: frozenset[ClaimRole] = frozenset({"value", "lead"})
 
 DID_NOT_FIND, LIKELY = "I did not find this.", "Likely places:"
 NOT_FOUND = f"{DID_NOT_FIND} {LIKELY}"
-MAX_LIKELY = 5
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
 ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
 
@@ -170,7 +169,7 @@ def compose(
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it; `unused`: aspect → what a search proved of uses and tests.
     `failure`: the stage that failed for good and why, in words. Unless it `is_found`, the claims are listed as likely
-    places (`as_likely`). `absence`: what of the question occurs nowhere; `undefined`: the names of the question, if
+    places (`likely_places`). `absence`: what of the question occurs nowhere; `undefined`: the names of the question, if
     nothing bears any of them. The `confidence` is told, and so are the `unanswered` parts of a question.
     """
     was_cut = ended_by is not None or failure is not None
@@ -211,27 +210,6 @@ def _subject(question: Question, claims: Sequence[Claim]) -> str:
 
 def _without_answer(unanswered: Sequence[str]) -> list[str]:
     return [plain(f"I did not find an answer to «{text.rstrip(' ?.!')}».") for text in unanswered]
-
-
-def as_likely(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings whose claims name a place and say nothing of it: each place once, at most five in all.
-
-    Mentions aside stay as they are, ahead of the places.
-    """
-    seen: set[tuple[str, int, int]] = set()
-    reduced: list[Finding] = []
-    for finding in findings:
-        kept = [claim for claim in finding.claims if claim.role == "only_aside"]
-        for claim in finding.claims:
-            if claim.role == "only_aside":
-                continue
-            place = next(((c.file, c.start_line, c.end_line) for c in claim.citations), None)
-            if place is not None and place not in seen and len(seen) < MAX_LIKELY:
-                seen.add(place)
-                text = code_span(claim.subject or place[0])
-                kept.append(Claim(claim.role, text, claim.citations[:1], subject=claim.subject))
-        reduced.append(Finding(finding.goal, tuple(kept)))
-    return reduced
 
 
 def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequence[str]) -> str:

@@ -1,0 +1,68 @@
+"""What is shown of places that may answer, where nothing was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.capabilities.code_analysis.answers.composition import Finding
+from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY, MAX_LINE_CHARS, likely_places
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal
+from tests.capabilities.code_analysis.support import cited
+
+GOAL = Goal(GoalId("answer"), "what is asked")
+TERMS = {"parcel", "weight", "limit"}
+
+
+def place(number: int, code: str = "", quotes: tuple[str, ...] = ()) -> Claim:
+    return Claim(
+        "point", "`f`: some words", (cited(f"{number}.py", 1, 9),), code=code, subject=f"f{number}", quotes=quotes
+    )
+
+
+def reduced(*claims: Claim, holds: bool = True) -> list[Claim]:
+    (finding,) = likely_places([Finding(GOAL, claims)], TERMS, lambda _claim: holds)
+    return list(finding.claims)
+
+
+def test_the_two_lines_with_most_words_of_the_question_are_quoted() -> None:
+    code = "total = 0\n    limit = 3\n    if parcel.weight > limit:\n        refuse(parcel)\n"
+    (claim,) = reduced(place(1, code))
+    assert claim.text == "`f1`: `if parcel.weight > limit:`, `limit = 3`"
+    assert claim.quotes == ("if parcel.weight > limit:", "limit = 3")
+    assert (claim.code, claim.citations) == ("", (cited("1.py", 1, 9),))
+
+
+def test_of_a_place_without_code_what_was_quoted_is_taken() -> None:
+    (claim,) = reduced(place(1, quotes=("weigh(parcel)", "done()")))
+    assert claim.text == "`f1`: `weigh(parcel)`"
+
+
+@pytest.mark.parametrize("code", ["total = 0", "", "x = 'parcel\u202e'"], ids=["other words", "nothing", "marks"])
+def test_without_a_line_that_speaks_of_the_question_the_place_is_named_alone(code: str) -> None:
+    (claim,) = reduced(place(1, code))
+    assert (claim.text, claim.quotes) == ("`f1`", ())
+
+
+def test_no_line_is_quoted_that_the_place_does_not_hold() -> None:
+    (claim,) = reduced(place(1, "parcel = 1"), holds=False)
+    assert (claim.text, claim.quotes) == ("`f1`", ())
+
+
+@pytest.mark.parametrize(("more", "is_quoted"), [(-1, True), (0, True), (1, False)])
+def test_a_line_that_is_too_long_is_not_quoted(more: int, is_quoted: bool) -> None:
+    line = "parcel " + "x" * (MAX_LINE_CHARS + more - len("parcel "))
+    (claim,) = reduced(place(1, line))
+    assert bool(claim.quotes) is is_quoted
+
+
+@pytest.mark.parametrize("count", [MAX_LIKELY - 1, MAX_LIKELY, MAX_LIKELY + 1])
+def test_at_most_five_places_are_listed_each_once(count: int) -> None:
+    claims = reduced(*(place(number) for number in range(count)), place(0, "parcel = 1"))
+    assert [claim.subject for claim in claims] == [f"f{number}" for number in range(min(count, MAX_LIKELY))]
+
+
+def test_mentions_aside_stay_as_they_are_ahead_of_the_places() -> None:
+    aside = Claim("only_aside", "`Kafka` occurs in a test only", (cited("t.py", 3),))
+    assert reduced(place(1), aside)[0] == aside
