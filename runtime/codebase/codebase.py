@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import relative_to_root
 from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.files.source_reader import KEPT_BYTES, SourceReader
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource, SourceText
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.git.known_history import HistoryMemory
@@ -69,9 +69,6 @@ from runtime.errors import RepositoryError
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
 
-# Returns the text of a file; None if it cannot be read.
-ReadSource = Callable[[str], SourceText | None]
-
 
 class FixedVectors(msgspec.Struct, frozen=True):
     """Fixes the vectors of a run: those up to the id `last`, and how many of all pieces have one of them."""
@@ -97,9 +94,8 @@ class Codebase:
         self.by_words = MAX_BY_WORDS
         self._sources = SourceReader(root)
         self._values = KeptValues()
-        self._files = StateMemo(reader, lambda: tuple(reader.files()))
+        self._files = files = StateMemo(reader, lambda: tuple(reader.files()))
         self._file_links = StateMemo(reader, lambda: tuple(reader.file_links()))
-        files = self._files
         self._proofs = StateMemo(reader, lambda: CallProofs(reader, lambda: _resolver(root, files.value())))
 
     @classmethod
@@ -349,16 +345,8 @@ class Codebase:
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
         meaning, most = self._compared(query, wait=wait), self.by_words
-        return rank_chunks(
-            self.index,
-            query,
-            limit,
-            scope=within,
-            meaning=meaning,
-            join=join,
-            by_words=most,
-            read=self.try_source,
-        )
+        read = self.try_source
+        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most, read=read)
 
     def explained_order(self, query: str) -> ExplainedOrder:
         """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""

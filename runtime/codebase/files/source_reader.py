@@ -18,7 +18,7 @@ from typing import NamedTuple
 from runtime.codebase.files.folder_memory import STATUS_FIELDS, Status, is_still
 from runtime.codebase.files.paths import is_plainly_readable, readable_path
 from runtime.codebase.files.regular_file import read_below
-from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, from_bytes, is_binary
+from runtime.codebase.files.source_text import MAX_READ_BYTES, ReadSource, SourceText, from_bytes, is_binary
 from runtime.errors import RepositoryError
 from runtime.primitives.sized_cache import SizedCache
 
@@ -47,7 +47,7 @@ class SourceReader:
         """Return text and hash of a file as it is on disk now. RepositoryError if it cannot be read as text."""
         return self._plain(path, {}) or self._followed(path, allow_secrets)
 
-    def of_call(self, *, allow_secrets: bool = False) -> Callable[[str], SourceText | None]:
+    def of_call(self, *, allow_secrets: bool = False) -> ReadSource:
         """Return a function that reads each source once, for searches of one call; None for one that cannot be read.
 
         Texts beyond 12 MB are read again when they are wanted again.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import functools
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,10 @@ class SourceText:
     def lines(self) -> list[str]:
         """Return the lines without their ends; a final newline adds no line. The list is shared: do not change it."""
         return split_lines(self.text)
+
+
+# Returns the source of a file; None if it cannot be read.
+ReadSource = Callable[[str], SourceText | None]
 
 
 def is_binary(data: bytes) -> bool:

@@ -12,7 +12,7 @@ import posixpath
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource, SourceText
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.language_registry import language_at
@@ -59,7 +59,7 @@ def aliases_of(symbol: SymbolRecord, importing: Iterable[ImportRecord]) -> dict[
 class FileUses:
     """Finds every use of a name, file by file; after 300 files, or five seconds, further files are not read."""
 
-    def __init__(self, read: Callable[[str], SourceText | None]) -> None:
+    def __init__(self, read: ReadSource) -> None:
         self._read = read
         self._by_line: dict[tuple[str, str], dict[int, list[Use]]] = {}
         self._files: set[str] = set()
@@ -83,7 +83,7 @@ class FileUses:
 class AnyMeaning:
     """Filters the uses of a name without a chosen definition: only names local to a function are excluded."""
 
-    def __init__(self, index: IndexReader, read: Callable[[str], SourceText | None], name: str) -> None:
+    def __init__(self, index: IndexReader, read: ReadSource, name: str) -> None:
         self.uses = FileUses(read)
         self._inside = any(s.owner and s.kind == "function" for s in index.symbols_of_name(name))
 
@@ -99,7 +99,7 @@ class AnyMeaning:
 class Meaning:
     """Filters the uses that can mean one definition; uses in a file that is not read are included."""
 
-    def __init__(self, index: IndexReader, read: Callable[[str], SourceText | None], symbol: SymbolRecord) -> None:
+    def __init__(self, index: IndexReader, read: ReadSource, symbol: SymbolRecord) -> None:
         self.uses = FileUses(read)
         self._index = index
         self._symbol = symbol

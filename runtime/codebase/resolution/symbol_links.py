@@ -10,11 +10,11 @@ import functools
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource, SourceText
 from runtime.codebase.files.words import index_terms, looks_like_identifier
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord, around
@@ -43,8 +43,6 @@ _NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
 # As a heading or a sentence of its own; «deprecated names» are not meant.
 _DEPRECATED = re.compile(r"(?:^|\n|[.@]\s*)\W{0,4}deprecated\b(?!\s+\w+s\b)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"::|#|->|/")
-
-Read = Callable[[str], SourceText | None]
 
 
 def normal_name(name: str) -> str:
@@ -136,7 +134,7 @@ def _order(
 
 
 def references(
-    index: IndexReader, read: Read, proofs: CallProofs, name: str | SymbolRecord, limit: int
+    index: IndexReader, read: ReadSource, proofs: CallProofs, name: str | SymbolRecord, limit: int
 ) -> list[ReferenceRecord]:
     """Find uses recorded by the parsers, then other mentions in code; source files before tests and the like.
 
@@ -188,7 +186,12 @@ def _with_tests(found: Sequence[ReferenceRecord], limit: int) -> list[ReferenceR
 
 
 def _mentions(
-    index: IndexReader, read: Read, name: str, taken: set[tuple[str, int]], meaning: Meaning | AnyMeaning, limit: int
+    index: IndexReader,
+    read: ReadSource,
+    name: str,
+    taken: set[tuple[str, int]],
+    meaning: Meaning | AnyMeaning,
+    limit: int,
 ) -> list[ReferenceRecord]:
     term = index_terms(name).partition(" ")[0]
     if not term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import FEATURES, features
@@ -12,7 +13,7 @@ from runtime.codebase.search.gathering import Meaning, gather
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import State, ranker
 from runtime.codebase.search.second_reading import gains, readings
-from runtime.codebase.search.shape_gains import ReadSource, shape_gains
+from runtime.codebase.search.shape_gains import shape_gains
 
 # feature → its value, and its value times its weight: what it adds to the score before the scores are scaled.
 Contributions = Mapping[str, tuple[float, float]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import Candidate, features
@@ -18,7 +19,7 @@ from runtime.codebase.search.gathering import MAX_BY_WORDS, Gathered, Meaning, R
 from runtime.codebase.search.prose.report import lines_about_code
 from runtime.codebase.search.ranker import Ranker, ranker, scaled
 from runtime.codebase.search.second_reading import gains, readings
-from runtime.codebase.search.shape_gains import ReadSource, shape_gains
+from runtime.codebase.search.shape_gains import shape_gains
 
 # Scores of hits behind the candidates, relative to the last candidate's.
 FURTHER_FACTOR = 0.99

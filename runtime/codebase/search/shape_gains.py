@@ -5,18 +5,15 @@ With vectors the first pieces are read together with the question instead, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_place
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.search.gathering import Gathered
 from runtime.codebase.search.piece_shape import features_of, worth_of
 
 # So many were looked at to fit what a shape is worth.
 MAX_SHAPED = 40
-
-# Returns the source of a file, None if it cannot be read.
-ReadSource = Callable[[str], SourceText | None]
 
 
 def shape_gains(gathered: Gathered, sums: Sequence[float], read: ReadSource | None) -> dict[int, float]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import regex as regular
 
 from runtime.codebase.files.regular_file import read_below
-from runtime.codebase.files.source_text import MAX_READ_BYTES, UTF16_MARKS, SourceText
+from runtime.codebase.files.source_text import MAX_READ_BYTES, UTF16_MARKS, ReadSource, SourceText
 from runtime.codebase.index.records import TextHit
 from runtime.codebase.search.required_text import required_texts
 from runtime.codebase.search.ripgrep import files_with
@@ -127,7 +127,7 @@ def _required(texts: tuple[str, ...], *, case_sensitive: bool) -> RequiredTexts:
 def search_files(
     pattern: Pattern,
     paths: Iterable[str],
-    read: Callable[[str], SourceText | None],
+    read: ReadSource,
     *,
     may_have: Callable[[str], bool],
     max_hits: int,

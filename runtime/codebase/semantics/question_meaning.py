@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource, SourceText
 from runtime.codebase.index.piece_text import piece_text
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
@@ -23,7 +23,7 @@ class QuestionMeaning:
         self,
         semantics: Semantics,
         index: IndexReader,
-        read: Callable[[str], SourceText | None],
+        read: ReadSource,
         question: str,
         *,
         wait: bool = False,

@@ -53,6 +53,12 @@ def add_values(codebase: Codebase, data: dict[str, Any], first: int) -> list[Cit
     return citations
 
 
+def add_told_values(codebase: Codebase, query: str, rows: Sequence[_Row], first: int) -> list[Citation]:
+    """Add the `constants` and the `literals` of the first rows; return their citations, numbered from `first`."""
+    citations = add_constants(codebase, rows, first)
+    return citations + add_literals(codebase, query, rows, first + len(citations))
+
+
 def add_constants(codebase: Codebase, rows: Sequence[_Row], first: int) -> list[Citation]:
     """Add to the first ten rows with an excerpt of code the `constants` in its lines; return their steps' citations.
 

@@ -13,7 +13,8 @@ import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
-from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase, ReadSource
+from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.search.text_search import FoundText
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import MAX_HITS, bounded, listed, numbered

@@ -31,7 +31,7 @@ from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
-from runtime.codebase.tool_parts.value_rows import add_constants, add_literals, add_values
+from runtime.codebase.tool_parts.value_rows import add_told_values, add_values
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
@@ -82,14 +82,14 @@ def locate(
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], with the `ranker` of ranked code (words, vectors), its `cosine`, `reading` and `read_lines`
     (`records.ChunkHit`), `branch` [first line, last line] of the branch that answers «what happens when …?», and for
-    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`), the
-    `constants` in these (`add_constants`) and the `literals` that tell a value which is asked for (`add_literals`);
-    `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
-    results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
-    first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
-    could be compared by meaning, 0 to 1, None if words alone count; `absence`: what of a question in words occurs
-    nowhere or only aside (`absence.Absence`); `values`, only with that argument: the values that the query asks for
-    (`add_values`). Status `empty` if nothing matches, `denied` if the scope leads outside the root.
+    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`),
+    with `constants` and `literals` in these (`add_told_values`); `definitions`: for a name or for kinds, the number of
+    definitions in source files, including those beyond the results; `passages`: for a question in words, what
+    documents, documentation strings and comments say of it, best first, [{file, start_line, end_line, kind, heading,
+    text, names, score}]; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words
+    alone count; `absence`: what of a question in words occurs nowhere or only aside (`absence.Absence`); `values`, only
+    with that argument: the values that the query asks for (`add_values`). Status `empty` if nothing matches, `denied`
+    if the scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
@@ -123,8 +123,7 @@ def locate(
     citations = [*(citation for _, citation in (*found, *passages)), *asides]
     if values and not kinds:
         citations += add_values(codebase, data, len(citations))
-    citations += add_constants(codebase, rows, len(citations)) if search.is_open else []
-    citations += add_literals(codebase, query, rows, len(citations)) if search.is_open else []
+    citations += add_told_values(codebase, query, rows, len(citations)) if search.is_open else []
     return log.result("ok" if found else "empty", data, citations)
 
 

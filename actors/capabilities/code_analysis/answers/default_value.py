@@ -7,12 +7,11 @@ the value is not proven, the place is told that sets it. What documents say othe
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, may_be_quoted
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.values import ValueNote
 from runtime.codebase.citation import Citation
@@ -21,7 +20,6 @@ MAX_VALUES = 5
 MAX_STEPS = 4
 MAX_CONTRADICTIONS = 1
 
-_UNSHOWN = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 # A plain number or switch right behind «default», without a unit.
 _SAID = (
@@ -38,7 +36,7 @@ def value_claims(
 
     `parts_of` returns the numbers of the parts in which a clause of the question stands.
     """
-    notes = [fact.value for fact in facts if fact.value is not None and all(map(is_plain, fact.value.texts))]
+    notes = [fact.value for fact in facts if fact.value is not None and all(map(may_be_quoted, fact.value.texts))]
     kept = _merged(sorted(notes, key=lambda note: not note.is_proven))[:MAX_VALUES]
     claims = [msgspec.structs.replace(_claim(note), parts=parts_of(note.part)) for note in kept]
     return [*claims, *_contradictions(kept, facts)]
@@ -54,7 +52,7 @@ def _merged(notes: Sequence[ValueNote]) -> list[ValueNote]:
 
 def constant_claims(notes: Sequence[ValueNote]) -> list[Claim]:
     """Return what the constants are that stand in the lines shown of a place."""
-    told = _merged([note for note in notes if note.is_proven and all(map(is_plain, note.texts))])
+    told = _merged([note for note in notes if note.is_proven and all(map(may_be_quoted, note.texts))])
     return [msgspec.structs.replace(_claim(note), role="point") for note in told]
 
 
@@ -78,11 +76,6 @@ def _claim(note: ValueNote) -> Claim:
 
 def _cited(note: ValueNote) -> tuple[Citation, ...]:
     return note.steps[:MAX_STEPS] if len(note.steps) <= MAX_STEPS else (*note.steps[: MAX_STEPS - 1], note.steps[-1])
-
-
-def is_plain(text: str) -> bool:
-    """Return whether a line can be shown as it is: controls and marks of direction are not quoted."""
-    return all(letter == "\t" or unicodedata.category(letter) not in _UNSHOWN for letter in text)
 
 
 def _contradictions(notes: Sequence[ValueNote], facts: Sequence[CodeFact]) -> list[Claim]:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.answers.composition import Finding
-from actors.capabilities.code_analysis.answers.default_value import is_plain
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, may_be_quoted
 from runtime.codebase.files.words import index_terms
 
 MAX_LIKELY = 5
@@ -52,6 +51,6 @@ def _place(claim: Claim, terms: Collection[str], holds: Callable[[Claim], bool])
 def _telling(claim: Claim, terms: Collection[str]) -> list[str]:
     """Return the lines that a claim shows or quotes which have terms of the question, those with most ahead."""
     shown = claim.code.split("\n") if claim.code else claim.quotes
-    lines = dict.fromkeys(line.strip() for line in shown if len(line.strip()) <= MAX_LINE_CHARS and is_plain(line))
+    lines = dict.fromkeys(line.strip() for line in shown if len(line.strip()) <= MAX_LINE_CHARS and may_be_quoted(line))
     told = {line: len(set(terms).intersection(index_terms(line).split())) for line in lines}
     return sorted((line for line in lines if told[line]), key=lambda line: -told[line])

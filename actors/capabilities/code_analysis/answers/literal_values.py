@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from actors.capabilities.code_analysis.answers.default_value import is_plain
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, may_be_quoted
 from actors.capabilities.code_analysis.evidence.values import LiteralNote
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.values.literal_forms import LiteralForm
@@ -40,7 +39,9 @@ def literal_claims(notes: Sequence[LiteralNote], lead: Claim, told: Sequence[Cla
     is quoted.
     """
     known = [citation for claim in told for citation in claim.citations]
-    kept = [note for note in notes if is_plain(note.text) and not any(_overlap(note.citation, one) for one in known)]
+    kept = [
+        note for note in notes if may_be_quoted(note.text) and not any(_overlap(note.citation, one) for one in known)
+    ]
     is_first = not any(claim.role == "value" for claim in told)
     claims = {_worded(note, lead.code): note for note in kept}
     return [

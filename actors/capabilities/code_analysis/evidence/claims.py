@@ -7,6 +7,7 @@ changes such text, so that the marks in an answer are exactly its citations.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
@@ -51,6 +52,8 @@ ROLES_OF_COMMITS: frozenset[ClaimRole] = frozenset({"change", "together"})
 # The tokens of `plain`: brackets, line numbers before a closing one, and line ends, which no mark spans.
 _BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
 _TICKS = re.compile(r"`+")
+# Categories of Unicode: controls, formats and what has no meaning, and separators of lines.
+_UNSHOWN = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -129,6 +132,11 @@ def plain(text: str) -> str:
             if found.group(1) and found.start() > start + 1:
                 shown[start], shown[found.end() - 1] = "(", ")"
     return "".join(shown)
+
+
+def may_be_quoted(line: str) -> bool:
+    """Return whether a line can be shown as it is: controls and marks of direction are not quoted."""
+    return all(letter == "\t" or unicodedata.category(letter) not in _UNSHOWN for letter in line)
 
 
 def code_span(text: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.files.words import query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import SymbolRecord
@@ -63,7 +63,6 @@ _BY_IDS = """SELECT p.id, p.kind, f.path, p.start_line, p.end_line, p.heading, p
 _BY_WORDS = """SELECT rowid FROM passage_text WHERE passage_text MATCH ?
     ORDER BY bm25(passage_text, {body}, {heading}), rowid LIMIT ?"""
 
-Read = Callable[[str], SourceText | None]
 # The ids and cosines of the passages nearest in meaning, best first; None if words alone count.
 NearPassages = Callable[[str, int], Sequence[tuple[int, float]] | None]
 
@@ -101,7 +100,7 @@ class Passage:
 
 
 def find_passages(
-    index: IndexReader, read: Read, question: str, limit: int, near: NearPassages | None = None
+    index: IndexReader, read: ReadSource, question: str, limit: int, near: NearPassages | None = None
 ) -> list[Passage]:
     """Return the passages that speak of a question, best first, at most `limit`; empty for one without terms."""
     weights = term_weights(index, question[:MAX_QUERY_CHARS])
@@ -188,7 +187,7 @@ def _prior_of_file(path: str, *, is_document: bool) -> float:
     return min(prior, _TRANSLATED_PRIOR) if is_document and _OTHER_LANGUAGE.search(path) else prior
 
 
-def _with_answer(read: Read, passage: Passage, weights: Mapping[str, float]) -> Passage:
+def _with_answer(read: ReadSource, passage: Passage, weights: Mapping[str, float]) -> Passage:
     """Return a passage with its best sentences.
 
     One whose sentences do not answer by themselves, or whose file a program has made, loses some of its score.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import msgspec
 
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.resolution.default_values.counted_names import counted_names
@@ -71,7 +71,6 @@ NEAR_SHARE = 0.85
 
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
 
-Read = Callable[[str], SourceText | None]
 Place = tuple[str, int, int]
 
 
@@ -103,7 +102,7 @@ class Candidate(msgspec.Struct, frozen=True):
 def asked_values(
     index: IndexReader,
     scopes: ValueScopes,
-    read: Read,
+    read: ReadSource,
     question: str,
     ranked: Callable[[str], Sequence[Place]],
     named: Iterable[str] = (),
@@ -167,7 +166,7 @@ def is_covering(candidate: Candidate) -> bool:
 class ValueSearch:
     """Finds the names that the parts of a question mean."""
 
-    def __init__(self, index: IndexReader, scopes: ValueScopes, read: Read) -> None:
+    def __init__(self, index: IndexReader, scopes: ValueScopes, read: ReadSource) -> None:
         self._index = index
         self._read = read
         self._scopes = scopes

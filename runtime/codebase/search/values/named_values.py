@@ -6,10 +6,10 @@ instead. A word counts most in the name, less in its owner or file, least in its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.files.words import index_terms, query_terms, split_identifier
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import SymbolRecord
@@ -28,14 +28,13 @@ OF_VALUES_WEIGHT = 0.3
 _ASKING = frozenset(query_terms("configure configured configuration where").counts)
 _OF_VALUES = frozenset(query_terms("default value number name option setting").counts)
 
-Read = Callable[[str], SourceText | None]
 # Terms that match a word of the question, each with its factor.
 _Forms = dict[str, float]
 _Wanted = Sequence[tuple[_Forms, float]]
 
 
 def values_for(
-    index: IndexReader, read: Read, query: str, kinds: Iterable[str], limit: int
+    index: IndexReader, read: ReadSource, query: str, kinds: Iterable[str], limit: int
 ) -> list[tuple[SymbolRecord, float]]:
     """Return the named values that match a question, best first, each with its score.
 
@@ -93,7 +92,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(index_terms(text).split())
 
 
-def _own_lines(symbol: SymbolRecord, read: Read) -> str:
+def _own_lines(symbol: SymbolRecord, read: ReadSource) -> str:
     source = read(symbol.file)
     last = min(symbol.end_line, symbol.start_line + MAX_OWN_LINES - 1)
     return "" if source is None else "\n".join(source.lines[symbol.start_line - 1 : last])
