@@ -10,8 +10,7 @@
     codebase.search_text(pattern), search_chunks(question), passages(question)
 
 Every path argument is resolved, links included, and must lead below the root: otherwise a RepositoryError is raised for
-which `paths.is_denied` is True. A file that does not exist raises a RepositoryError too. One object serves several
-threads.
+which `paths.is_denied` is True. A missing file raises a RepositoryError too. One object serves several threads.
 """
 
 from __future__ import annotations

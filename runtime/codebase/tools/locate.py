@@ -84,12 +84,12 @@ def locate(
     (`records.ChunkHit`), `branch` [first line, last line] of the branch that answers «what happens when …?», and for
     the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`),
     with `constants` and `literals` in these (`add_told_values`); `definitions`: for a name or for kinds, the number of
-    definitions in source files, including those beyond the results; `passages`: for a question in words, what
-    documents, documentation strings and comments say of it, best first, [{file, start_line, end_line, kind, heading,
-    text, names, score}]; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words
-    alone count; `absence`: what of a question in words occurs nowhere or only aside (`absence.Absence`); `values`, only
-    with that argument: the values that the query asks for (`add_values`). Status `empty` if nothing matches, `denied`
-    if the scope leads outside the root.
+    definitions in source files, also beyond the results; `passages`: for a question in words, what documents,
+    documentation strings and comments say of it, best first, [{file, start_line, end_line, kind, heading, text, names,
+    score}]; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count;
+    `absence`: what of a question in words occurs nowhere or only aside (`absence.Absence`); `values`, only with that
+    argument: the values that the query asks for (`add_values`). Status `empty` without matches, `denied` for a scope
+    outside the root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
