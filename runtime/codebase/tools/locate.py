@@ -3,7 +3,7 @@
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, which
 also weigh names and paths, and one for values alone (constants, fields …) by their names. If nothing is found, the
 search is broadened once, then moved up from its scope; a search for values alone is never broadened.
-The citations are those of `data["results"]`, of `data["passages"]` and of `data["absence"]["aside"]`, in order, one for
+The citations are those of `data["results"]`, of `data["passages"]` and of `data["absence"]["aside"]`, one for
 each row; those of the steps of `data["values"]` follow, then those of the `constants` of results, then of `literals`.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, Agent, git, repository
 from tests.capabilities.code_change.test_cheats import EVIL, problems
 

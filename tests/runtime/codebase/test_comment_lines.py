@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import code_lines, is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import code_lines, is_empty
 
 COMMENTS = [
     ("a.yml", "# retry: 3\n"),

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from runtime.codebase.parsing.constant_bodies import is_constant
-from runtime.codebase.parsing.empty_bodies import is_empty, judge_of
+from runtime.codebase.parsing.bodies.constant_bodies import is_constant
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty, judge_of
 
 CONSTANT = [
     ("a.py", "def f(x):\n    return True\n"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 BODIES = {
     "a.py": "def f(a):\n    return {}\n",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.language_parts.cython_lines import as_python
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 HEADS = [
     "cdef int load(int x) nogil:",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 EMPTY = {
     "a.py": [

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import is_empty
-from runtime.codebase.parsing.fixed_conditions import MAX_CHARS, holds
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.fixed_conditions import MAX_CHARS, holds
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 IDLE = {
     "a.py": [

@@ -9,7 +9,7 @@ import pytest
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines
 from actors.capabilities.code_change.evidence.checklist_evidence import refutation
 from runtime.codebase.git.work_trees import Change
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 AROUND = {
     "a.py": ("def f(url):\n    {}\n    return net.fetch(url)\n", 2),

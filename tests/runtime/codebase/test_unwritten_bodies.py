@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.codebase.parsing.empty_bodies import is_empty, judge_of
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty, judge_of
 
 EMPTY = [
     ("a.kt", "fun f(x: Int): Int {\n    throw NotImplementedError()\n}\n"),

@@ -14,7 +14,7 @@ from runtime.codebase.git.differences import WHOLE_FILE, differences, old_text
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
 from runtime.codebase.language_registry import language_at
-from runtime.codebase.parsing.empty_bodies import code_lines
+from runtime.codebase.parsing.bodies.empty_bodies import code_lines
 
 Lines = tuple[tuple[int, int], ...]
 Replaced = tuple[tuple[int, int, tuple[str, ...]], ...]

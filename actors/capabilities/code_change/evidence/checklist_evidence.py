@@ -11,7 +11,7 @@ from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, Ch
 from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions, only_bare_types
 from actors.capabilities.code_change.evidence.item_words import Asks, asks_of
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.parsing.empty_bodies import code_lines, judge_of
+from runtime.codebase.parsing.bodies.empty_bodies import code_lines, judge_of
 from runtime.contracts.payloads import is_text
 
 MAX_FILE_BYTES = 20_000_000

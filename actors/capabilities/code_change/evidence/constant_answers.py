@@ -7,8 +7,8 @@ import re
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
 from actors.capabilities.code_change.evidence.definitions import MAX_JUDGED, written_functions
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.parsing.constant_bodies import is_constant
-from runtime.codebase.parsing.empty_bodies import judge_of
+from runtime.codebase.parsing.bodies.constant_bodies import is_constant
+from runtime.codebase.parsing.bodies.empty_bodies import judge_of
 
 _ASKED = re.compile(
     r"\b(?:constant|always|literal|hard-?coded|stub|placeholder|default)\b"

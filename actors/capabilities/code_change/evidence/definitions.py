@@ -11,11 +11,11 @@ from typing import NamedTuple
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
-from runtime.codebase.parsing.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
-from runtime.codebase.parsing.meant_bodies import Meant, fails, gives_a_value, promises
+from runtime.codebase.parsing.bodies.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
+from runtime.codebase.parsing.bodies.meant_bodies import Meant, fails, gives_a_value, promises
+from runtime.codebase.parsing.bodies.whole_heads import BareType
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
-from runtime.codebase.parsing.whole_heads import BareType
 
 # Each is judged by its syntax; a piece of evidence with more of them is not looked at so closely.
 MAX_JUDGED = 40

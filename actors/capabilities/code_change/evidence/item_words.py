@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from runtime.codebase.parsing.meant_bodies import Meant
+from runtime.codebase.parsing.bodies.meant_bodies import Meant
 
 _PROSE = re.compile(r"\b(?:doc(?:s|strings?|ument\w*)?|comments?|typos?|spelling|wording)\b", re.IGNORECASE)
 _REMOVAL = re.compile(

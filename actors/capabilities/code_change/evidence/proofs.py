@@ -23,7 +23,7 @@ from actors.capabilities.code_change.evidence.constant_answers import asks_for_c
 from actors.capabilities.code_change.evidence.definitions import bare_types, hollow_functions, innermost, symbols_of
 from actors.capabilities.code_change.evidence.item_words import asks_of
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 from runtime.contracts.session_state import Proof
 
 # Where lines were only removed, nothing tells how many: so many items may rest on one such place, and one more.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import tree_sitter
 
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
-from runtime.codebase.parsing.fixed_conditions import holds
+from runtime.codebase.parsing.bodies.fixed_conditions import holds
 
 _NOTHING_IN = re.compile(
     r"(?:in\s+)?(?:\(\s*\)|\[\s*\]|\{\s*\}|range\(\s*(?:(?P<a>\d+)\s*,\s*(?P=a)|0)\s*\)|\"\"|''|0"

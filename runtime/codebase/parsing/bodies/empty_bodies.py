@@ -26,17 +26,17 @@ from runtime.codebase.language_parts.idle_statements import (
     IdleSyntax,
 )
 from runtime.codebase.language_registry import language_at, load_grammar
-from runtime.codebase.parsing.comment_lines import without_comment_lines
-from runtime.codebase.parsing.constant_bodies import ConstantBody, constant_body, lines_of_body
-from runtime.codebase.parsing.dead_stores import dead_stores
-from runtime.codebase.parsing.empty_statements import says_nothing
-from runtime.codebase.parsing.idle_bodies import BodyJudge
-from runtime.codebase.parsing.idle_lines import idle_lines
-from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
-from runtime.codebase.parsing.meant_bodies import Meant
+from runtime.codebase.parsing.bodies.comment_lines import without_comment_lines
+from runtime.codebase.parsing.bodies.constant_bodies import ConstantBody, constant_body, lines_of_body
+from runtime.codebase.parsing.bodies.dead_stores import dead_stores
+from runtime.codebase.parsing.bodies.empty_statements import says_nothing
+from runtime.codebase.parsing.bodies.idle_bodies import BodyJudge
+from runtime.codebase.parsing.bodies.idle_lines import idle_lines
+from runtime.codebase.parsing.bodies.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
+from runtime.codebase.parsing.bodies.meant_bodies import Meant
+from runtime.codebase.parsing.bodies.unreached import unreached
+from runtime.codebase.parsing.bodies.whole_heads import BareType, bare_type, head_is_work
 from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, takes, text_in, walk, walk_within
-from runtime.codebase.parsing.unreached import unreached
-from runtime.codebase.parsing.whole_heads import BareType, bare_type, head_is_work
 
 MAX_PARSED_CHARS = 4_000_000
 # Each piece of evidence judges its file anew, so the last ones stay parsed, unless they take much memory.

@@ -15,11 +15,11 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
-from runtime.codebase.parsing.block_ends import always_leaves, is_alternative, leaves
-from runtime.codebase.parsing.empty_statements import NOTHING
-from runtime.codebase.parsing.fixed_conditions import holds
-from runtime.codebase.parsing.loop_heads import drains, holds_within, runs_for_nothing
-from runtime.codebase.parsing.pure_expressions import TRANSPARENT, compares, only_computes
+from runtime.codebase.parsing.bodies.block_ends import always_leaves, is_alternative, leaves
+from runtime.codebase.parsing.bodies.empty_statements import NOTHING
+from runtime.codebase.parsing.bodies.fixed_conditions import holds
+from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, runs_for_nothing
+from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50

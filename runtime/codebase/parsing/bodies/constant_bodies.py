@@ -14,7 +14,7 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
-from runtime.codebase.parsing.logging_bodies import MAX_LOGGING_BODY_BYTES
+from runtime.codebase.parsing.bodies.logging_bodies import MAX_LOGGING_BODY_BYTES
 from runtime.codebase.parsing.tree_walk import BLOCK, body_of, text_in
 
 _TEXTS = r"""(?:[rRbBuUfF]{1,2}(?=["']))?(?:"(?:[^"\\{}$]|\\.)*"|'(?:[^'\\{}$]|\\.)*'|`[^`$\\]*`)"""

@@ -13,7 +13,7 @@ import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
-from runtime.codebase.parsing.pure_expressions import only_computes
+from runtime.codebase.parsing.bodies.pure_expressions import only_computes
 from runtime.codebase.parsing.tree_walk import Within, body_of, takes, text_in
 
 _STATEMENTS = frozenset({"expression_statement", "assignment_statement", "let_declaration"})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import tree_sitter
 
-from runtime.codebase.parsing.fixed_conditions import holds
+from runtime.codebase.parsing.bodies.fixed_conditions import holds
 
 _BLOCK = re.compile(r"(?:statement_)?block|statements|statement_list|compound_statement|body_statement")
 _LEAVES = re.compile(r"(?:return|raise|throw|break|continue)(?:_statement|_expression)?|jump_expression")
