@@ -16,6 +16,7 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.features import features
 from runtime.codebase.search.gathering import Meaning, gather
 from runtime.codebase.search.prose.report import lines_about_code
+from runtime.codebase.search.ranker import State
 from tests.ranking.cases import Case, Place
 
 # A mark has at most so many lines; a longer piece is judged by those that share most with the question.
@@ -35,7 +36,7 @@ class Example:
     marks: list[Place]
     rows: Numbers
     gains: Numbers
-    by_meaning: bool
+    state: State
 
 
 def open_clone(clones: Path, indexes: Path, name: str) -> Codebase:
@@ -55,7 +56,7 @@ def example(case: Case, codebase: Codebase, meaning: Meaning | None) -> Example 
     marks = [_mark(codebase, hit, gathered.asked.weights) for hit in hits]
     rows = np.array(features(gathered.asked, gathered.candidates), float)
     gains = np.array([_gain(case, mark) for mark in marks])
-    return Example(case, hits, marks, rows, gains, gathered.by_meaning)
+    return Example(case, hits, marks, rows, gains, gathered.state)
 
 
 def _gain(case: Case, mark: Place) -> float:

@@ -20,7 +20,7 @@ def examples() -> list[Example]:
     for number in range(10):
         rows = rng.random((6, len(FEATURES)))
         gains = (rows[:, FEATURES.index("cover")] == rows[:, FEATURES.index("cover")].max()).astype(float)
-        made.append(Example(Case(str(number), "a/b", "Why?"), [], [], rows, gains, False))
+        made.append(Example(Case(str(number), "a/b", "Why?"), [], [], rows, gains, "words"))
     return made
 
 

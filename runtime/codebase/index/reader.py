@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.codebase.index import tables
+from runtime.codebase.index.chunk_vectors import ChunkVectors, chunk_vectors
 from runtime.codebase.index.records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
 from runtime.codebase.index.seal import break_seal, is_damage
 from runtime.codebase.index.state_memo import StateMemo
@@ -48,7 +49,9 @@ class IndexReader:
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._guard = threading.Lock()
         # By a weak reference: the end of the reader closes its connections at once.
-        self._counts: StateMemo[dict[str, int]] = StateMemo(weakref.proxy(self), dict)
+        itself = weakref.proxy(self)
+        self._counts: StateMemo[dict[str, int]] = StateMemo(itself, dict)
+        self._vectors: StateMemo[ChunkVectors] = StateMemo(itself, lambda: chunk_vectors(itself))
         self._close_all = weakref.finalize(self, _close_connections, self._open)
         self._close_all.atexit = False
         version = tables.schema_version(self._connection)
@@ -325,6 +328,10 @@ class IndexReader:
             ids = symbol_ids[at : at + _IDS_PER_QUERY]
             kinds.update(self.rows(f"SELECT id, kind FROM symbols WHERE id IN ({', '.join('?' * len(ids))})", ids))
         return kinds
+
+    def chunk_vectors(self) -> ChunkVectors:
+        """Return the vectors of all chunks, made of their terms."""
+        return self._vectors.value()
 
     def chunk_texts(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str, str, str]]:
         """Return the indexed terms of chunks: body, names, path, doc."""

@@ -7,6 +7,7 @@ writer while a refresh holds the transaction.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -27,6 +28,7 @@ from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.passages import PassageSpan, cut_passages, plain_text
 from runtime.codebase.parsing.syntax import FileSyntax
+from runtime.codebase.term_meaning.term_vectors import term_vectors
 
 MAX_CHUNK_CHARS = 20_000
 MAX_LINE_CHARS_OF_CODE = 20_000
@@ -41,6 +43,7 @@ _INSERTS: dict[str, str] = {
     "passages": "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "passage_text": "INSERT INTO passage_text (rowid, body, heading) VALUES (?, ?, ?)",
     "facts": "INSERT INTO facts VALUES (?, ?, ?)",
+    "chunk_vectors": "INSERT INTO chunk_vectors VALUES (?, ?, ?)",
     "chunk_text": "INSERT INTO chunk_text (rowid, body, names, path, doc) VALUES (?, ?, ?, ?, ?)",
 }
 
@@ -192,16 +195,25 @@ class RowWriter:
         self._connection.execute(
             "DELETE FROM passage_text WHERE rowid IN (SELECT id FROM passages WHERE file_id = ?)", (file_id,)
         )
-        for table in ("passages", "chunks", "imports", "refs", "facts", "symbols"):
+        for table in ("passages", "chunks", "chunk_vectors", "imports", "refs", "facts", "symbols"):
             self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
         self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
 
     def flush(self) -> None:
         """Write the collected rows."""
+        self._rows["chunk_vectors"] = _vectors(self._rows["chunks"], self._rows["chunk_text"])
         for table, rows in self._rows.items():
             if rows:
                 self._connection.executemany(_INSERTS[table], rows)
                 rows.clear()
+
+
+def _vectors(chunks: Sequence[tuple[Any, ...]], texts: Sequence[tuple[Any, ...]]) -> list[tuple[int, int, bytes]]:
+    """Return for each file its id, the id of its first chunk, and the vectors of its chunks, which are consecutive."""
+    kept = term_vectors().of_pieces([text[1:] for text in texts])
+    own = itertools.groupby(zip(chunks, kept, strict=True), key=lambda pair: pair[0][1])
+    files = [(file_id, list(pairs)) for file_id, pairs in own]
+    return [(file_id, pairs[0][0][0], b"".join(row.tobytes() for _, row in pairs)) for file_id, pairs in files]
 
 
 _MINIFIED = "minified or generated: lines too long to parse"

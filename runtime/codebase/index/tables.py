@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 BUSY_TIMEOUT_S = 60.0
 _WRITER_PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "temp_store = MEMORY", "cache_size = -65536")
 
@@ -46,6 +46,7 @@ CREATE TABLE chunks (
     symbol_id INTEGER, key BLOB NOT NULL
 );
 CREATE INDEX chunks_by_file ON chunks (file_id);
+CREATE TABLE chunk_vectors (file_id INTEGER PRIMARY KEY, chunk_id INTEGER NOT NULL, vectors BLOB NOT NULL);
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, kind TEXT NOT NULL, start_line INTEGER NOT NULL,
     end_line INTEGER NOT NULL, heading TEXT NOT NULL, names TEXT NOT NULL, key BLOB NOT NULL

@@ -32,6 +32,7 @@ from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats,
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
+from runtime.codebase.term_meaning.term_vectors import term_vectors_mark
 from runtime.database.set_aside import set_aside
 from runtime.errors import RepositoryError, StateStorageError
 
@@ -177,6 +178,8 @@ def _is_current(index_path: Path, root: Path, project: ProjectConfig) -> bool:
             return False
         if (tables.read_meta(connection, "chunking") or "") != project.chunking:
             return False
+        if tables.read_meta(connection, "term_vectors") != term_vectors_mark():
+            return False
         made_with = tables.read_meta(connection, "languages")
         return tables.read_meta(connection, "root") == str(root) and made_with == languages_digest()
 
@@ -204,6 +207,7 @@ def _refresh(root: Path, index_path: Path, plan: _Plan) -> _Refreshed:
                 tables.write_meta(connection, "root", str(root))
                 tables.write_meta(connection, "languages", languages_digest())
                 tables.write_meta(connection, "chunking", plan.project.chunking)
+                tables.write_meta(connection, "term_vectors", term_vectors_mark())
             refreshed = _Refresh(root, index_path, plan, connection).run()
             connection.execute("COMMIT")
         except BaseException:

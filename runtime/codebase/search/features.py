@@ -47,7 +47,8 @@ BY_WORDS: tuple[str, ...] = (
     "path_depth",
 )
 BY_MEANING: tuple[str, ...] = ("cosine", "cosine_rank", "file_cosine", "said")
-FEATURES = BY_WORDS + BY_MEANING
+BY_TERMS: tuple[str, ...] = ("alike", "alike_rank", "file_alike")
+FEATURES = BY_WORDS + BY_MEANING + BY_TERMS
 # Pieces at rank 0 and rank 5 differ as much as those at 5 and infinity.
 RANK_OFFSET = 5
 MOST_NEXT = 3
@@ -69,7 +70,7 @@ class Candidate:
 
     `named`: 1 for the only definition of a name in the question, less for one of several. `cosine`: of its vector
     and the question's; None without a vector. `said`: the greatest cosine of the passages and the windows in it, None
-    without any.
+    without any. `alike`: the cosine of its terms and the question's; None for a question of unknown terms.
     """
 
     words: ScoredChunk
@@ -77,6 +78,7 @@ class Candidate:
     named: float = 0.0
     cosine: float | None = None
     said: float | None = None
+    alike: float | None = None
 
     @property
     def nearness(self) -> float | None:
@@ -90,11 +92,11 @@ def features(asked: Asked, candidates: Sequence[Candidate]) -> list[tuple[float,
     ranks = _ranks([candidate.words.score for candidate in candidates])
     in_file = _ranks_in_file(candidates, ranks)
     best = max((candidate.words.score for candidate in candidates), default=0.0) or 1.0
-    meanings = _meanings(candidates)
+    others = zip(_meanings(candidates), _likenesses(candidates), strict=True)
     rows = []
-    for candidate, rank, file_rank, meaning in zip(candidates, ranks, in_file, meanings, strict=True):
+    for candidate, rank, file_rank, (meaning, alike) in zip(candidates, ranks, in_file, others, strict=True):
         by_words = _by_words(asked, candidate, best, rank, file_rank, files[candidate.words.hit.file])
-        rows.append((*by_words, *meaning))
+        rows.append((*by_words, *meaning, *alike))
     return rows
 
 
@@ -175,18 +177,28 @@ def _meanings(candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
         return [(0.0,) * len(BY_MEANING)] * len(candidates)
     usual = sum(known) / len(known)
     cosines = [usual if candidate.cosine is None else candidate.cosine for candidate in candidates]
+    return [
+        (*nearness, nearness[0] if candidate.said is None else max(nearness[0], candidate.said))
+        for candidate, nearness in zip(candidates, _nearness(candidates, cosines), strict=True)
+    ]
+
+
+def _likenesses(candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
+    if any(candidate.alike is None for candidate in candidates):
+        return [(0.0,) * len(BY_TERMS)] * len(candidates)
+    return _nearness(candidates, [candidate.alike or 0.0 for candidate in candidates])
+
+
+def _nearness(candidates: Sequence[Candidate], cosines: Sequence[float]) -> list[tuple[float, ...]]:
+    """Return of each candidate the cosine, what its rank among them is worth, and the greatest cosine in its file."""
     by_file: dict[str, float] = {}
     for candidate, cosine in zip(candidates, cosines, strict=True):
         file = candidate.words.hit.file
         by_file[file] = max(cosine, by_file.get(file, -1.0))
+    ranks = _ranks(cosines)
     return [
-        (
-            cosine,
-            1 / (RANK_OFFSET + rank),
-            by_file[candidate.words.hit.file],
-            cosine if candidate.said is None else max(cosine, candidate.said),
-        )
-        for candidate, cosine, rank in zip(candidates, cosines, _ranks(cosines), strict=True)
+        (cosine, 1 / (RANK_OFFSET + rank), by_file[candidate.words.hit.file])
+        for candidate, cosine, rank in zip(candidates, cosines, ranks, strict=True)
     ]
 
 

@@ -1,7 +1,7 @@
-"""Gathers the candidates for a question: pieces by words, by meaning, by name and by path.
+"""Gathers the candidates for a question: pieces by words, by what their terms mean, by meaning, by name and by path.
 
-Meaning brings pieces that share no word with the question, words those whose names the question spells out; no more
-than a fixed number of each is ordered by the ranker.
+Meaning and like terms bring pieces that share no word with the question, words those whose names the question spells
+out; no more than a fixed number of each is ordered by the ranker.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from runtime.codebase.files.path_kinds import kinds_asked_for
 from runtime.codebase.files.words import query_terms
+from runtime.codebase.index.chunk_vectors import Likeness
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.language_parts.language import PathKind
@@ -23,17 +24,23 @@ from runtime.codebase.search.features import Asked, Candidate, kind_asked
 from runtime.codebase.search.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
 from runtime.codebase.search.prose.near_passages import NO_PASSAGES, near_passages
 from runtime.codebase.search.query_expansion import related_terms
+from runtime.codebase.search.ranker import State
 
 MAX_BY_WORDS = 100
 MAX_BY_MEANING = 60
+MAX_ALIKE = 60
 READ_BY_MEANING = 200
 MAX_NAMED = 20
 MAX_DEFINITIONS = 8
 # Pieces by words that get a vector now if a caller waits for it.
 MAX_MADE = 60
 READ_IN_SCOPE = 5_000
+# With fewer compared, the ranker by words orders better than the one that goes by cosines.
+LEAST_ORDERED = 0.5
 # Below this cosine, pieces that share no word with a question have nothing to do with it.
 LEAST_COSINE = 0.2
+# Likewise of terms: of the pieces that answer, one in a hundred is less like the question.
+LEAST_ALIKE = 0.1
 LEAST_TERMS = 3
 LEAST_COMPARED = 0.3
 # Share of its score that a piece keeps that is not source code, as a candidate by words.
@@ -88,6 +95,14 @@ class Gathered:
     further: list[ChunkHit]
     by_meaning: bool
 
+    @property
+    def state(self) -> State:
+        """The ranker that orders them: by vectors if half of the code and documents have one, else by words."""
+        kinds = self.asked.kinds
+        compared = [one for one in self.candidates if is_compared(kinds, one.words.hit.file, one.words.hit.symbol)]
+        known = sum(one.cosine is not None for one in compared)
+        return "vectors" if known and known >= LEAST_ORDERED * len(compared) else "words"
+
 
 def gather(
     index: IndexReader,
@@ -110,21 +125,26 @@ def gather(
     named = _named(index, terms.identifiers[:MAX_NAMED], scope)
     may_mean = len(terms.counts) >= LEAST_TERMS or bool(weights)
     near = _near(index, meaning, kinds, scope) if meaning is not None and may_mean else {}
-    found = score_chunks(index, weights, fields, scope, related, [*named, *near])
-    if not any(chunk.score for chunk in found) and not named and terms.identifiers:
-        return None  # a name is there or is not: nothing means the same
+    likeness = index.chunk_vectors().likeness(terms.counts) if weights else None
+    alike = _alike(index, likeness, kinds, scope)
+    found = score_chunks(index, weights, fields, scope, related, [*named, *near, *alike])
+    if not any(chunk.score for chunk in found):
+        alike = {}  # something is always most alike: that tells nothing where no word is found
+        if not named and terms.identifiers:
+            return None  # a name is there or is not: nothing means the same
     files = _files_named({chunk.hit.file for chunk in found}, query)
     asked = Asked(weights, kinds, files)
     found.sort(key=lambda chunk: (-_worth(asked, chunk), chunk.hit.file, chunk.chunk_id))
     first = found[:by_words]
     cosines = near | _cosines(meaning, kinds, first)
     by_meaning = _is_enough(cosines, kinds, first)
-    always = named.keys() | (near.keys() if by_meaning else set())
+    always = named.keys() | alike.keys() | (near.keys() if by_meaning else set())
     said = near_passages(index, meaning, kinds) if meaning is not None and by_meaning else NO_PASSAGES
     chosen = first + [chunk for chunk in found[by_words:] if chunk.chunk_id in always]
     rest = [chunk.hit for chunk in found[by_words:] if chunk.chunk_id not in always and chunk.score]
     windows = _windows(meaning, cosines, chosen) if by_meaning else {}
     symbols = index.symbol_kinds([chunk.hit.symbol_id for chunk in chosen if chunk.hit.symbol_id is not None])
+    like = {} if likeness is None else likeness.of([chunk.chunk_id for chunk in chosen])
     candidates = [
         Candidate(
             chunk,
@@ -132,6 +152,7 @@ def gather(
             named.get(chunk.chunk_id, 0.0),
             cosines.get(chunk.chunk_id) if by_meaning else None,
             _greater(said.within(chunk.hit), windows.get(chunk.chunk_id)),
+            like.get(chunk.chunk_id),
         )
         for chunk in chosen
         if chunk.score or chunk.chunk_id in always
@@ -165,13 +186,32 @@ def _named(index: IndexReader, identifiers: Sequence[str], scope: str | None) ->
 def _near(index: IndexReader, meaning: Meaning, kinds: frozenset[PathKind], scope: str | None) -> dict[int, float]:
     """Return the code and documents nearest in meaning, with their cosines."""
     near = dict(meaning.nearest(READ_BY_MEANING if scope is None else READ_IN_SCOPE, passages=False) or ())
+    near = {chunk_id: cosine for chunk_id, cosine in near.items() if cosine >= LEAST_COSINE}
+    return _compared(index, near, kinds, scope, MAX_BY_MEANING)
+
+
+def _alike(
+    index: IndexReader, likeness: Likeness | None, kinds: frozenset[PathKind], scope: str | None
+) -> dict[int, float]:
+    """Return the code and documents whose terms are most like the question's, with their cosines."""
+    if likeness is None:
+        return {}
+    nearest = likeness.nearest(READ_BY_MEANING if scope is None else READ_IN_SCOPE)
+    near = {chunk_id: cosine for chunk_id, cosine in nearest if cosine >= LEAST_ALIKE}
+    return _compared(index, near, kinds, scope, MAX_ALIKE)
+
+
+def _compared(
+    index: IndexReader, near: Mapping[int, float], kinds: frozenset[PathKind], scope: str | None, limit: int
+) -> dict[int, float]:
+    """Return the first chunks that may be compared, of those given best first."""
     places = {
         chunk_id: (path, symbol)
         for chunk_id, path, _, _, _, symbol in index.chunk_places(list(near))
-        if near[chunk_id] >= LEAST_COSINE and _is_within(path, scope)
+        if _is_within(path, scope)
     }
     compared = [chunk_id for chunk_id in near if chunk_id in places and is_compared(kinds, *places[chunk_id])]
-    return {chunk_id: near[chunk_id] for chunk_id in compared[:MAX_BY_MEANING]}
+    return {chunk_id: near[chunk_id] for chunk_id in compared[:limit]}
 
 
 def is_compared(kinds: frozenset[PathKind], path: str, symbol: str | None) -> bool:

@@ -1,8 +1,8 @@
 """Ranks chunks for a question: gathers candidates and orders them by a learned ranker.
 
-With vectors, candidates come by words and by meaning, the ranker `vectors` orders them, and the first are read together
-with the question; without, `words` orders them, and the shapes of the first move them. The same index, vectors and
-question always give the same order.
+Candidates come by words, by what their terms mean and, with vectors, by meaning. Where most have a vector the ranker
+`vectors` orders them, else `words`, and the shapes of the first move them. Wherever vectors take part, the first are
+then read together with the question. The same index, vectors and question always give the same order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def rank_chunks(
     gathered = gather(index, asked, scope, meaning, by_words) if limit >= 1 else None
     if gathered is None:
         return []
-    by = ranker("vectors" if gathered.by_meaning else "words")
+    by = ranker(gathered.state)
     ranked = ordered(gathered, by, meaning, read)
     best = widened(spread(joined(ranked), MAX_JOINED_PER_FILE_IN_FRONT)) if join else spread(ranked)
     return [replace(hit, score=round(score, 6), ranker=by.state) for score, hit in best[:limit]]

@@ -22,7 +22,7 @@ from runtime.codebase.search.piece_shape import (
     fitted_weights,
     worth_of,
 )
-from runtime.codebase.search.shape_gains import MAX_SHAPED, shape_gains
+from runtime.codebase.search.shape_gains import BEFORE_READING, MAX_SHAPED, shape_gains
 
 DECIDING = ["def pay(order):", "    if order.age > 30:", "        raise TooOld(order)", "    return send(order)"]
 LISTING = ["A = 1", "B = 2", "C = 3", "D = 4"]
@@ -103,8 +103,18 @@ def test_without_code_nothing_moves(files: list[str]) -> None:
     assert shape_gains(gathered(files), [1.0] * len(files), read) == {}
 
 
-def test_with_vectors_nothing_moves() -> None:
-    assert shape_gains(replace(gathered(["src/deciding.py"]), by_meaning=True), [1.0], read) == {}
+def test_with_vectors_of_most_pieces_nothing_moves() -> None:
+    found = gathered(["src/deciding.py"])
+    compared = [replace(candidate, cosine=0.5) for candidate in found.candidates]
+    assert shape_gains(replace(found, candidates=compared, by_meaning=True), [1.0], read) == {}
+
+
+def test_before_pieces_are_read_their_shapes_count_half() -> None:
+    found = gathered(["src/deciding.py", "src/listing.py"])
+    whole = shape_gains(found, [2.0, 1.0], read)
+    assert any(whole.values())
+    half = shape_gains(replace(found, by_meaning=True), [2.0, 1.0], read)
+    assert half == {place: BEFORE_READING * gain for place, gain in whole.items()}
 
 
 def test_a_question_for_other_kinds_of_files_moves_nothing() -> None:

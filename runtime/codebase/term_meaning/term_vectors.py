@@ -1,0 +1,144 @@
+"""Compares questions and pieces of code by what their terms mean, without a model that reads sentences.
+
+Every usual term of questions and of code has a small vector; those of a text add up, and the cosine of two sums says
+how alike they are. «Job» is near `task` so, and a piece needs no more than a table to get its vector: it is made with
+the index. The vectors are learned from questions and the lines that answer them (docs/ranking.md); what a table does
+not know, such as a repository's own names, has none and is left to the search by words.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = Path(__file__).parent / "term_vectors.npz"
+# The parts of a piece, in the order of the full-text index.
+PARTS = ("body", "names", "path", "doc")
+# Of the components of a kept vector: its length is about this, so that whole numbers lose next to nothing.
+KEPT_LENGTH = 127.0
+# Bounds the memory that the vectors of the terms of a batch take.
+PIECES_AT_ONCE = 128
+# Of kept rows that are compared with a question at once, for the same reason.
+ROWS_AT_ONCE = 8_192
+LEAST_SCALE = 1e-4
+MARK_CHARS = 16
+
+Rows = NDArray[np.float32]
+KeptRows = NDArray[np.int8]
+
+
+class _Numbers(dict[str, int]):
+    """Maps each known term to the number of its row, and every other one to row 0, which is empty."""
+
+    def __missing__(self, term: str) -> int:
+        return 0
+
+
+class TermVectors:
+    """Holds the vector of each known term.
+
+    `rows`: one for each term, behind an empty one; the longer it is, the more the term tells. `gains`: how much each
+    part of a piece counts. `exponent`: of a term's number of occurrences in a part, 0 (once is enough) to 1 (each
+    counts the same).
+    """
+
+    def __init__(self, terms: Sequence[str], rows: Rows, gains: Sequence[float], exponent: float) -> None:
+        self._number = _Numbers(zip(terms, range(1, len(rows)), strict=True))
+        self._rows = rows
+        self._gains = np.array(gains, np.float32)
+        self._exponent = exponent
+
+    @property
+    def size(self) -> int:
+        """The number of components of a vector."""
+        return int(self._rows.shape[1])
+
+    def of_question(self, counts: Mapping[str, int]) -> Rows | None:
+        """Return the vector of a question, of length 1, by the number of occurrences of each of its terms.
+
+        None if no term is known.
+        """
+        known = [(self._number[term], count) for term, count in counts.items() if term in self._number]
+        if not known:
+            return None
+        weights = 1 + np.log(np.array([count for _, count in known], np.float32))
+        return _of_length_one(weights @ self._rows[[number for number, _ in known]])
+
+    def of_pieces(self, pieces: Sequence[Sequence[str]]) -> KeptRows:
+        """Return a row for each piece, as it is kept: whole numbers of about length 127; zeros where no term is known.
+
+        Each piece is its terms in body, names, path and comments, separated by blanks.
+        """
+        batches = [pieces[at : at + PIECES_AT_ONCE] for at in range(0, len(pieces), PIECES_AT_ONCE)]
+        made = [np.rint(_of_length_one(self._sums(batch)) * KEPT_LENGTH).astype(np.int8) for batch in batches]
+        return np.concatenate(made) if made else np.zeros((0, self.size), np.int8)
+
+    def _sums(self, pieces: Sequence[Sequence[str]]) -> Rows:
+        number = self._number.__getitem__
+        found = [[list(map(number, part.split())) for part in piece] for piece in pieces]
+        sizes = [len(part) for piece in found for part in piece]
+        terms = np.fromiter(itertools.chain.from_iterable(itertools.chain.from_iterable(found)), np.int64, sum(sizes))
+        parts = np.repeat(np.arange(len(sizes)), sizes)
+        # Row 0 stands in every part, so that each piece has a first row to add up from.
+        everywhere = np.arange(len(sizes)) * len(self._rows)
+        distinct, counts = np.unique(np.concatenate((everywhere, parts * len(self._rows) + terms)), return_counts=True)
+        part, term = np.divmod(distinct, len(self._rows))
+        weights = self._gains[part % len(PARTS)] * counts.astype(np.float32) ** self._exponent
+        starts = np.searchsorted(part, np.arange(0, len(sizes), len(PARTS)))
+        summed: Rows = np.add.reduceat(self._rows[term] * weights[:, None], starts)
+        return summed
+
+
+def _of_length_one(rows: Rows) -> Rows:
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    scaled: Rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return scaled
+
+
+def cosines(kept: KeptRows, question: Rows) -> Rows:
+    """Return the cosine of a question and each kept row, -1 to 1; 0 for a row of zeros."""
+    scaled = question / np.float32(KEPT_LENGTH)
+    made = [kept[at : at + ROWS_AT_ONCE].astype(np.float32) @ scaled for at in range(0, len(kept), ROWS_AT_ONCE)]
+    return np.concatenate([np.zeros(0, np.float32), *made])
+
+
+@functools.cache
+def term_vectors() -> TermVectors:
+    """Return the vectors of the package, read once."""
+    return read_from(FILE)
+
+
+@functools.cache
+def term_vectors_mark() -> str:
+    """Return what tells the vectors of the package from others: pieces compare with questions of the same only."""
+    with np.load(FILE, allow_pickle=False) as kept:
+        return str(kept["mark"])
+
+
+def read_from(path: Path) -> TermVectors:
+    """Read vectors as `write_to` has written them."""
+    with np.load(path, allow_pickle=False) as kept:
+        terms = kept["terms"].tobytes().decode("ascii").split("\n")
+        rows = np.zeros((len(terms) + 1, kept["rows"].shape[1]), np.float32)
+        np.multiply(kept["rows"], kept["scales"][:, None], out=rows[1:], dtype=np.float32)
+        return TermVectors(terms, rows, kept["gains"].tolist(), float(kept["exponent"]))
+
+
+def write_to(path: Path, terms: Sequence[str], rows: Rows, gains: Sequence[float], exponent: float) -> None:
+    """Write vectors into a file, each rounded to whole numbers up to 127 times a scale of its own."""
+    scales = (np.abs(rows).max(axis=1) / KEPT_LENGTH + LEAST_SCALE).astype(np.float16)
+    kept = {
+        "terms": np.frombuffer("\n".join(terms).encode("ascii"), np.uint8),
+        "rows": np.rint(rows / scales[:, None].astype(np.float32)).clip(-KEPT_LENGTH, KEPT_LENGTH).astype(np.int8),
+        "scales": scales,
+        "gains": np.array(gains, np.float32),
+        "exponent": np.float32(exponent),
+    }
+    mark = hashlib.sha256(b"".join(np.asarray(one).tobytes() for one in kept.values())).hexdigest()[:MARK_CHARS]
+    np.savez_compressed(path, mark=np.array(mark), **kept)
