@@ -33,12 +33,16 @@ MAX_CHAINS = 12
 
 
 class ChainStep(msgspec.Struct, frozen=True):
-    """Represents a line on the way from a name to its value."""
+    """Represents a line on the way from a name to its value.
+
+    `last_line`: that of a sentence which goes on behind its first line; 0 for a line of code.
+    """
 
     file: str
     line: int
     text: str
     name: str
+    last_line: int = 0
 
 
 class ValueChain(msgspec.Struct, frozen=True):

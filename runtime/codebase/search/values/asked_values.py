@@ -27,9 +27,10 @@ from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
 from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.search.query_expansion import other_words
+from runtime.codebase.search.values.described_values import DescribedValue, DescribedValues
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
-from runtime.codebase.search.values.value_questions import ValuePart, value_parts
+from runtime.codebase.search.values.value_questions import ValuePart, literal_parts, value_parts
 from runtime.codebase.search.values.value_words import (
     BIG,
     GENERAL,
@@ -42,6 +43,7 @@ from runtime.codebase.search.values.value_words import (
     plain_share,
     subject_of,
     words_of,
+    words_of_path,
 )
 
 MAX_NAMES = 12
@@ -70,6 +72,13 @@ LEAST_OF_PLAIN = 0.25
 NEAR_SHARE = 0.85
 
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
+
+# «Which style is used if none is given?»; a question for what happens, or whether it does, asks for no value.
+_ASKS_WHICH = re.compile(
+    r"\W*(?:(?:to|at|in|on|with|from|for|by|under) )?"
+    r"(?:which|what (?!happens|is (?:sent|done))|how (?!is|are|was|do|does|did|can|to|exactly)[a-z]+)\b",
+    re.IGNORECASE,
+)
 
 Place = tuple[str, int, int]
 
@@ -111,16 +120,15 @@ def asked_values(
 
     `ranked` gives the best places for a text; `named`: names that passages about the question write as code.
     """
-    parts = value_parts(question)
+    parts, search = value_parts(question), ValueSearch(index, scopes, read)
     if not parts:
-        return []
-    search = ValueSearch(index, scopes, read)
+        return search.in_other_words(question)
     written = tuple(dict.fromkeys((*_QUOTED.findall(question), *query_terms(question).identifiers)))
     places = list(ranked(question)[:MAX_PLACES])
     found: list[AskedValue] = []
     for part in parts:
         near = places + ([] if part.text == question else list(ranked(part.text)[:MAX_PLACES]))
-        best = search.of_names(written) or clear_best(search.candidates(part, near, tuple(named)))
+        best = search.of_names(written) or search.best(part, near, tuple(named))
         found += [
             AskedValue(part.text, one.name, one.share, one.chains)
             for one in best
@@ -158,6 +166,10 @@ def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:
     return key_of(candidate.name) in inner and is_constant
 
 
+def _described(told: DescribedValue) -> Candidate:
+    return Candidate(told.name, told.covered, told.of_name, told.chains)
+
+
 def is_covering(candidate: Candidate) -> bool:
     """Return whether enough of the subject is said of a name."""
     return any(candidate.share >= share and candidate.of_name >= own for share, own in LEAST_SHARES)
@@ -171,6 +183,7 @@ class ValueSearch:
         self._read = read
         self._scopes = scopes
         self._chains = ValueChains(self._scopes)
+        self._described = DescribedValues(index, scopes, read, self._chains)
         self._pieces = max(2, index.chunk_count())
         self._rarities: dict[str, float] = {}
         self._states: dict[str, frozenset[str]] = {}
@@ -185,6 +198,29 @@ class ValueSearch:
             if chains:
                 return [Candidate(chains[0].name, 1.0, 1.0, tuple(chains))]
         return []
+
+    def in_other_words(self, question: str) -> list[AskedValue]:
+        """Return the value of the setting that a question for a default describes, which is worded in no usual way."""
+        asked = [part for part in literal_parts(question) if part.says_default and _ASKS_WHICH.match(part.text)]
+        described = ((part, self._described.best(part)) for part in asked)
+        return [AskedValue(part.text, one.name, one.covered, one.chains) for part, one in described if one is not None]
+
+    def best(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
+        """Return the names that a part of a question means: by what is said of one, or by the words of names.
+
+        A name that has the whole subject goes before one whose description has it, and what code proves before what a
+        document states.
+        """
+        told = self._described.best(part)
+        if told is not None and told.is_proven and told.of_name >= WHOLE_NAME:
+            return [_described(told)]
+        by_name = clear_best(self.candidates(part, places, named))
+        if told is None:
+            return by_name
+        same = [one for one in by_name if key_of(one.name) == key_of(told.name)]
+        if same or not by_name:
+            return [_described(told)] if told.is_proven or not same else same
+        return by_name if by_name[0].of_name >= WHOLE_NAME or not told.is_proven else [_described(told)]
 
     def candidates(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
         """Return the names with a proven value of the kind asked for, those first of which most is said."""
@@ -300,9 +336,8 @@ class ValueSearch:
         name that says more than the question loses for each further word.
         """
         name = words_of(site.name)
-        owner = words_of(
-            " ".join((site.around.owner, site.around.function, *site.around.holders, _file_words(site.file)))
-        )
+        owner = words_of(" ".join((site.around.owner, site.around.function, *site.around.holders)))
+        owner |= words_of_path(_file_words(site.file))
         said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
         # Where an option is declared, its help text says what it is for.
         if not is_of_subject(name | owner | (said if site.declares else frozenset()), part):

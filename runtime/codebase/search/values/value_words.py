@@ -83,6 +83,11 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(term for part in split_identifier(text) for term in index_terms(part).split())
 
 
+def words_of_path(path: str) -> frozenset[str]:
+    """Return the terms of a path, names with a number such as `b2` and `http2` as one as well."""
+    return words_of(path) | frozenset(index_terms(path).split())
+
+
 def says_time(name: str) -> bool:
     """Return whether a name says that it is a time: `lock_timeout`, `busy_time`; `times_tried` does not."""
     parts = split_identifier(name)
