@@ -27,7 +27,10 @@ FERRY = {
     "func NewConfig() Config {\n\treturn Config{Grace: 3}\n}\n",
     "ferry/engine.rs": "pub struct Engine {\n"
     "    /// Number of boilers that are heated at departure. By default, the engine heats three boilers, unless coal\n"
-    "    /// is short.\n    pub boilers: Option<u32>,\n}\n",
+    "    /// is short.\n    #[arg(long)]\n    pub boilers: Option<u32>,\n}\n",
+    "ferry/deck.py": "class Deck:\n    # How many passengers dance on the upper deck at the moment.\n"
+    "    on_deck = 0\n\n"
+    "    # How many deck chairs the steward puts out, at most, on the sunny side.\n    max_chairs = 0\n",
     "docs/settings.md": "# Settings\n\n| option | default | meaning |\n|---|---|---|\n"
     "| `horn_volume` | `80` | how loud the horn is blown when another vessel approaches |\n"
     "| `horn_pitch` | `440` | pitch of the horn, in hertz |\n\n"
@@ -72,6 +75,10 @@ def told(codebase: Codebase, question: str) -> list[tuple[str, str | None, str, 
             [("horn_volume", "80", "document", "docs/settings.md")],
         ),
         (
+            "How many deck chairs does the steward put out on the sunny side?",
+            [("Deck.max_chairs", "0", "binding", "ferry/deck.py")],
+        ),
+        (
             "How much water must be left below the keel by default?",
             [],
         ),
@@ -102,6 +109,7 @@ def test_a_sentence_tells_the_default_of_a_setting_that_has_no_value_in_code(fer
         "What is the lowest volume that the horn accepts when another vessel approaches?",
         "How many metres of rope are paid out at anchor?",
         "How many passengers drown before the gangway is hauled up?",
+        "How many passengers dance on the upper deck at the moment?",
         "What happens when passengers linger on deck?",
     ],
 )

@@ -30,7 +30,7 @@ from runtime.codebase.search.query_expansion import other_words
 from runtime.codebase.search.values.described_values import DescribedValue, DescribedValues
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
-from runtime.codebase.search.values.value_questions import ValuePart, literal_parts, value_parts
+from runtime.codebase.search.values.value_questions import ValuePart, described_parts, value_parts
 from runtime.codebase.search.values.value_words import (
     BIG,
     GENERAL,
@@ -72,13 +72,6 @@ LEAST_OF_PLAIN = 0.25
 NEAR_SHARE = 0.85
 
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
-
-# «Which style is used if none is given?»; a question for what happens, or whether it does, asks for no value.
-_ASKS_WHICH = re.compile(
-    r"\W*(?:(?:to|at|in|on|with|from|for|by|under) )?"
-    r"(?:which|what (?!happens|is (?:sent|done))|how (?!is|are|was|do|does|did|can|to|exactly)[a-z]+)\b",
-    re.IGNORECASE,
-)
 
 Place = tuple[str, int, int]
 
@@ -201,8 +194,7 @@ class ValueSearch:
 
     def in_other_words(self, question: str) -> list[AskedValue]:
         """Return the value of the setting that a question for a default describes, which is worded in no usual way."""
-        asked = [part for part in literal_parts(question) if part.says_default and _ASKS_WHICH.match(part.text)]
-        described = ((part, self._described.best(part)) for part in asked)
+        described = ((part, self._described.best(part)) for part in described_parts(question))
         return [AskedValue(part.text, one.name, one.covered, one.chains) for part, one in described if one is not None]
 
     def best(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:

@@ -36,8 +36,6 @@ MAX_TERMS, MAX_FORMS = 8, 4
 LEAST_TERMS = 2
 # The least share of the question's weight that a name and its description cover together.
 LEAST_COVERED = 0.75
-# That of a name which says nothing but what is asked, and the least share that it has by itself.
-LEAST_COVERED_BY_PLAIN, LEAST_OF_NAME = 0.6, 0.25
 # What a word counts that the path or the type has; what the name counts besides; what each further word of it costs.
 PATH_WEIGHT, NAME_WEIGHT, FURTHER_WORD_COST = 0.7, 0.25, 0.12
 # A name with more words that the question does not have is that of something else.
@@ -98,7 +96,7 @@ def described_settings(index: IndexReader, read: ReadSource, part: ValuePart) ->
     )
     found: dict[tuple[str, str], Described] = {}
     for covered, row in rated[:MAX_READ]:
-        if covered >= LEAST_COVERED_BY_PLAIN and kind_of_path(row[1]) not in {"test", "vendored"}:
+        if covered >= LEAST_COVERED and kind_of_path(row[1]) not in {"test", "vendored"}:
             for one in _settings_of(read, row):
                 said = _rated(one, terms, forms, part)
                 known = found.get((said.key, said.file)) if said is not None else None
@@ -158,11 +156,8 @@ def _rated(
     free = GENERAL | OF_MEASURE.get(part.measure, frozenset()) | (SIZES if BIG.search(part.text) else frozenset())
     further = len(name - asked - free)
     score = covered + NAME_WEIGHT * of_name - FURTHER_WORD_COST * further
-    is_plain = not further and of_name >= LEAST_OF_NAME
-    if covered < (LEAST_COVERED_BY_PLAIN if is_plain else LEAST_COVERED):
-        return None
     is_of_measure = not name.isdisjoint(OF_MEASURE.get(part.measure, frozenset()))
-    if further > MAX_FURTHER or not (of_name or is_of_measure):
+    if covered < LEAST_COVERED or further > MAX_FURTHER or not (of_name or is_of_measure):
         return None
     lines, says_time = (said.start_line, said.end_line), not said.text.isdisjoint(_TIMES_SAID)
     score = round(score, 4)

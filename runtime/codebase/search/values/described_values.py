@@ -16,7 +16,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.files.words import index_terms, split_identifier
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.resolution.default_values.site_roles import NOTHING
+from runtime.codebase.resolution.default_values.site_roles import NOTHING, SETTINGS, UNSET_NUMBERS
 from runtime.codebase.resolution.default_values.value_chains import ChainStep, ValueChain, ValueChains
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import key_of
@@ -49,6 +49,9 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _QUOTED_NUMBER = re.compile(r"[\"'`]-?\d+(?:\.\d+)? ?[A-Za-z%]{0,12}[\"'`]")
+_BOUNDING = frozenset({"max", "maximum", "min", "minimum", "limit", "default"})
+# What stands between a comment and what it documents.
+_ATTRIBUTES = ("#[", "@")
 _LIST = re.compile(r"[\[{,]")
 _SWITCH = re.compile(r"true|false|on|off|enabled|disabled", re.IGNORECASE)
 
@@ -129,6 +132,8 @@ class DescribedValues:
         """Return whether a setting and its values are of the kind asked for: of a time, one that is said to be."""
         if part.measure in {"time", "count"} and any(_LIST.search(value) for value in values):
             return False
+        if part.measure == "count" and UNSET_NUMBERS.issuperset(values) and not _is_set_by_somebody(same):
+            return False
         fit = likelihood(same[0].name, values, part)
         return fit == 1.0 or (fit > 0 and (part.measure != "time" or any(one.says_time for one in same)))
 
@@ -174,6 +179,8 @@ class DescribedValues:
         if source is None or not _is_bound_asked_for(one, part):
             return None
         lines, is_document = source.lines[one.start_line - 1 : one.end_line], kind_of_path(one.file) == "docs"
+        while lines and lines[-1].lstrip().startswith(_ATTRIBUTES):
+            lines = lines[:-1]
         told = [
             said
             for said in split_sentences(lines, one.start_line, is_document=is_document)
@@ -217,6 +224,13 @@ def _is_bound_asked_for(one: Described, part: ValuePart) -> bool:
         return False
     is_of_given = _GIVEN.search(part.text) is not None and _DEFAULT.search(part.text) is None
     return not is_of_given or not name.isdisjoint(_MOST)
+
+
+def _is_set_by_somebody(same: Sequence[Described]) -> bool:
+    """Return whether a name that begins at zero is one that users set, and no count of what has happened so far."""
+    said = frozenset(part for one in same for part in split_identifier(f"{one.owner} {one.name}"))
+    is_stated = any(one.setting is not None and one.setting.default for one in same)
+    return is_stated or not said.isdisjoint(SETTINGS) or not said.isdisjoint(_BOUNDING)
 
 
 def _speaks_of(text: str, part: ValuePart) -> bool:

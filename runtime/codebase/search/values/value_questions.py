@@ -88,6 +88,12 @@ _TAKEN = re.compile(
     r"\b(?:which|what)\b.{1,80}\b(?:is|are)\b.{0,60}\b(?:used|assumed|taken|applied|sent|chosen|filled in)\b",
     re.IGNORECASE,
 )
+# «Which style is used if none is given?»; a question for what happens, or whether it does, asks for no value.
+_ASKS_WHICH = re.compile(
+    r"\W*(?:(?:to|at|in|on|with|from|for|by|under) )?"
+    r"(?:which|what (?!happens|is (?:sent|done))|how (?!is|are|was|do|does|did|can|to|exactly)[a-z]+)\b",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(
     r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+"
     r"(?=(?:how|what|where|which|who|why|when|does|do|is|are|can|in which|by how|for how)\b)"
@@ -159,6 +165,13 @@ def literal_parts(question: str) -> list[ValuePart]:
     if found or not (says_default or is_of_time or _BOUNDED.search(read)):
         return [measured for part in found for measured in _with_both_measures(part)]
     return [ValuePart(read, "time" if is_of_time else "any", _subject_terms(read), (), says_default)]
+
+
+def described_parts(question: str) -> list[ValuePart]:
+    """Return the parts of a question for a default that is worded in no usual way, where it asks which or how much."""
+    if value_parts(question):
+        return []
+    return [part for part in literal_parts(question) if part.says_default and _ASKS_WHICH.match(part.text)]
 
 
 def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
