@@ -31,6 +31,10 @@ FERRY = {
     "ferry/deck.py": "class Deck:\n    # How many passengers dance on the upper deck at the moment.\n"
     "    on_deck = 0\n\n"
     "    # How many deck chairs the steward puts out, at most, on the sunny side.\n    max_chairs = 0\n",
+    "ferry/main.py": "def arguments(parser):\n    parser.add_argument(\n        '--loglevel',\n"
+    "        default='INFO',\n"
+    "        help='how much the ferry tells of its journey in the ship log',\n    )\n\n\n"
+    "def start_pilots(num_pilots=3):\n    return num_pilots\n",
     "docs/settings.md": "# Settings\n\n| option | default | meaning |\n|---|---|---|\n"
     "| `horn_volume` | `80` | how loud the horn is blown when another vessel approaches |\n"
     "| `horn_pitch` | `440` | pitch of the horn, in hertz |\n\n"
@@ -152,6 +156,11 @@ def test_each_item_of_a_document_is_a_setting_of_its_own() -> None:
         "",
         "**\\--block-size** _SIZE_",
         ":   of blocks (default is 7)",
+        ".. option:: -c, --in-dock=<N>",
+        "",
+        "    Ships in dock.  Default: ``9``",
+        ".. confval:: out_at_sea",
+        "   ships out at sea, defaults to 10",
         ":param retries: number of retries, default: 8",
     ]
     found = [(one.name, one.default, one.default_line) for one in settings_in(lines, 1, len(lines), "")]
@@ -159,7 +168,9 @@ def test_each_item_of_a_document_is_a_setting_of_its_own() -> None:
         ("firstWait", "5", 4),
         ("secondWait", "", 0),
         ("block-size", "7", 10),
-        ("retries", "8", 11),
+        ("in-dock", "9", 13),
+        ("out_at_sea", "10", 15),
+        ("retries", "8", 16),
     ]
 
 
@@ -174,3 +185,26 @@ def test_a_section_headed_by_a_name_of_code_is_one_setting() -> None:
     (one,) = settings_in(lines, 1, len(lines), "Settings > `timeout`")
     assert (one.name, one.default) == ("timeout", "30")
     assert not [one for one in settings_in(lines, 1, len(lines), "Settings > OPTIONS") if one.name == "OPTIONS"]
+
+
+def test_a_value_in_a_later_line_of_its_declaration_is_told_with_that_line(ferry: Codebase) -> None:
+    rows = values_of(ferry, "What is the default log level?")
+    (chain,) = [chain for row in rows for chain in row["chains"]]
+    assert (chain["name"], chain["value"]) == ("loglevel", "'INFO'")
+    assert [(step["line"], step["text"]) for step in chain["steps"]] == [
+        (3, "'--loglevel',"),
+        (4, "default='INFO',"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("How many pilots does it start by default?", ["3"]),
+        ("How many pilots does the Zanzibar harbour start by default?", []),
+    ],
+)
+def test_a_plain_name_is_no_answer_about_another_thing_that_the_question_names(
+    ferry: Codebase, question: str, values: list[str]
+) -> None:
+    assert [chain["value"] for row in values_of(ferry, question) for chain in row["chains"]] == values

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -29,6 +29,7 @@ from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.search.query_expansion import other_words
 from runtime.codebase.search.values.described_values import DescribedValue, DescribedValues
 from runtime.codebase.search.values.named_values import VALUES, values_for
+from runtime.codebase.search.values.value_candidates import WHOLE_NAME, Candidate, clear_best
 from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
 from runtime.codebase.search.values.value_questions import ValuePart, described_parts, value_parts
 from runtime.codebase.search.values.value_words import (
@@ -60,17 +61,10 @@ FURTHER_WORD_COST = 0.12
 OF_CONSTANT = 0.85
 MAX_NAMED = 6
 MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 5, 4, 8
-# The least shares of the subject's weight that what is said of a name and the name alone cover, and how far behind the
-# next name must be.
-# The more of the subject the name itself has, the less must be said of it besides.
-LEAST_SHARES = ((0.6, 0.4), (0.5, 0.5))
-LEAST_OF_RIVAL = 0.25
-LEAST_MARGIN = 1.12
-MAX_TIED, WHOLE_NAME = 3, 0.9
-# The least share of the subject's words that a name has which says nothing but what is asked.
-LEAST_OF_PLAIN = 0.25
 NEAR_SHARE = 0.85
 
+# A name behind the first word of a sentence.
+_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
 
 Place = tuple[str, int, int]
@@ -86,19 +80,6 @@ class AskedValue(msgspec.Struct, frozen=True):
     name: str
     share: float
     chains: tuple[ValueChain, ...]
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    """Represents a name that a question may mean: the share of the subject that is said of it, and its proofs.
-
-    `plain`: the share of the subject's words, those of measure aside, that the name has; 0 if it has any other word.
-    """
-
-    name: str
-    share: float
-    of_name: float
-    chains: tuple[ValueChain, ...]
-    plain: float = 0.0
 
 
 def asked_values(
@@ -130,42 +111,8 @@ def asked_values(
     return found[:MAX_ASKED]
 
 
-def clear_best(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidate that covers the subject clearly better than all others; none if there is no such one.
-
-    Two that cover it about as well are both returned, and three if their names have all of it: each says of which thing
-    it is the value. A constant that the proof of another one leads through is no other one.
-    """
-    led = [one for one in candidates if is_covering(one)]
-    inner = {key_of(step.name) for one in led for chain in one.chains for step in chain.steps[1:]}
-    named = [one for one in candidates if one.of_name >= LEAST_OF_RIVAL and not _is_link(one, inner)]
-    if not named or not is_covering(named[0]):
-        return _plain_best([one for one in candidates if not _is_link(one, inner)])
-    tied = [named[0], *(one for one in named[1:] if named[0].share < LEAST_MARGIN * one.share)]
-    most = MAX_TIED if all(one.of_name >= WHOLE_NAME for one in tied) else 2
-    return tied if len(tied) <= most and all(map(is_covering, tied)) else []
-
-
-def _plain_best(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the name that says nothing but what is asked, and of that clearly most; two if they say as much."""
-    plain = sorted((one for one in candidates if one.plain >= LEAST_OF_PLAIN), key=lambda one: (-one.plain, -one.share))
-    tied = [one for one in plain if plain[0].plain < LEAST_MARGIN * one.plain]
-    return tied if len(tied) <= 2 else []
-
-
-def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:
-    """Return whether a name is a constant that the proof of another one leads through."""
-    is_constant = all(chain.role == "constant" or not chain.owner for chain in candidate.chains)
-    return key_of(candidate.name) in inner and is_constant
-
-
 def _described(told: DescribedValue) -> Candidate:
     return Candidate(told.name, told.covered, told.of_name, told.chains)
-
-
-def is_covering(candidate: Candidate) -> bool:
-    """Return whether enough of the subject is said of a name."""
-    return any(candidate.share >= share and candidate.of_name >= own for share, own in LEAST_SHARES)
 
 
 class ValueSearch:
@@ -264,7 +211,7 @@ class ValueSearch:
             factor * best_share,
             of_name,
             (*kept, *unproven),
-            0.0 if is_mere_constant else plain_share(best.name, part, self._counts(part)),
+            0.0 if is_mere_constant or self._is_of_other(best, part) else self._plain_share(best, part),
         )
 
     def _sites(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> Iterable[Site]:
@@ -359,8 +306,13 @@ class ValueSearch:
             return 0.0, 0.0
         return max(0.0, met / total + more - FURTHER_WORD_COST * further), of_name / total
 
-    def _counts(self, part: ValuePart) -> dict[str, int]:
-        return self._index.document_counts(list(subject_of(part)))
+    def _plain_share(self, site: Site, part: ValuePart) -> float:
+        return plain_share(site.name, part, self._index.document_counts(list(subject_of(part))))
+
+    def _is_of_other(self, site: Site, part: ValuePart) -> bool:
+        """Return whether a question names a thing, such as «the Kubernetes operator», of which nothing is said here."""
+        said = index_terms(" ".join((site.name, *site.around.holders, site.around.owner, site.file, self.said(site))))
+        return not frozenset(index_terms(" ".join(_PROPER.findall(part.text))).split()) <= frozenset(said.split())
 
     def _rarity(self, term: str) -> float:
         if term not in self._rarities:

@@ -24,6 +24,7 @@ from runtime.codebase.search.values.value_words import (
     OF_MEASURE,
     SIZES,
     forms_of,
+    forms_with_joined,
     met_by,
     subject_of,
     words_of,
@@ -83,7 +84,7 @@ def described_settings(index: IndexReader, read: ReadSource, part: ValuePart) ->
     terms = _rarest(index, subject_of(part))
     if len(terms) < LEAST_TERMS:
         return []
-    forms = {term: forms_of(term) for term in terms}
+    forms = forms_with_joined(subject_of(part))
     wanted = dict.fromkeys(form for known in forms.values() for form in list(known)[:MAX_FORMS] if form.isalnum())
     match = " OR ".join(f'"{form}"' for form in wanted)
     rows = index.rows(_BY_WORDS, (f"body : ({match})",)) if match else []
@@ -152,7 +153,7 @@ def _rated(
         terms, forms, said.text | name, words_of(f"{said.owner} {said.sections}") | words_of_path(said.file)
     )
     of_name = _covered(terms, forms, name, frozenset())
-    asked = {form for term in (*part.terms, *part.context) for form in forms_of(term)}
+    asked = {form for known in (*forms.values(), *map(forms_of, (*part.terms, *part.context))) for form in known}
     free = GENERAL | OF_MEASURE.get(part.measure, frozenset()) | (SIZES if BIG.search(part.text) else frozenset())
     further = len(name - asked - free)
     score = covered + NAME_WEIGHT * of_name - FURTHER_WORD_COST * further

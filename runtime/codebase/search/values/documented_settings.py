@@ -19,10 +19,11 @@ MAX_VALUE_CHARS = 60
 
 _NAME = r"[A-Za-z_][\w.\-]{0,60}"
 _BULLET = r"\s*(?P<bullet>(?:[-*+•|:]\s+|\d+[.)]\s+|&#\d+;\s*|[^\w\s`*\-|.:#<>\[\](){}\"'/\\@$=,;]{1,3}\s*)?)"
-# `- name: …`, «**--name** _N_», «⏳``name``<br/>», «-p, --name int».
+# `- name: …`, «**--name** _N_», «⏳``name``<br/>», «-p, --name int», «.. option:: --name=<N>».
 _ITEM = re.compile(
     rf"{_BULLET}(?:(?P<mark>``|`|\*\*`?)(?:-\w(?:``|`|\*\*),?\s+(?:``|`|\*\*))?\\?-{{0,2}}(?P<name>{_NAME})[^`*]{{0,30}}(?P=mark)"
-    rf"|(?:\*\*)?(?:-\w(?:\*\*)?,?\s+(?:\*\*)?)?\\?--(?P<flag>{_NAME}))"
+    rf"|(?:\*\*)?(?:-\w(?:\*\*)?,?\s+(?:\*\*)?)?\\?--(?P<flag>{_NAME})"
+    rf"|\.\.\s+(?:[\w:]+:)?(?:option|confval|envvar|setting|attribute|data)::\s+(?:-\w,?\s+)?(?:--)?(?P<directive>{_NAME}))"
 )
 # `:param name:`, `@param name`, `name (int): …`, `name : int`.
 _PARAMETER = re.compile(
@@ -99,7 +100,7 @@ def _item_at(lines: Sequence[str], number: int, *, is_first: bool) -> str:
     found = _ITEM.match(line)
     if found is not None:
         begins = is_first or bool(found["bullet"].strip()) or not lines[number - 2].strip()
-        return found["flag"] or (found["name"] if begins else "")
+        return found["flag"] or found["directive"] or (found["name"] if begins else "")
     parameter = _PARAMETER.match(line)
     return "" if parameter is None else parameter["field"] or parameter["tag"] or parameter["typed"]
 

@@ -113,7 +113,7 @@ _ASKING_WORDS = frozenset(
         """default defaults defaulted value values long many much often set sets setting settings configure configured
         configuration nothing say saying said anything given give gives none unless without option options standard
         there take takes taken allow allowed happen time times number change changed raise raised keep kept knob knobs
-        after specify specified pass passed provide tell told want know far big large until own made make makes
+        after specify specified pass passed provide tell told want know far big large until own made make makes else
         """
     ).counts
 )
