@@ -10,6 +10,8 @@ import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.search.values.documented_settings import settings_in, stated_default
+from runtime.codebase.search.values.value_fit import likelihood
+from runtime.codebase.search.values.value_questions import value_parts
 from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 
@@ -161,6 +163,8 @@ def test_each_item_of_a_document_is_a_setting_of_its_own() -> None:
         "    Ships in dock.  Default: ``9``",
         ".. confval:: out_at_sea",
         "   ships out at sea, defaults to 10",
+        "* **Cargo hold:** tons of cargo, `HOLD_TONS` of them. It defaults to 11; see `-DHOLD_TONS=12`.",
+        "* **Two things:** `HOLD_TONS` and `HOLD_MEN`. It defaults to 13.",
         ":param retries: number of retries, default: 8",
     ]
     found = [(one.name, one.default, one.default_line) for one in settings_in(lines, 1, len(lines), "")]
@@ -170,7 +174,8 @@ def test_each_item_of_a_document_is_a_setting_of_its_own() -> None:
         ("block-size", "7", 10),
         ("in-dock", "9", 13),
         ("out_at_sea", "10", 15),
-        ("retries", "8", 16),
+        ("HOLD_TONS", "11", 16),
+        ("retries", "8", 18),
     ]
 
 
@@ -178,6 +183,13 @@ def test_a_row_counts_only_below_a_head_with_one_column_of_defaults() -> None:
     table = ["| option | default |", "|---|---|", "| `a_b` | `1` |", "| `c_d` | – |", "| `e_f` | `2` | more |"]
     assert [(one.name, one.default) for one in settings_in(table, 3, 5, "")] == [("a_b", "1"), ("c_d", "")]
     assert not list(settings_in(["| option | size |", "|---|---|", "| `a_b` | `1` |"], 3, 3, ""))
+
+
+def test_a_titled_section_with_a_line_of_its_default_is_the_setting_of_that_name() -> None:
+    lines = ["The longest line.", "", "**Default:** `79`  ", "**Type:** Int"]
+    (one,) = settings_in(lines, 1, len(lines), "Options > Line Length")
+    assert (one.name, one.default, one.default_line) == ("line_length", "79", 3)
+    assert not list(settings_in(["The default is `79`."], 1, 1, "Options > Line Length"))
 
 
 def test_a_section_headed_by_a_name_of_code_is_one_setting() -> None:
@@ -208,3 +220,22 @@ def test_a_plain_name_is_no_answer_about_another_thing_that_the_question_names(
     ferry: Codebase, question: str, values: list[str]
 ) -> None:
     assert [chain["value"] for row in values_of(ferry, question) for chain in row["chains"]] == values
+
+
+@pytest.mark.parametrize(
+    ("question", "measure"),
+    [
+        ("How long may a line be by default?", "count"),
+        ("How long can a name get?", "count"),
+        ("How long may a connection be idle?", "time"),
+        ("How long may a connection be kept by default?", "time"),
+    ],
+)
+def test_how_long_a_text_may_be_is_no_time(question: str, measure: str) -> None:
+    assert [part.measure for part in value_parts(question)] == [measure]
+
+
+@pytest.mark.parametrize(("value", "is_likely"), [("-1", False), ("0", True), ("1", True)])
+def test_a_number_that_stands_for_nothing_is_not_how_many(value: str, is_likely: bool) -> None:
+    (part,) = value_parts("How many lines are put before imports by default?")
+    assert (likelihood("lines_before_imports", [value], part) > 0) == is_likely

@@ -1,4 +1,6 @@
-"""Finds the settings whose description speaks of a question: comments, help texts, parameters and items of documents.
+"""Finds the settings whose description speaks of a question.
+
+Descriptions are comments, help texts, parameters of documentation strings and items of documents.
 
 A setting is often asked for in the words of its description, of which its name has hardly any: «After how many seconds
 is a silent worker killed?» asks for `timeout`. Descriptions are sought among the passages of the index; each is rated

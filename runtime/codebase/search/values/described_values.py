@@ -1,4 +1,6 @@
-"""Proves the value of the one setting whose description answers a question, by code or else as a document states it.
+"""Proves the value of the one setting whose description answers a question.
+
+Code proves it, or else a document states it.
 
 Nothing is told where another setting that has a value fits about as well, or where a setting fits better whose value is
 not known. A bound that the question asks for must be said of the setting: its default is no answer for «the lowest».

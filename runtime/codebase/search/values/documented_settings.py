@@ -1,4 +1,4 @@
-"""Reads what documents say of settings one by one: the name of each, what it is for, and the default that is stated.
+"""Reads what documents say of settings: the name of each, what it is for, and its default.
 
 A setting is a row of a table, an item that begins with a name in code, a section that is headed by one, or a parameter
 of a documentation string. A default is taken only as it stands in a line: from the column of a table that is headed
@@ -21,16 +21,22 @@ _NAME = r"[A-Za-z_][\w.\-]{0,60}"
 _BULLET = r"\s*(?P<bullet>(?:[-*+•|:]\s+|\d+[.)]\s+|&#\d+;\s*|[^\w\s`*\-|.:#<>\[\](){}\"'/\\@$=,;]{1,3}\s*)?)"
 # `- name: …`, «**--name** _N_», «⏳``name``<br/>», «-p, --name int», «.. option:: --name=<N>».
 _ITEM = re.compile(
-    rf"{_BULLET}(?:(?P<mark>``|`|\*\*`?)(?:-\w(?:``|`|\*\*),?\s+(?:``|`|\*\*))?\\?-{{0,2}}(?P<name>{_NAME})[^`*]{{0,30}}(?P=mark)"
+    rf"{_BULLET}(?:(?P<mark>``|`|\*\*`?)(?:-\w(?:``|`|\*\*),?\s+(?:``|`|\*\*))?\\?-{{0,2}}(?P<name>{_NAME})(?:[=<\[,/:][^`*]{{0,30}}|:)?(?P=mark)"
     rf"|(?:\*\*)?(?:-\w(?:\*\*)?,?\s+(?:\*\*)?)?\\?--(?P<flag>{_NAME})"
     rf"|\.\.\s+(?:[\w:]+:)?(?:option|confval|envvar|setting|attribute|data)::\s+(?:-\w,?\s+)?(?:--)?(?P<directive>{_NAME}))"
 )
+# «* **Line length:** … `MAX_LINE` …», with one constant.
+_BOLD_ITEM = re.compile(rf"{_BULLET}\*\*[^*`]{{2,60}}\*\*")
+_CONSTANTS = re.compile(r"`(?:-D)?([A-Z][A-Z\d]*_[A-Z\d_]+)(?:=\w+)?`")
 # `:param name:`, `@param name`, `name (int): …`, `name : int`.
 _PARAMETER = re.compile(
     rf"\s*[*/#]*\s*(?::(?:param|type|ivar|cvar|var|keyword|attribute)(?:\s+[\w.\[\]|]+)?\s+(?P<field>{_NAME})\s*:"
     rf"|[@\\]param\s+(?:\{{[^}}]*\}}\s+)?\[?(?P<tag>{_NAME})|(?P<typed>{_NAME})\s*(?:\([^)]{{1,60}}\)\s*:|\s:\s))"
 )
 _HEADED = re.compile(rf"[`*\"']*-{{0,2}}(?P<name>{_NAME})[`*\"']*(?:\(\))?")
+# «Line Length» above a line «**Default:** `79`» is the setting `line_length`.
+_TITLE = re.compile(r"[A-Z][\w-]{1,30}(?: [\w-]{1,30}){1,4}")
+_DEFAULT_LINE = re.compile(r"\W{0,6}Default\W{0,3}:")
 _NO_NAMES = frozenset({"default", "defaults", "note", "warning", "example", "type", "returns", "raises", "usage"})
 _RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
 _OF_DEFAULTS = frozenset({"default", "defaults", "default value", "default values"})
@@ -67,6 +73,10 @@ def settings_in(lines: Sequence[str], first: int, last: int, heading: str) -> It
     if headed is not None and _is_name(headed["name"]) and _looks_written(heading, headed["name"]):
         yield _setting(headed["name"], lines, first, last)
         return
+    titled = _TITLE.fullmatch(heading.rpartition(" > ")[2].strip())
+    if titled is not None and sum(_DEFAULT_LINE.match(line) is not None for line in lines[first - 1 : last]) == 1:
+        yield _setting(titled.group().lower().replace(" ", "_"), lines, first, last)
+        return
     starts: list[tuple[int, str]] = []
     for number in range(first, min(last, len(lines)) + 1):
         line = lines[number - 1][:MAX_LINE_CHARS]
@@ -76,10 +86,12 @@ def settings_in(lines: Sequence[str], first: int, last: int, heading: str) -> It
                 yield row
             continue
         name = _item_at(lines, number, is_first=number == first)
-        if _is_name(name):
+        # An item without a name ends the one before.
+        if _is_name(name) or (not name and _BOLD_ITEM.match(line)):
             starts.append((number, name))
     for (start, name), (end, _) in itertools.pairwise([*starts, (min(last, len(lines)) + 1, "")]):
-        yield _setting(name, lines, start, end - 1)
+        if name:
+            yield _setting(name, lines, start, end - 1)
 
 
 def stated_default(line: str) -> str:
@@ -98,6 +110,9 @@ def _item_at(lines: Sequence[str], number: int, *, is_first: bool) -> str:
     """
     line = lines[number - 1][:MAX_LINE_CHARS]
     found = _ITEM.match(line)
+    constants = set(_CONSTANTS.findall(line)) if _BOLD_ITEM.match(line) else set()
+    if len(constants) == 1:
+        return str(constants.pop())
     if found is not None:
         begins = is_first or bool(found["bullet"].strip()) or not lines[number - 2].strip()
         return found["flag"] or found["directive"] or (found["name"] if begins else "")

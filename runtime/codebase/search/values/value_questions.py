@@ -40,6 +40,12 @@ _TIME = re.compile(
     r"how (?:quickly|fast))\b",
     re.IGNORECASE,
 )
+# «How long may a line be?»
+_OF_LENGTH = re.compile(
+    r"\bhow long (?:may|can|must|should|could) .{1,60}\b(?:be|get|become)\b"
+    r"(?=\W*(?:$|by default|at most|if|when|unless))",
+    re.IGNORECASE,
+)
 _COUNT = re.compile(
     r"\b(?:how (?:many|much|big|large|far|deep|high|small|wide)|at most how|"
     r"(?:what|which) (?:\w+ ){0,4}(?:limit|maximum|minimum|size|number|count|port|length|depth|bound)"
@@ -194,6 +200,8 @@ def _without_deed(piece: str, terms: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _measure(piece: str) -> Measure | None:
+    if _OF_LENGTH.search(piece):
+        return "count"
     if _TIME.search(piece):
         return "time"
     counted = _COUNT.search(piece)
