@@ -14,8 +14,9 @@ from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.resolution.default_values.secret_values import is_secret
-from runtime.codebase.resolution.default_values.value_chains import ValueChain
+from runtime.codebase.resolution.default_values.value_chains import ChainStep, ValueChain
 from runtime.codebase.search.excerpts import informative_terms
+from runtime.codebase.search.prose.sentences import holds
 from runtime.codebase.search.values.shown_literals import Piece
 from runtime.codebase.search.values.shown_values import ShownLines
 from runtime.codebase.search.values.value_questions import literal_parts
@@ -33,8 +34,8 @@ def add_values(codebase: Codebase, data: dict[str, Any], first: int) -> list[Cit
     """Add to the data of a search the `values` that its query asks for; return the citations of their steps.
 
     A row has `part` of the question, `name`, `share` of the question that is said of it, and `chains` [{name, owner,
-    role, value, conditions, function, is_secret, steps [{file, line, text, citation}]}]; citations are numbered from
-    `first`. `value` is None where it is not proven; the text of a secret is left out.
+    role, form, value, conditions, function, is_secret, steps [{file, line, text, citation}]}]; citations are numbered
+    from `first`. `value` is None where it is not proven; the text of a secret is left out.
     """
     places = [(row["file"], row["start_line"], row["end_line"]) for row in data["results"]]
     names = [last_part(name) for row in data["passages"] for name in row["names"]]
@@ -127,11 +128,18 @@ def _cited(codebase: Codebase, chain: ValueChain) -> list[Citation]:
     found = []
     hidden = is_secret(chain.name, chain.value)
     for step in chain.steps:
-        citation = cite(codebase, step.file, step.line, step.line, why=f"gives {step.name} its value", symbol=step.name)
-        if citation is None or step.text not in citation.quote:
+        last = step.last_line or step.line
+        citation = cite(codebase, step.file, step.line, last, why=f"gives {step.name} its value", symbol=step.name)
+        if citation is None or not (step.text in citation.quote or _is_said(codebase, step)):
             return []
         found.append(msgspec.structs.replace(citation, quote="") if hidden else citation)
     return found
+
+
+def _is_said(codebase: Codebase, step: ChainStep) -> bool:
+    """Return whether a step is a sentence that its lines still hold."""
+    source = codebase.try_source(step.file) if step.last_line else None
+    return source is not None and holds(source.lines[step.line - 1 : step.last_line], step.text)
 
 
 def _chain_row(chain: ValueChain, first: int) -> _Row:
@@ -140,6 +148,7 @@ def _chain_row(chain: ValueChain, first: int) -> _Row:
         "name": chain.name,
         "owner": chain.owner,
         "role": chain.role,
+        "form": chain.form,
         "value": None if hidden else chain.value,
         "conditions": list(chain.conditions),
         "function": chain.function,

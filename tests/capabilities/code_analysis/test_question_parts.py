@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH, Trust
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
 from actors.capabilities.code_analysis.answers.part_answers import (
+    LEAST_INTRODUCED,
     numbers_of_places,
     places_of_parts,
     trust_in_parts,
+    unsure_parts,
     with_all_parts,
 )
 from actors.capabilities.code_analysis.capability import CAPABILITY
@@ -142,6 +144,31 @@ def test_the_first_place_of_each_part_is_told_in_order_with_the_words_that_ask_f
     assert claims[1].text.startswith("On «Where are parcels weighed before the van leaves»: `c.py:1`")
     assert claims[2].text.startswith("On «And how is a lost parcel reported to its sender»: `b.py:1`")
     assert [claim.parts for claim in with_all_parts(claims, asked(*facts))] == [(1,), (1,), (2,), ()]
+
+
+def test_a_place_that_is_not_trusted_to_answer_a_part_is_not_introduced_by_its_words() -> None:
+    facts = [
+        found("a.py", 1, 1.0),
+        found("b.py", 1, 0.8, "part", "part1"),
+        found("c.py", 1, 0.7, "part", "part0"),
+    ]
+    claims = answer_claims(in_answer_order(facts), asked(*facts), unsure={2})
+    assert claims[1].text.startswith("On «Where are parcels weighed before the van leaves»: `c.py:1`")
+    assert claims[2].text.startswith("`b.py:1`")
+
+
+@pytest.mark.parametrize(
+    ("presence", "confidence", "is_unsure"),
+    [
+        (ENOUGH, LEAST_INTRODUCED, False),
+        (ENOUGH, LEAST_INTRODUCED - 0.01, True),
+        (ENOUGH - 0.01, LEAST_INTRODUCED, True),
+    ],
+)
+def test_a_part_is_unsure_below_either_bound(presence: float, confidence: float, is_unsure: bool) -> None:
+    second = Trust(presence, confidence)
+    assert unsure_parts([("a", None), ("b", second)]) == (frozenset({2}) if is_unsure else frozenset())
+    assert unsure_parts([("b", second)]) == frozenset()
 
 
 def test_a_place_that_two_parts_found_first_answers_both() -> None:

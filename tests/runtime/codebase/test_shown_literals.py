@@ -360,3 +360,12 @@ def test_no_value_leads_where_its_place_is_asked_for(opened: Callable[[Path], Co
     found = literals_of(opened, root, "loom.py", code, "Where is the maximum number of spindles configured?")
     assert [one["leads"] for one in found] == [False] * len(found)
     assert [one["value"] for one in found] == ["14"]
+
+
+def test_the_limit_of_another_thing_does_not_answer_by_itself(opened: Callable[[Path], Codebase], root: Path) -> None:
+    code = (
+        "def check_validation_of_looms(idle_timeout, loom):\n    # the lowest timeout of shuttles that is accepted\n"
+        "    if idle_timeout < 10:\n        raise Full()\n    return loom.validation\n"
+    )
+    found = literals_of(opened, root, "loom.py", code, "What is the lowest validation timeout that a loom accepts?")
+    assert [(one["value"], one["leads"]) for one in found] == [("10", False)]

@@ -13,7 +13,7 @@ from actors.capabilities.code_analysis.answers.absence.absent_subject import is_
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
 from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, trust_in
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
-from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts
+from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts, unsure_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.handover.execution import execution_of
@@ -55,12 +55,6 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     """Write claims for each goal from the facts."""
     question = msgspec.convert(given.facts["question"], Question)
     evidence = evidence_of(question, msgspec.convert(given.facts["facts"], list[CodeFact]))
-    hints = write_claims(evidence, given.facts["target_goals"])
-    made = [claim for claims in hints.values() for claim in claims]
-    places = {(c.file, c.start_line) for claim in made for c in claim.citations}
-    places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
-    seen = _places_of_earlier_rounds(view)
-    best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
     absence = msgspec.convert(given.facts.get("absence"), Absence | None)
     is_told = "answer" in question.aspects or is_nowhere(question.identifiers, absence)
     ranked, compared = in_answer_order(evidence.facts), given.facts.get("meaning")
@@ -69,6 +63,13 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     absences = msgspec.convert(given.facts.get("part_absences", {}), dict[str, Absence])
     is_in_words = "answer" in question.aspects
     parts = trust_in_parts(question.text, ranked, absences, compared, trust) if is_in_words else []
+    evidence = msgspec.structs.replace(evidence, unsure_parts=unsure_parts(parts))
+    hints = write_claims(evidence, given.facts["target_goals"])
+    made = [claim for claims in hints.values() for claim in claims]
+    places = {(c.file, c.start_line) for claim in made for c in claim.citations}
+    places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
+    seen = _places_of_earlier_rounds(view)
+    best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
     output = SynthesisOutput(
         entities=msgspec.convert(best, list[PlaceNote]),
         key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],

@@ -43,7 +43,7 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
     said, asides = document_claims(facts), aside_claims(facts)
     said = [claim for claim in said if not _is_repeated(claim, verdicts)]
     left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
-    claims = answer_claims(places, parts, said, left_words=left_words, values=values)
+    claims = answer_claims(places, parts, said, left_words=left_words, values=values, unsure=evidence.unsure_parts)
     return with_all_parts([*values, *(claims or document_claims(facts, "lead")), *asides], parts)
 
 

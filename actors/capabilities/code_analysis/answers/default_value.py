@@ -66,11 +66,16 @@ def _claim(note: ValueNote) -> Claim:
         return Claim("value", text, note.steps, subject=note.name)
     cited = _cited(note)
     quotes = tuple(text for citation, text in zip(note.steps, note.texts, strict=True) if citation in cited)
+    if note.form == "sentence":
+        return Claim("value", f"{name}: «{quotes[0]}»", cited, subject=note.name, quotes=quotes)
     shown = [code_span(" ".join(text.split())) for text in quotes]
     shown[0] += f" in {code_span(note.function)}" if note.function else ""
     said = (
         f"set: {shown[0]}" if note.value is None else f"{code_span(note.value)}{by_default}{where}: {', '.join(shown)}"
     )
+    if note.form == "document":
+        stated = f"as {code_span(cited[0].file)} says"
+        said = f"{code_span(note.value or '')} by default, {stated}: {shown[0]}"
     return Claim("value", f"{name} is {said}", cited, subject=note.name, quotes=quotes)
 
 
@@ -81,7 +86,7 @@ def _cited(note: ValueNote) -> tuple[Citation, ...]:
 def _contradictions(notes: Sequence[ValueNote], facts: Sequence[CodeFact]) -> list[Claim]:
     """Return what a passage says of the same name, where it gives another plain number or switch as the default."""
     names = {note.name for note in notes}
-    if len(names) != 1 or not notes:
+    if len(names) != 1 or any(note.form == "document" for note in notes):
         return []
     values = [_plain_value(note.value or "") for note in notes]
     if None in values:

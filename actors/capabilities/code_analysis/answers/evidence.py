@@ -21,11 +21,15 @@ ABOUT_NAMES = frozenset(index_terms("defined declared added introduced created c
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What there is to write from: the question, its facts by kind, and the entities, best first."""
+    """What there is to write from: the question, its facts by kind, and the entities, best first.
+
+    `unsure_parts`: the numbers of the parts of the question whose own places are not trusted to answer them.
+    """
 
     question: Question
     facts: list[CodeFact]
     entities: list[Entity]
+    unsure_parts: frozenset[int] = frozenset()
 
     def of(self, kind: str) -> list[CodeFact]:
         """Facts of one kind in order."""

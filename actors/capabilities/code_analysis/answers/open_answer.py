@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -54,13 +54,15 @@ def answer_claims(
     *,
     left_words: int = MAX_WORDS,
     values: Sequence[Claim] = (),
+    unsure: Collection[int] = (),
 ) -> list[Claim]:
     """Return the claims of an answer: a lead with code, what a document says, and further places.
 
     `parts`: those of the question with their places; the first place of each stands before the other ones, which must
     be worth telling, and says which part it answers. `passages`: what documents say, sentence by sentence; without any,
     the sections that the search for code found are quoted. `left_words`: how many words the claims may have together;
-    the lead and what a document says are told even so. `values`: what was told of values before.
+    the lead and what a document says are told even so. `values`: what was told of values before. `unsure`: the numbers
+    of the parts whose places are told without saying that they answer these.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
@@ -84,8 +86,13 @@ def answer_claims(
     ahead = [best, *constants, *literals, *(passages or said)]
     left_words -= sum(map(word_count, ahead))
     cited = [citation for claim in ahead for citation in claim.citations]
-    asked = {place: (found, introduction(parts[found[0] - 1])) for place, found in numbers.items()}
+    asked = {place: (found, _introduced(parts, found, unsure)) for place, found in numbers.items()}
     return [*ahead, *further_claims(others, left_words, cited, asked)]
+
+
+def _introduced(parts: Sequence[PartPlaces], found: Sequence[int], unsure: Collection[int]) -> str:
+    """Return the words of the first part that a place is trusted to answer, to stand ahead of it; «» without one."""
+    return next((introduction(parts[number - 1]) for number in found if number not in unsure), "")
 
 
 def _in_lines(fact: CodeFact, claim: Claim) -> list[ValueNote]:

@@ -19,6 +19,8 @@ from runtime.codebase.search.absence import Absence
 
 # How much of a part stands ahead of what answers it.
 MAX_PART_CHARS = 60
+# The least confidence of a part whose place is introduced by its words: of what is trusted less, most is wrong.
+LEAST_INTRODUCED = 0.2
 
 
 class PartPlaces(msgspec.Struct, frozen=True):
@@ -107,6 +109,19 @@ def trust_in_parts(
         least = min(own, key=lambda trust: (trust.presence, trust.confidence), default=whole)
         trusted.append((part.part.text, least))
     return trusted
+
+
+def unsure_parts(trusted: Sequence[tuple[str, Trust | None]]) -> frozenset[int]:
+    """Return the numbers of the parts of a question whose places are not trusted to answer them; none of a single one.
+
+    What stands behind «On «…»:» is read as the answer to these words.
+    """
+    unsure = [
+        number
+        for number, (_, trust) in enumerate(trusted, 1)
+        if trust is not None and not (trust.is_found and trust.confidence >= LEAST_INTRODUCED)
+    ]
+    return frozenset(unsure if len(trusted) > 1 else ())
 
 
 def _steps(fact: CodeFact) -> set[str]:

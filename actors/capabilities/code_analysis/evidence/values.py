@@ -15,6 +15,7 @@ class ValueNote(msgspec.Struct, frozen=True):
     """Describes what a name is, or is by default, and the lines that prove it, from the name to the literal.
 
     `value`: None where it is not proven, and for a secret. `role`: default, constant, or set for any other place.
+    `form`: `document` where a document states the value, `sentence` where the only text is a sentence that tells of it.
     `part`: the part of the question that asks for it; `function`: the function that gives the value, if one does.
     """
 
@@ -28,6 +29,7 @@ class ValueNote(msgspec.Struct, frozen=True):
     steps: tuple[Citation, ...]
     texts: tuple[str, ...]
     is_secret: bool = False
+    form: str = ""
 
     @property
     def is_proven(self) -> bool:
@@ -89,4 +91,5 @@ def _note(part: str, chain: dict[str, Any], citations: Sequence[Citation]) -> Va
         steps=tuple(lean),
         texts=tuple(step["text"] for step in chain["steps"]),
         is_secret=chain["is_secret"],
+        form=chain.get("form", ""),
     )

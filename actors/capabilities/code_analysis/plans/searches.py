@@ -14,7 +14,7 @@ from actors.capabilities.code_analysis.question.kinds import PlanRequest
 from actors.capabilities.code_analysis.question.parts import searched_parts
 from actors.capabilities.code_analysis.ranking.answer_order import PART
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.values.value_questions import value_parts
+from runtime.codebase.search.values.value_questions import described_parts, value_parts
 
 LOCATED_PER_STEP = 20
 MAX_NAMED = 4
@@ -40,7 +40,7 @@ def answer_steps(request: PlanRequest, goal: str) -> list[Step]:
     """Build steps that search for the whole question, its parts, its names and its documents, and read the best."""
     question, goals = request.question, (goal,)
     whole = locate("answer", "answer", question.text, goals, ANSWERING_PLACES)
-    if value_parts(question.text):
+    if value_parts(question.text) or described_parts(question.text):
         whole = msgspec.structs.replace(whole, arguments={**whole.arguments, "values": True})
     searches = [whole]
     for number, part in enumerate(searched_parts(question.text)):

@@ -7,6 +7,7 @@ of a literal that is named after defaults, or what a constructor sets. An assign
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from typing import Literal
 
 from runtime.codebase.files.words import split_identifier
@@ -22,6 +23,8 @@ Role = Literal["constant", "default", "set"]
 _DEFAULTS = words("default defaults dflt fallback fallbacks")
 SETTINGS = words("option options config configuration settings setting conf initial preferences")
 _MAKERS = words("new default defaults init initialize initialise create make builder build construct")
+# What reads options into an object begins with one that has the defaults.
+_READERS = words("parse load read")
 _OF_ANY = words("common base internal with from instance options config settings struct object self app the a of")
 _OWN_OBJECT = words("self this cls")
 # Literals by which code says that there is no value yet.
@@ -98,24 +101,24 @@ def _is_entry_of_defaults(site: Site, syntax: ValueSyntax) -> bool:
         return True
     if around.depth:
         is_repeated = any(_LOOP.match(condition) for condition in around.conditions)
-        return site.form == "entry" and not is_repeated and _makes_objects(site, syntax)
+        return site.form == "entry" and not is_repeated and _makes_objects(site, syntax, _MAKERS | _READERS)
     if not around.holders or around.holders[-1] == EXPORTS:
         return not _DEFAULTS.isdisjoint(_words(site.file.rpartition(".")[0].replace("/", "_")))
     return not SETTINGS.isdisjoint(_words(around.holders[-1]))
 
 
-def _makes_objects(site: Site, syntax: ValueSyntax) -> bool:
-    """Return True if the function around a site is a constructor or is named like one."""
+def _makes_objects(site: Site, syntax: ValueSyntax, makers: Set[str] = _MAKERS) -> bool:
+    """Return True if the function around a site is a constructor or is named like one, by one of the `makers`."""
     function = (path_of(site.around.function) or ("",))[-1]
     if function and (function in syntax.constructors.split() or function == site.around.owner):
         return True
     words = _words(function)
-    if not words or not (words[0] in _MAKERS or words[-1] in _MAKERS):
+    if not words or not (words[0] in makers or words[-1] in makers):
         return False
     # `buildHelpCommand` makes one command of many: what it sets is no default of commands.
     of_type = {word for name in (site.around.owner, *site.around.holders) for word in _words(name)}
     of_thing = of_type | {word for name in site.path[:-1] for word in _words(name)}
-    return not of_type or set(words) <= _MAKERS | _OF_ANY | of_thing
+    return not of_type or set(words) <= makers | _OF_ANY | of_thing
 
 
 def _is_bare_member(site: Site, syntax: ValueSyntax) -> bool:

@@ -7,6 +7,7 @@ things, that is bound again, or that a function's own variable may hide is not f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -23,22 +24,30 @@ from runtime.codebase.resolution.default_values.site_roles import (
 from runtime.codebase.resolution.default_values.site_surroundings import NO_NAMES, TESTS
 from runtime.codebase.resolution.default_values.value_expressions import path_of
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
-from runtime.codebase.resolution.default_values.value_sites import Site, key_of
+from runtime.codebase.resolution.default_values.value_sites import MAX_LINE_CHARS, Site, key_of
 from runtime.codebase.resolution.default_values.value_syntax import has_values, syntax_of
 
 MAX_STEPS = 6
 MAX_BRANCHES = 4
 MAX_FILES = 40
 MAX_CHAINS = 12
+# A declaration may go on for so many lines.
+MAX_DECLARED_LINES = 40
+
+_DEFAULT = re.compile(r"default", re.IGNORECASE)
 
 
 class ChainStep(msgspec.Struct, frozen=True):
-    """Represents a line on the way from a name to its value."""
+    """Represents a line on the way from a name to its value.
+
+    `last_line`: that of a sentence which goes on behind its first line; 0 for a line of code.
+    """
 
     file: str
     line: int
     text: str
     name: str
+    last_line: int = 0
 
 
 class ValueChain(msgspec.Struct, frozen=True):
@@ -136,7 +145,7 @@ class ValueChains:
             return [_End(f"{site.around.owner}.{site.name}" if site.around.owner else site.name)] if is_symbol else []
         value = site.value
         if value.is_literal:
-            return [_End(value.text)]
+            return [_End(value.text, self._line_of_value(site, value.text))]
         followed = [self._end_of_name(name, site, (*seen, mark), depth) for name in value.names]
         if not all(followed):
             return []
@@ -147,6 +156,21 @@ class ValueChains:
         steps = tuple(dict.fromkeys(step for ends in followed for step in ends[0].steps))
         conditions = tuple(dict.fromkeys(one for ends in followed for one in ends[0].conditions))
         return [_End(value.text, steps, conditions)]
+
+    def _line_of_value(self, site: Site, value: str) -> tuple[ChainStep, ...]:
+        """Return the line that has the value of a declaration of several lines; empty if the first one has it."""
+        if value in site.text or site.end_line == site.start_line:
+            return ()
+        last = min(site.end_line, site.start_line + MAX_DECLARED_LINES)
+        found = [
+            (number, line.strip())
+            for number, line in enumerate(self.scopes.lines(site.file, site.start_line, last), site.start_line)
+            if value in line and number != site.line
+        ]
+        found = [one for one in found if _DEFAULT.search(one[1])] or found
+        return tuple(
+            ChainStep(site.file, number, line[:MAX_LINE_CHARS].rstrip(), site.name) for number, line in found[:1]
+        )
 
     def _end_of_name(self, name: str, site: Site, seen: tuple[tuple[str, int, str], ...], depth: int) -> list[_End]:
         targets = self.scopes.targets(name, site)

@@ -69,6 +69,11 @@ class ValueScopes:
             self._files[file] = self._kept.of(file, text or "", language) if is_readable else None
         return self._files.get(file)
 
+    def lines(self, file: str, first: int, last: int) -> list[str]:
+        """Return lines of a file, inclusive; empty if it cannot be read."""
+        text = self._read(file)
+        return [] if text is None else text.split("\n")[first - 1 : last]
+
     def files_with(self, name: str) -> list[str]:
         """Return the source files that have a name in any spelling, by path."""
         terms, index = index_terms(name).split(), self._store.index

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -27,9 +27,11 @@ from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
 from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.search.query_expansion import other_words
+from runtime.codebase.search.values.described_values import DescribedValue, DescribedValues
 from runtime.codebase.search.values.named_values import VALUES, values_for
+from runtime.codebase.search.values.value_candidates import WHOLE_NAME, Candidate, clear_best
 from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
-from runtime.codebase.search.values.value_questions import ValuePart, value_parts
+from runtime.codebase.search.values.value_questions import ValuePart, described_parts, value_parts
 from runtime.codebase.search.values.value_words import (
     BIG,
     GENERAL,
@@ -42,6 +44,7 @@ from runtime.codebase.search.values.value_words import (
     plain_share,
     subject_of,
     words_of,
+    words_of_path,
 )
 
 MAX_NAMES = 12
@@ -58,17 +61,10 @@ FURTHER_WORD_COST = 0.12
 OF_CONSTANT = 0.85
 MAX_NAMED = 6
 MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 5, 4, 8
-# The least shares of the subject's weight that what is said of a name and the name alone cover, and how far behind the
-# next name must be.
-# The more of the subject the name itself has, the less must be said of it besides.
-LEAST_SHARES = ((0.6, 0.4), (0.5, 0.5))
-LEAST_OF_RIVAL = 0.25
-LEAST_MARGIN = 1.12
-MAX_TIED, WHOLE_NAME = 3, 0.9
-# The least share of the subject's words that a name has which says nothing but what is asked.
-LEAST_OF_PLAIN = 0.25
 NEAR_SHARE = 0.85
 
+# A name behind the first word of a sentence.
+_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
 
 Place = tuple[str, int, int]
@@ -86,19 +82,6 @@ class AskedValue(msgspec.Struct, frozen=True):
     chains: tuple[ValueChain, ...]
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """Represents a name that a question may mean: the share of the subject that is said of it, and its proofs.
-
-    `plain`: the share of the subject's words, those of measure aside, that the name has; 0 if it has any other word.
-    """
-
-    name: str
-    share: float
-    of_name: float
-    chains: tuple[ValueChain, ...]
-    plain: float = 0.0
-
-
 def asked_values(
     index: IndexReader,
     scopes: ValueScopes,
@@ -111,16 +94,15 @@ def asked_values(
 
     `ranked` gives the best places for a text; `named`: names that passages about the question write as code.
     """
-    parts = value_parts(question)
+    parts, search = value_parts(question), ValueSearch(index, scopes, read)
     if not parts:
-        return []
-    search = ValueSearch(index, scopes, read)
+        return search.in_other_words(question)
     written = tuple(dict.fromkeys((*_QUOTED.findall(question), *query_terms(question).identifiers)))
     places = list(ranked(question)[:MAX_PLACES])
     found: list[AskedValue] = []
     for part in parts:
         near = places + ([] if part.text == question else list(ranked(part.text)[:MAX_PLACES]))
-        best = search.of_names(written) or clear_best(search.candidates(part, near, tuple(named)))
+        best = search.of_names(written) or search.best(part, near, tuple(named))
         found += [
             AskedValue(part.text, one.name, one.share, one.chains)
             for one in best
@@ -129,38 +111,8 @@ def asked_values(
     return found[:MAX_ASKED]
 
 
-def clear_best(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidate that covers the subject clearly better than all others; none if there is no such one.
-
-    Two that cover it about as well are both returned, and three if their names have all of it: each says of which thing
-    it is the value. A constant that the proof of another one leads through is no other one.
-    """
-    led = [one for one in candidates if is_covering(one)]
-    inner = {key_of(step.name) for one in led for chain in one.chains for step in chain.steps[1:]}
-    named = [one for one in candidates if one.of_name >= LEAST_OF_RIVAL and not _is_link(one, inner)]
-    if not named or not is_covering(named[0]):
-        return _plain_best([one for one in candidates if not _is_link(one, inner)])
-    tied = [named[0], *(one for one in named[1:] if named[0].share < LEAST_MARGIN * one.share)]
-    most = MAX_TIED if all(one.of_name >= WHOLE_NAME for one in tied) else 2
-    return tied if len(tied) <= most and all(map(is_covering, tied)) else []
-
-
-def _plain_best(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the name that says nothing but what is asked, and of that clearly most; two if they say as much."""
-    plain = sorted((one for one in candidates if one.plain >= LEAST_OF_PLAIN), key=lambda one: (-one.plain, -one.share))
-    tied = [one for one in plain if plain[0].plain < LEAST_MARGIN * one.plain]
-    return tied if len(tied) <= 2 else []
-
-
-def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:
-    """Return whether a name is a constant that the proof of another one leads through."""
-    is_constant = all(chain.role == "constant" or not chain.owner for chain in candidate.chains)
-    return key_of(candidate.name) in inner and is_constant
-
-
-def is_covering(candidate: Candidate) -> bool:
-    """Return whether enough of the subject is said of a name."""
-    return any(candidate.share >= share and candidate.of_name >= own for share, own in LEAST_SHARES)
+def _described(told: DescribedValue) -> Candidate:
+    return Candidate(told.name, told.covered, told.of_name, told.chains)
 
 
 class ValueSearch:
@@ -171,6 +123,7 @@ class ValueSearch:
         self._read = read
         self._scopes = scopes
         self._chains = ValueChains(self._scopes)
+        self._described = DescribedValues(index, scopes, read, self._chains)
         self._pieces = max(2, index.chunk_count())
         self._rarities: dict[str, float] = {}
         self._states: dict[str, frozenset[str]] = {}
@@ -185,6 +138,28 @@ class ValueSearch:
             if chains:
                 return [Candidate(chains[0].name, 1.0, 1.0, tuple(chains))]
         return []
+
+    def in_other_words(self, question: str) -> list[AskedValue]:
+        """Return the value of the setting that a question for a default describes, which is worded in no usual way."""
+        described = ((part, self._described.best(part)) for part in described_parts(question))
+        return [AskedValue(part.text, one.name, one.covered, one.chains) for part, one in described if one is not None]
+
+    def best(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
+        """Return the names that a part of a question means: by what is said of one, or by the words of names.
+
+        A name that has the whole subject goes before one whose description has it, and what code proves before what a
+        document states.
+        """
+        told = self._described.best(part)
+        if told is not None and told.is_proven and told.of_name >= WHOLE_NAME:
+            return [_described(told)]
+        by_name = clear_best(self.candidates(part, places, named))
+        if told is None:
+            return by_name
+        same = [one for one in by_name if key_of(one.name) == key_of(told.name)]
+        if same or not by_name:
+            return [_described(told)] if told.is_proven or not same else same
+        return by_name if by_name[0].of_name >= WHOLE_NAME or not told.is_proven else [_described(told)]
 
     def candidates(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
         """Return the names with a proven value of the kind asked for, those first of which most is said."""
@@ -236,7 +211,7 @@ class ValueSearch:
             factor * best_share,
             of_name,
             (*kept, *unproven),
-            0.0 if is_mere_constant else plain_share(best.name, part, self._counts(part)),
+            0.0 if is_mere_constant or self._is_of_other(best, part) else self._plain_share(best, part),
         )
 
     def _sites(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> Iterable[Site]:
@@ -300,9 +275,8 @@ class ValueSearch:
         name that says more than the question loses for each further word.
         """
         name = words_of(site.name)
-        owner = words_of(
-            " ".join((site.around.owner, site.around.function, *site.around.holders, _file_words(site.file)))
-        )
+        owner = words_of(" ".join((site.around.owner, site.around.function, *site.around.holders)))
+        owner |= words_of_path(_file_words(site.file))
         said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
         # Where an option is declared, its help text says what it is for.
         if not is_of_subject(name | owner | (said if site.declares else frozenset()), part):
@@ -332,8 +306,13 @@ class ValueSearch:
             return 0.0, 0.0
         return max(0.0, met / total + more - FURTHER_WORD_COST * further), of_name / total
 
-    def _counts(self, part: ValuePart) -> dict[str, int]:
-        return self._index.document_counts(list(subject_of(part)))
+    def _plain_share(self, site: Site, part: ValuePart) -> float:
+        return plain_share(site.name, part, self._index.document_counts(list(subject_of(part))))
+
+    def _is_of_other(self, site: Site, part: ValuePart) -> bool:
+        """Return whether a question names a thing, such as «the Kubernetes operator», of which nothing is said here."""
+        said = index_terms(" ".join((site.name, *site.around.holders, site.around.owner, site.file, self.said(site))))
+        return not frozenset(index_terms(" ".join(_PROPER.findall(part.text))).split()) <= frozenset(said.split())
 
     def _rarity(self, term: str) -> float:
         if term not in self._rarities:

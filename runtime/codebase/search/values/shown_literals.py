@@ -29,7 +29,7 @@ from runtime.codebase.search.values.literal_forms import (
 from runtime.codebase.search.values.literal_names import literals_of_names
 from runtime.codebase.search.values.value_fit import likelihood, measures
 from runtime.codebase.search.values.value_questions import ValuePart, asks_for_a_place, literal_parts
-from runtime.codebase.search.values.value_words import BIG, BOUNDS, SIZES, TIMES, forms_of, met_by
+from runtime.codebase.search.values.value_words import BIG, BOUNDS, SIZES, TIMES, forms_of, is_of_subject, met_by
 
 MAX_TOLD = 3
 # A longer place is read in its first lines and in those that are shown.
@@ -89,6 +89,7 @@ class _Rated(msgspec.Struct, frozen=True):
     share: float
     is_met: bool
     named: frozenset[str]
+    is_of_subject: bool
 
 
 def shown_literals(
@@ -128,7 +129,8 @@ def _told(
         return [one.literal for one in rated if len(rated) == 1 and one.literal.form != "keyword"]
     kept = _chosen(met)
     leads = met[0].share >= LEADING_SHARE and all(LEAST_MARGIN * one.share < met[0].share for one in met[1:])
-    leads = leads and not any(one.named - met[0].named for one in kept)
+    # That something else has a limit as well is no answer.
+    leads = leads and met[0].is_of_subject and not any(one.named - met[0].named for one in kept)
     return [msgspec.structs.replace(one.literal, leads=leads and one is met[0]) for one in kept]
 
 
@@ -220,7 +222,7 @@ def _rated(literal: ShownLiteral, said: _Said, part: ValuePart, weights: Mapping
         met += weight * max(own, AROUND_WEIGHT * met_by(forms, said.around))
         total += weight
     share = factor * met / total if total else 0.0
-    return _Rated(literal, share, is_met, named) if factor else None
+    return _Rated(literal, share, is_met, named, is_of_subject(said.name | said.line, part)) if factor else None
 
 
 def _may_answer(literal: ShownLiteral, part: ValuePart) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from runtime.codebase.files.words import split_identifier
-from runtime.codebase.resolution.default_values.site_roles import NOTHING, SETTINGS
+from runtime.codebase.resolution.default_values.site_roles import NOTHING, SETTINGS, UNSET_NUMBERS
 from runtime.codebase.resolution.default_values.value_chains import ValueChain
 from runtime.codebase.resolution.default_values.value_sites import Site
 from runtime.codebase.search.values.value_questions import Measure, ValuePart
@@ -29,6 +29,7 @@ UNLIKELY = 0.7
 
 _DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
 _NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
+_UNSET = frozenset({"-1"})
 _TIMES_DONE = re.compile(r"\bhow many times\b", re.IGNORECASE)
 _BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
 
@@ -88,6 +89,9 @@ def likelihood(name: str, values: Sequence[str], part: ValuePart) -> float:
         return 0.0
     # That something is nothing says how long or how many only of what is a time or a bound.
     if all(value in NOTHING for value in values) and not is_time and own.isdisjoint(COUNTS | BOUNDS | SIZES):
+        return 0.0
+    # A number that stands for nothing says neither how many nor, of what is no time, how long.
+    if _UNSET.issuperset(values) or (measure == "time" and not is_time and UNSET_NUMBERS.issuperset(values)):
         return 0.0
     is_number = any(map(_NUMBER.search, values))
     return 1.0 if is_number and is_time == (measure == "time") else UNLIKELY

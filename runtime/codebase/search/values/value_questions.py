@@ -40,6 +40,12 @@ _TIME = re.compile(
     r"how (?:quickly|fast))\b",
     re.IGNORECASE,
 )
+# «How long may a line be?»
+_OF_LENGTH = re.compile(
+    r"\bhow long (?:may|can|must|should|could) .{1,60}\b(?:be|get|become)\b"
+    r"(?=\W*(?:$|by default|at most|if|when|unless))",
+    re.IGNORECASE,
+)
 _COUNT = re.compile(
     r"\b(?:how (?:many|much|big|large|far|deep|high|small|wide)|at most how|"
     r"(?:what|which) (?:\w+ ){0,4}(?:limit|maximum|minimum|size|number|count|port|length|depth|bound)"
@@ -88,6 +94,12 @@ _TAKEN = re.compile(
     r"\b(?:which|what)\b.{1,80}\b(?:is|are)\b.{0,60}\b(?:used|assumed|taken|applied|sent|chosen|filled in)\b",
     re.IGNORECASE,
 )
+# «Which style is used if none is given?»; a question for what happens, or whether it does, asks for no value.
+_ASKS_WHICH = re.compile(
+    r"\W*(?:(?:to|at|in|on|with|from|for|by|under) )?"
+    r"(?:which|what (?!happens|is (?:sent|done))|how (?!is|are|was|do|does|did|can|to|exactly)[a-z]+)\b",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(
     r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+"
     r"(?=(?:how|what|where|which|who|why|when|does|do|is|are|can|in which|by how|for how)\b)"
@@ -107,7 +119,7 @@ _ASKING_WORDS = frozenset(
         """default defaults defaulted value values long many much often set sets setting settings configure configured
         configuration nothing say saying said anything given give gives none unless without option options standard
         there take takes taken allow allowed happen time times number change changed raise raised keep kept knob knobs
-        after specify specified pass passed provide tell told want know far big large until own made make makes
+        after specify specified pass passed provide tell told want know far big large until own made make makes else
         """
     ).counts
 )
@@ -161,6 +173,13 @@ def literal_parts(question: str) -> list[ValuePart]:
     return [ValuePart(read, "time" if is_of_time else "any", _subject_terms(read), (), says_default)]
 
 
+def described_parts(question: str) -> list[ValuePart]:
+    """Return the parts of a question for a default that is worded in no usual way, where it asks which or how much."""
+    if value_parts(question):
+        return []
+    return [part for part in literal_parts(question) if part.says_default and _ASKS_WHICH.match(part.text)]
+
+
 def _with_both_measures(part: ValuePart) -> Iterator[ValuePart]:
     """Yield a part once for each kind of value: «how many retries and what time limit» asks for both."""
     yield part
@@ -181,6 +200,8 @@ def _without_deed(piece: str, terms: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _measure(piece: str) -> Measure | None:
+    if _OF_LENGTH.search(piece):
+        return "count"
     if _TIME.search(piece):
         return "time"
     counted = _COUNT.search(piece)

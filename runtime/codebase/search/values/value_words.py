@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from runtime.codebase.files.words import index_terms, split_identifier, stem
 from runtime.codebase.search.query_expansion import other_words
@@ -73,6 +73,15 @@ def forms_of(term: str) -> dict[str, float]:
     return {term: 1.0, **other_words(term), **dict.fromkeys(WORDS_OF_CODE.get(term, ()), CODE_FACTOR)}
 
 
+def forms_with_joined(terms: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the forms of terms; two neighbours written as one word stand for both, `loglevel` for «log level»."""
+    forms = {term: forms_of(term) for term in terms}
+    for one, other in itertools.pairwise(terms):
+        forms[one] = {one: 1.0, one + other: 1.0, **forms[one]}
+        forms[other] = {other: 1.0, one + other: 1.0, **forms[other]}
+    return forms
+
+
 def met_by(forms: Mapping[str, float], words: frozenset[str]) -> float:
     """Return the greatest factor of the forms that are among words; 0 if none is."""
     return max((factor for form, factor in forms.items() if form in words), default=0.0)
@@ -81,6 +90,11 @@ def met_by(forms: Mapping[str, float], words: frozenset[str]) -> float:
 def words_of(text: str) -> frozenset[str]:
     """Return the terms of the parts of a name or of several."""
     return frozenset(term for part in split_identifier(text) for term in index_terms(part).split())
+
+
+def words_of_path(path: str) -> frozenset[str]:
+    """Return the terms of a path, names with a number such as `b2` and `http2` as one as well."""
+    return words_of(path) | frozenset(index_terms(path).split())
 
 
 def says_time(name: str) -> bool:
@@ -104,10 +118,7 @@ def plain_share(name: str, part: ValuePart, counts: Mapping[str, int]) -> float:
     """
     terms, words = subject_of(part), words_of(name)
     measure = OF_MEASURE.get(part.measure, frozenset())
-    forms = {term: forms_of(term) for term in terms}
-    for one, other in itertools.pairwise(terms):
-        forms[one] = {**forms[one], one + other: 1.0}
-        forms[other] = {**forms[other], one + other: 1.0}
+    forms = forms_with_joined(terms)
     own = words - GENERAL - measure - (SIZES if BIG.search(part.text) else frozenset())
     asked = {form for known in (*forms.values(), *map(forms_of, part.context)) for form in known}
     if not terms or not own or not own <= asked or (part.measure == "time" and words.isdisjoint(TIMES)):

@@ -62,6 +62,21 @@ async def test_the_value_stands_first_with_every_line_that_leads_to_it(dock: Ana
     assert second.startswith("- `docs/dock.md` says otherwise, and the code decides: «")
 
 
+def test_what_only_a_document_states_is_told_as_its_word() -> None:
+    stated = note(value="30", owner="", function="", form="document", texts=("| `berths` | `30` |",))
+    other = fact(note(value="6"))
+    passage = CodeFact("passage", cited("b.md", 1, 1), text="The default of berths is 7.")
+    (claim,) = value_claims([fact(stated), passage])
+    assert claim.text == "`berths` is `30` by default, as `0.py` says: ``| `berths` | `30` |``"
+    assert claim.quotes == ("| `berths` | `30` |",)
+    assert len(value_claims([other, passage])) == 2
+
+
+def test_a_sentence_that_tells_of_a_default_is_quoted() -> None:
+    said = note(value=None, form="sentence", texts=("By default, it has three berths.",))
+    assert written(said) == ["`Dock.berths`: «By default, it has three berths.» [0.py:10]"]
+
+
 async def test_a_value_that_is_not_proven_is_told_as_the_line_that_sets_it(dock: AnalysisHarness) -> None:
     document = await dock.ask("What is the default of `bell`?")
     assert "`Dock.bell` is set: `self.bell = bell or ring()` in `__init__` [dock/dock.py:9]" in document["answer"]
