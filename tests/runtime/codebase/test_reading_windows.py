@@ -38,6 +38,13 @@ def test_the_window_that_shares_most_words_with_a_question_tells_most() -> None:
     assert "def refund_order(order):" in told.text
 
 
+def test_a_window_that_shares_no_word_tells_most_if_its_terms_are_most_like_the_question() -> None:
+    others = [f"filler = {number}" for number in range(60)]
+    lines = [*others, "for attempt in range(most):", "    backoff.pause(attempt)", *others]
+    told = most_telling("How long is waited before trying again?", windows_of(HEAD, lines))
+    assert "backoff.pause(attempt)" in told.text
+
+
 def test_of_windows_that_share_as_much_the_first_is_taken() -> None:
     windows = windows_of(HEAD, [f"line {number} {'-' * 20}" for number in range(100)])
     assert most_telling("nothing of this", windows).first == 0

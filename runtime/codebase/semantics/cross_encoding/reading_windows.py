@@ -5,9 +5,11 @@ Windows overlap by half, so that few lines that belong together are apart in all
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.term_meaning.term_vectors import cosines, term_vectors
 
 WINDOW_CHARS = 520
 # The next window begins so many characters behind the beginning of one.
@@ -17,16 +19,8 @@ SPARE_CHARS = 120
 MAX_HEAD_CHARS = 200
 # Of lines that are longer than a window a piece of 60 may have as many windows.
 MAX_WINDOWS = 10
-STEM_CHARS = 6
-
-_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}|[a-z]+")
-_COMMON = frozenset(
-    {
-        *("the", "a", "an", "of", "to", "is", "are", "it", "in", "on", "and", "or", "how", "do", "does", "i", "what"),
-        *("when", "where", "why", "which", "my", "if", "that", "this", "can", "for", "with", "be", "by", "from", "as"),
-        *("not", "no", "its", "at", "there", "has", "have"),
-    }
-)
+# What a term that a window shares with the question counts beside the cosine of its terms, at most 1.
+SHARED_TERM = 0.1
 
 
 class Window(NamedTuple):
@@ -59,9 +53,21 @@ def windows_of(head: str, lines: Sequence[str]) -> list[Window]:
 
 
 def most_telling(question: str, windows: Sequence[Window]) -> Window:
-    """Return the window that shares most words with a question, the first of equals; ValueError for none."""
-    asked = _stems(question)
-    return max(windows, key=lambda window: len(_stems(window.text.partition("\n")[2]) & asked))
+    """Return the window whose terms are most like a question's and shared with it, the first of equals.
+
+    ValueError for none.
+    """
+    asked = query_terms(question).counts
+    terms = [index_terms(window.text.partition("\n")[2]) for window in windows]
+    vectors = term_vectors()
+    vector = vectors.of_question(asked)
+    alike = [0.0] * len(windows)
+    if vector is not None:
+        alike = cosines(vectors.of_pieces([(own, "", "", "") for own in terms]), vector).tolist()
+    worth = [
+        cosine + SHARED_TERM * len(asked.keys() & set(own.split())) for cosine, own in zip(alike, terms, strict=True)
+    ]
+    return windows[max(range(len(windows)), key=worth.__getitem__)]
 
 
 def _end(lines: Sequence[str], start: int, most: int) -> int:
@@ -71,8 +77,3 @@ def _end(lines: Sequence[str], start: int, most: int) -> int:
         chars += len(lines[end]) + 1
         end += 1
     return end
-
-
-def _stems(text: str) -> frozenset[str]:
-    """Return the beginnings of the words in a text, those of names split, common ones left out."""
-    return frozenset(word.lower()[:STEM_CHARS] for word in _WORD.findall(text)) - _COMMON
