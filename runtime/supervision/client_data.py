@@ -1,4 +1,4 @@
-"""Declares what the events of a run carry as `data` for callers: the fields of each type, and what they mean.
+"""Declares what the events of a run carry as `data` for callers: fields, types and meanings.
 
 The kernel makes its events of these forms, so that the reference, which is generated from them, tells what is sent.
 """
