@@ -76,10 +76,10 @@ class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     seq: Annotated[int, _told("1 for the first event of the run, without gaps; 0: the event is not recorded")]
     at_ms: Annotated[int, _told("when it happened, in ms since 1970")]
     run_id: Annotated[RunId, _told("the run")]
-    type: Annotated[str, _told("a type of those below, or `CAPABILITY.NAME`")]
-    hop: Annotated[int | None, _told("visit of a stage, counted from 1 over the run")] = None
-    stage: Annotated[StageName | None, _told("name of the stage, of events about one")] = None
-    data: Annotated[dict[str, Any], _told("what belongs to the type")] = {}
+    type: Annotated[str, _told("one of the types below")]
+    hop: Annotated[int | None, _told("number of the visit of a stage, from 1 over the whole run")] = None
+    stage: Annotated[StageName | None, _told("name of the stage, if the event is about one")] = None
+    data: Annotated[dict[str, Any], _told("fields that depend on the type")] = {}
     # A factory: always written.
     schema_version: Annotated[int, _told("version of the form of events")] = msgspec.field(
         default_factory=lambda: CLIENT_SCHEMA_VERSION
