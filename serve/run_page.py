@@ -64,7 +64,7 @@ td.way { width: 16rem; min-width: 8rem; vertical-align: middle; }
 .way.taken path { stroke: var(--bar); stroke-width: 2; stroke-dasharray: none; }
 .way .times { text-anchor: middle; font: .75rem system-ui, sans-serif; fill: var(--text); }
 @media (max-width: 46rem) { meter { width: 3rem; } .picture.along { display: none; }
-  .picture.down { display: block; } .picture.down svg { width: 100%; height: auto; max-width: 22rem; } }
+  .picture.down { display: block; } .picture.down svg { height: auto; max-width: min(100%, 22rem); } }
 """
 
 

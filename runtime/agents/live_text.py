@@ -14,7 +14,8 @@ import msgspec
 
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId, StageKey, StageName
-from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
+from runtime.supervision.client_data import TextDeltaData, TextSnapshotData
+from runtime.supervision.commands import TEXT_EVENTS, ClientEvent, ClientEventType
 
 STAGE_TEXT = "stage.text"
 
@@ -116,9 +117,9 @@ class LiveTexts:
                 continue
             seen = marks.get(place)
             if seen is None or seen.draft != live.draft or seen.chars > len(live.text):
-                events.append(_event(live, "text.snapshot", {"text": live.text}))
+                events.append(_snapshot(live))
             elif seen.chars < len(live.text):
-                events.append(_event(live, "text.delta", {"at": seen.chars, "text": live.text[seen.chars :]}))
+                events.append(_delta(live, seen.chars))
         return events
 
 
@@ -161,6 +162,15 @@ def _place(hop: int, item: int) -> str:
     return f"{hop}/{item}"
 
 
-def _event(live: _Live, type_: str, data: dict[str, object]) -> ClientEvent:
-    fields = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
-    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, fields)
+def _snapshot(live: _Live) -> ClientEvent:
+    data = TextSnapshotData(text=live.text, draft=live.draft, item=live.key.item, provisional=True)
+    return _event(live, "text.snapshot", data)
+
+
+def _delta(live: _Live, at: int) -> ClientEvent:
+    data = TextDeltaData(at=at, text=live.text[at:], draft=live.draft, item=live.key.item, provisional=True)
+    return _event(live, "text.delta", data)
+
+
+def _event(live: _Live, type_: ClientEventType, data: TextSnapshotData | TextDeltaData) -> ClientEvent:
+    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, dict(data))

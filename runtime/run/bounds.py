@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Literal, get_args
 
 import msgspec
 
@@ -21,7 +22,8 @@ FIRST_TOOL_CALLS = 8
 FIRST_TOKENS = 16_000
 
 # The bounds of every pipeline that a caller may lower, besides a pipeline's own context bounds.
-LIMITS = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")
+CountedBound = Literal["max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens"]
+LIMITS = get_args(CountedBound)
 
 REASON_OF_BOUND: dict[str, TerminalReason] = {
     "llm_calls": "max_llm_calls_exceeded",
@@ -164,10 +166,10 @@ def blocked_edge(config: PipelineConfig, envelope: Envelope, source: str, target
     return None
 
 
-def soft_limits_passed(envelope: Envelope) -> frozenset[str]:
+def soft_limits_passed(envelope: Envelope) -> frozenset[CountedBound]:
     """Return the names of counters at or above 80 % of their bound (bounds of 0 and none are left out)."""
     bounds, usage = envelope.bounds, envelope.usage
-    pairs = {
+    pairs: dict[CountedBound, tuple[int, int]] = {
         "max_iterations": (usage.iterations, bounds.max_iterations),
         "max_llm_calls": (usage.llm_calls, bounds.max_llm_calls),
         "max_agent_hops": (usage.agent_hops, bounds.max_agent_hops),

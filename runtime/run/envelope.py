@@ -62,7 +62,8 @@ FAILURE_REASONS: frozenset[str] = frozenset(
 
 Lifecycle = Literal["new", "ready", "running", "waiting", "blocked", "terminated"]
 StageStatus = Literal["active", "asking", "success", "failed", "handled", "cancelled"]
-InterruptStatus = Literal["pending", "resolved", "expired", "cancelled"]
+ClosedStatus = Literal["resolved", "expired", "cancelled"]
+InterruptStatus = Literal["pending"] | ClosedStatus
 HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
 
 

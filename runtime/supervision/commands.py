@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -31,6 +31,10 @@ EVENT_FAMILIES = frozenset(name.partition(".")[0] for name in get_args(ClientEve
 
 # Text that a stage is still writing, before it is checked: neither numbered nor recorded.
 TEXT_EVENTS = frozenset({"text.snapshot", "text.delta"})
+
+
+def _told(meaning: str) -> msgspec.Meta:
+    return msgspec.Meta(description=meaning)
 
 
 class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
@@ -67,19 +71,19 @@ class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
 
 
 class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Reports progress of a run to its callers; `seq` counts from 1 per run without gaps, and is 0 for TEXT_EVENTS.
+    """Reports progress of a run to its callers; `data` has the form that `client_data` declares for its type."""
 
-    `type`: a ClientEventType, or the id of a capability, a dot and the name that its hook gave the event.
-    """
-
-    seq: int
-    at_ms: int
-    run_id: RunId
-    type: str
-    hop: int | None = None
-    stage: StageName | None = None
-    data: dict[str, Any] = {}
-    schema_version: int = msgspec.field(default_factory=lambda: CLIENT_SCHEMA_VERSION)  # a factory: always written
+    seq: Annotated[int, _told("1 for the first event of the run, without gaps; 0: the event is not recorded")]
+    at_ms: Annotated[int, _told("when it happened, in ms since 1970")]
+    run_id: Annotated[RunId, _told("the run")]
+    type: Annotated[str, _told("one of the types below")]
+    hop: Annotated[int | None, _told("number of the visit of a stage, from 1 over the whole run")] = None
+    stage: Annotated[StageName | None, _told("name of the stage, if the event is about one")] = None
+    data: Annotated[dict[str, Any], _told("fields that depend on the type")] = {}
+    # A factory: always written.
+    schema_version: Annotated[int, _told("version of the form of events")] = msgspec.field(
+        default_factory=lambda: CLIENT_SCHEMA_VERSION
+    )
 
 
 class Emit(msgspec.Struct, frozen=True, tag="emit"):

@@ -17,6 +17,7 @@ from runtime.run.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, boun
 from runtime.run.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
 from runtime.run.interrupts import outcome, refusal
 from runtime.supervision import flow, results
+from runtime.supervision.client_data import AcceptedData, BoundWarnedData, StageStartedData, ToolCalledData
 from runtime.supervision.commands import EVENT_FAMILIES
 from runtime.supervision.events import (
     EMITTED_NAME,
@@ -89,9 +90,8 @@ def _on_run_requested(transition: Transition, payload: RunRequested) -> str | No
         schema_version=payload.schema_version,
     )
     transition.calls_models = payload.calls_models
-    transition.emit(
-        "run.accepted", data={"pipeline": transition.config.name, "question": payload.request.raw_input[:500]}
-    )
+    question = payload.request.raw_input[:500]
+    transition.emit("run.accepted", data=AcceptedData(pipeline=transition.config.name, question=question))
     deadline_ms = transition.envelope.bounds.deadline_ms
     if deadline_ms is not None:
         transition.set_timer(DEADLINE_TIMER, deadline_ms)
@@ -167,7 +167,7 @@ def _on_stage_started(transition: Transition, entry: InFlight, payload: StageSta
     if entry.started:
         return "the stage has started already"
     transition.in_flight[str(entry.key)] = replace(entry, started=True)
-    transition.emit("stage.started", entry, data={"attempt": entry.key.attempt})
+    transition.emit("stage.started", entry, data=StageStartedData(attempt=entry.key.attempt))
     return None
 
 
@@ -175,7 +175,7 @@ def _on_stage_started(transition: Transition, entry: InFlight, payload: StageSta
 def _on_tool_called(transition: Transition, entry: InFlight, payload: ToolCalled) -> str | None:
     made = 0 if payload.status == "denied" else 1
     transition.in_flight[str(entry.key)] = replace(entry, tool_calls=entry.tool_calls + made)
-    data = {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms}
+    data = ToolCalledData(tool=payload.tool, status=payload.status, duration_ms=payload.duration_ms)
     transition.emit("tool.called", entry, data=data)
     return None
 
@@ -200,7 +200,7 @@ def _on_latency_passed(transition: Transition, entry: InFlight, payload: Latency
     transition.in_flight[str(entry.key)] = replace(entry, is_slow=True)
     usage = transition.envelope.usage
     transition.envelope = replace(transition.envelope, usage=replace(usage, slow_stages=usage.slow_stages + 1))
-    transition.emit("bound.warned", entry, data={"bound": "latency_budget_ms", "allowed": payload.budget_ms})
+    transition.emit("bound.warned", entry, data=BoundWarnedData(bound="latency_budget_ms", allowed=payload.budget_ms))
     return None
 
 
@@ -235,7 +235,7 @@ def _on_timer_fired(transition: Transition, payload: TimerFired) -> str | None:
         _on_deadline(transition, Blocked("deadline_exceeded", told))
         return None
     if payload.timer_id == SOFT_DEADLINE_TIMER:
-        transition.emit("bound.warned", data={"bound": "deadline"})
+        transition.emit("bound.warned", data=BoundWarnedData(bound="deadline"))
         return None
     kind, _, key_text = payload.timer_id.partition(":")
     if kind == "interrupt":

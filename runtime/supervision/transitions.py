@@ -8,6 +8,7 @@ is decided in `runtime.supervision.flow`.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,15 +17,24 @@ from runtime.pipeline.config import AgentConfig, PipelineConfig
 from runtime.primitives.ids import StageKey
 from runtime.run.bounds import Grant, first_grant, soft_limits_passed
 from runtime.run.envelope import (
+    ClosedStatus,
     HistoryRecord,
     HistoryStatus,
     InterruptResponse,
-    InterruptStatus,
     StageStatus,
     TerminalReason,
 )
 from runtime.run.goals import GoalBoard
 from runtime.run.stage_view import StageView, handled_failures
+from runtime.supervision.client_data import (
+    BoundWarnedData,
+    FinishedData,
+    GoalForm,
+    GoalsChangedData,
+    InterruptRaisedData,
+    InterruptResolvedData,
+    StageFinishedData,
+)
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
@@ -46,7 +56,6 @@ FINAL_STAGE_GRACE_MS = 10_000
 BACKOFF_FIRST_MS = 1_000
 BACKOFF_CAP_MS = 30_000
 NO_USAGE = StageUsage()
-_SHOWN_OF_INTERRUPTS = ("kind", "question", "message", "data", "id", "expires_at_ms")
 
 replace = msgspec.structs.replace
 
@@ -104,7 +113,7 @@ class Transition:
         visits = [*(entry.stage for entry in self.in_flight.values()), *(visit[0].name for visit in self.instant)]
         return list(dict.fromkeys(visits))
 
-    def emit(self, type_: str, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
+    def emit(self, type_: str, entry: InFlight | None = None, data: Mapping[str, Any] | None = None) -> None:
         """Emit a client event under the next number."""
         event = ClientEvent(
             seq=self._next_event_seq,
@@ -113,7 +122,7 @@ class Transition:
             type=type_,
             hop=entry.key.hop if entry else None,
             stage=entry.stage if entry else None,
-            data=data or {},
+            data=dict(data or {}),
         )
         self._next_event_seq += 1
         self._commands.append(Emit(event))
@@ -252,11 +261,14 @@ class Transition:
             history=(*self.envelope.history, record),
             errors=(*self.envelope.errors, *(f"{entry.stage}: {text}" for text in (error, fault) if text)),
         )
-        data: dict[str, Any] = {"status": status, "duration_ms": record.duration_ms, "tool_calls": reported.tool_calls}
+        data = StageFinishedData(status=status, duration_ms=record.duration_ms, tool_calls=reported.tool_calls)
         if entry.stage in self.fan_outs:
             data["item"] = entry.key.item
-        said = {name: text for name, text in (("error", error), ("fault", fault)) if text}
-        self.emit("stage.finished", entry, data=data | said)
+        if error:
+            data["error"] = error
+        if fault:
+            data["fault"] = fault
+        self.emit("stage.finished", entry, data=data)
 
     def retry_later(self, entry: InFlight) -> None:
         """Keep the visit open and set a timer for its next attempt."""
@@ -308,19 +320,25 @@ class Transition:
 
     def show_interrupt(self) -> None:
         """Emit the question of the run."""
-        shown = {name: getattr(self.envelope.interrupt, name) for name in _SHOWN_OF_INTERRUPTS}
-        self.emit(
-            "interrupt.raised", data={name: value for name, value in shown.items() if value not in ("", {}, None)}
-        )
+        interrupt = self.envelope.interrupt
+        assert interrupt is not None
+        data = InterruptRaisedData(kind=interrupt.kind, question=interrupt.question, id=interrupt.id)
+        if interrupt.message:
+            data["message"] = interrupt.message
+        if interrupt.data:
+            data["data"] = interrupt.data
+        if interrupt.expires_at_ms is not None:
+            data["expires_at_ms"] = interrupt.expires_at_ms
+        self.emit("interrupt.raised", data=data)
 
-    def close_interrupt(self, status: InterruptStatus, response: InterruptResponse | None = None) -> None:
+    def close_interrupt(self, status: ClosedStatus, response: InterruptResponse | None = None) -> None:
         """Record the outcome of the question that the run waits for, if it waits for one."""
         interrupt = self.envelope.interrupt
         if interrupt is None or interrupt.status != "pending" or self.envelope.lifecycle != "waiting":
             return
         self.timers.pop(f"interrupt:{interrupt.id}", None)
         self.envelope = replace(self.envelope, interrupt=replace(interrupt, status=status, response=response))
-        self.emit("interrupt.resolved", data={"id": interrupt.id, "status": status})
+        self.emit("interrupt.resolved", data=InterruptResolvedData(id=interrupt.id, status=status))
 
     def finish(self, reason: TerminalReason, detail: str | None) -> None:
         """End the run, with exactly one reason."""
@@ -339,7 +357,7 @@ class Transition:
             finished_at_ms=self.at_ms,
             current_stage=None,
         )
-        self.emit("run.finished", data={"terminal_reason": reason, "detail": detail})
+        self.emit("run.finished", data=FinishedData(terminal_reason=reason, detail=detail))
         self._commands.append(Finish(self.envelope.run_id, reason))
 
     def warn_of_bounds(self) -> None:
@@ -348,7 +366,7 @@ class Transition:
             return
         for name in sorted(soft_limits_passed(self.envelope) - self._warned):
             self._warned = self._warned | {name}
-            self.emit("bound.warned", data={"bound": name})
+            self.emit("bound.warned", data=BoundWarnedData(bound=name))
 
 
 def backoff_ms(key: StageKey, retries: int) -> int:
@@ -361,9 +379,7 @@ def backoff_ms(key: StageKey, retries: int) -> int:
     return int(full * (1 - 0.25 * fraction))
 
 
-def goals_summary(board: GoalBoard) -> dict[str, Any]:
+def goals_summary(board: GoalBoard) -> GoalsChangedData:
     """Return the part of the goals that callers see."""
-    return {
-        "round": board.round_number,
-        "goals": [{"id": goal.id, "text": goal.text, "status": goal.status} for goal in board.goals],
-    }
+    goals = [GoalForm(id=goal.id, text=goal.text, status=goal.status) for goal in board.goals]
+    return GoalsChangedData(round=board.round_number, goals=goals)

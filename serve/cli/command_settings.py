@@ -14,6 +14,10 @@ LOG_FILE = Path("logs", "cli.log")
 def load_command_settings(config: Path | None) -> Settings:
     """Load settings and log to logs/cli.log in the state folder, or with JEEVES_DEBUG to standard error."""
     settings = load_settings(config)
-    file = None if os.environ.get("JEEVES_DEBUG") else settings.state_dir / LOG_FILE
-    configure_logs(LogOptions(settings.logging.level, settings.logging.format), "cli", file)
+    configure_logs(LogOptions(settings.logging.level, settings.logging.format), "cli", log_file(settings))
     return settings
+
+
+def log_file(settings: Settings) -> Path | None:
+    """Return the file that commands log to; None: standard error."""
+    return None if os.environ.get("JEEVES_DEBUG") else settings.state_dir / LOG_FILE

@@ -46,15 +46,23 @@ def run_service(
     repositories: dict[str, str],
     port: int,
     announce: Callable[[str], None],
+    tell: Callable[[str], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; call `announce` with the URL once requests are answered."""
+    """Serve until SIGINT or SIGTERM; call `announce` with the URL once requests are answered.
+
+    `tell` gets what is about to be started, part by part: each of them may take long, or fail.
+    """
+    joined = settings.ray.address if settings.ray.mode == "attach" else None
+    tell(f"joining the cluster at {joined}" if joined else "starting the cluster")
     runtime = start_runtime(settings, pipelines, keeper=KEEPER)
     has_models = False
     try:
+        tell(f"starting the agents of {', '.join(pipeline.name for pipeline in pipelines)}")
         asyncio.run(runtime.system.ready())
         spec = service_spec(settings, pipelines, repositories)
         models = None if spec.models is None else models_file(settings)
-        has_models = _deploy_models(models)
+        has_models = _deploy_models(models, tell)
+        tell(f"opening port {port}")
         asyncio.run(_serve(spec, settings.http.host, port, announce))
     finally:
         # On a joined cluster the last system ends the models with itself: others may call them.
@@ -98,7 +106,7 @@ def _tools_of(settings: Settings, pipeline: PipelineConfig) -> tuple[str, ...]:
     return tuple(load_capability(capability_spec(settings, pipeline), pipeline.capability_id).tools.names())
 
 
-def _deploy_models(models: ModelsFile | None) -> bool:
+def _deploy_models(models: ModelsFile | None, tell: Callable[[str], None]) -> bool:
     """Deploy the models that agents reason with, if their providers run them on the cluster; return whether any does.
 
     Raises SettingsError and ClusterError.
@@ -111,6 +119,7 @@ def _deploy_models(models: ModelsFile | None) -> bool:
     ]
     if models is None or not deployers:
         return False
+    tell(f"deploying the models {', '.join(sorted(models.deployments))}")
     # It has a handler of its own, on standard error. Agents call models by handle: nothing listens for HTTP.
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     ray_serve.start(proxy_location="Disabled")

@@ -20,9 +20,10 @@ from pathlib import Path, PurePosixPath
 from runtime.errors import InputError
 from tests.documentation.commands_page import commands_page
 from tests.documentation.drawing import svg
+from tests.documentation.events_page import events_page
 from tests.documentation.flowchart import flowchart
 from tests.documentation.http_page import http_page
-from tests.documentation.kernel_pages import errors_page, events_page, pipelines_page
+from tests.documentation.kernel_pages import errors_page, pipelines_page
 from tests.documentation.markdown import prose
 from tests.documentation.settings_page import settings_page
 
@@ -49,7 +50,7 @@ CONTENTS = {
     "reference/http-routes.md": "what each takes and answers.",
     "reference/settings.md": "form, default and meaning of each.",
     "reference/pipelines.md": "those that ship, drawn, and the keys of their files.",
-    "reference/events.md": "what runs report and record.",
+    "reference/events.md": "what runs report and record, with the fields of each.",
     "reference/errors.md": "codes, exit statuses and HTTP statuses.",
 }
 SECTIONS = ("Tutorial", "Guides", "Reference", "Explanation")

@@ -1,4 +1,4 @@
-"""Generates the pages of pipeline keys, events and errors from the classes that define them."""
+"""Generates the pages of pipeline keys and errors from the classes that define them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
 
-import msgspec
 from pydantic import BaseModel
 
 from runtime.errors import JeevesError
 from runtime.pipeline.config import AgentConfig, AgentResources, EdgeLimit, PipelineConfig, RoutingRule
 from runtime.pipeline.loading import load_pipeline
 from runtime.settings import shipped_config_dir
-from runtime.supervision.commands import TEXT_EVENTS, ClientEventType
-from runtime.supervision.events import Payload
 from serve.cli.output.pipeline_graph import mermaid
 from serve.http.documents.problems import members_of
 from tests.documentation.markdown import code, form, prose, table
@@ -59,46 +55,6 @@ def _keys(model: type[BaseModel]) -> Iterator[str]:
         told = next((sentence for sentence in semantics if f"`{key}`" in sentence or f"`{key}:" in sentence), "")
         rows.append((code(key), form(each), "" if default is None else code(json.dumps(default)), prose(told)))
     yield from table(("key", "form", "default", "what holds of it"), rows)
-
-
-def events_page() -> str:
-    """Return the page of events: those that callers see, and those that the run log stores."""
-    unchecked = ", ".join(map(code, sorted(TEXT_EVENTS)))
-    callers = [name for name in get_args(ClientEventType) if name not in TEXT_EVENTS]
-    lines = [
-        "# Events",
-        "",
-        "Generated from the definitions. Callers see events by `jeeves runs watch`, in event streams over HTTP and in",
-        "`stream` of the library; the run log stores the others before they take effect (`jeeves runs log`).",
-        "",
-        "## Of a run, for callers",
-        "",
-        f"{', '.join(map(code, callers))}; numbered from 1 without gaps.",
-        "",
-        f"Neither numbered nor recorded, since their text is not checked yet: {unchecked}.",
-        "",
-        "A hook's own event has the type `CAPABILITY.NAME`.",
-        "",
-        "## In the run log",
-        "",
-    ]
-    for kind in get_args(Payload):
-        lines += [f"### `{kind.__struct_config__.tag}`", ""]
-        for paragraph in (inspect.getdoc(kind) or "").split("\n\n"):
-            lines += [prose(paragraph), ""]
-        rows = [
-            (code(each.name), code(_annotation(each.type)), _default_of(each)) for each in msgspec.structs.fields(kind)
-        ]
-        lines += table(("field", "form", "default"), rows) if rows else []
-    return "\n".join(lines) + "\n"
-
-
-def _annotation(kind: Any) -> str:
-    return inspect.formatannotation(kind).replace("runtime.run.", "").replace("runtime.primitives.ids.", "")
-
-
-def _default_of(field: msgspec.structs.FieldInfo) -> str:
-    return "" if field.default is msgspec.NODEFAULT else code(repr(field.default))
 
 
 def errors_page() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -42,7 +43,7 @@ def form(schema: dict[str, Any]) -> str:
     if "allOf" in schema:
         return " and ".join(form(each) for each in schema["allOf"])
     if "enum" in schema:
-        return ", ".join(code(str(each)) for each in schema["enum"])
+        return ", ".join(code(each if isinstance(each, str) else json.dumps(each)) for each in schema["enum"])
     if "const" in schema:
         return code(str(schema["const"]))
     kind = schema.get("type")

@@ -1,4 +1,4 @@
-"""The README compares with what people would use otherwise: each figure stands on the page that measured it."""
+"""The README compares Jeeves with the alternatives: each figure stands on the page that measured it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 ROW = re.compile(r"^\|(?P<cells>.+)\| \[[^\]]+\]\((?P<page>docs/[\w/]+\.md)#(?P<anchor>[\w-]+)\) \|$", re.MULTILINE)
 FIGURE = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TABLE = README.partition("## Beside what you would use otherwise")[2].partition("\n## ")[0]
+TABLE = README.partition("## Compared with the alternatives")[2].partition("\n## ")[0]
 ROWS = [(row["cells"], row["page"], row["anchor"]) for row in ROW.finditer(TABLE)]
 
 

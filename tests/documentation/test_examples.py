@@ -70,7 +70,7 @@ def test_what_a_caller_may_spend_is_set_as_the_page_shows(tmp_path: Path) -> Non
     (block,) = blocks("http.md", "limits")
     quotas = settings_of(block, tmp_path).limits.quotas
     assert (quotas.tokens_per_day, quotas.cost_per_day, quotas.run_s) == (2_000_000, Decimal(5), 120.0)
-    page = (DOCS / "http.md").read_text(encoding="utf-8")
+    page = " ".join((DOCS / "http.md").read_text(encoding="utf-8").split())
     default = Settings(state_dir=tmp_path)
     assert f"({default.limits.quotas.run_tool_calls} tool calls, {default.limits.quotas.run_s:g} s)" in page
     assert f"in bursts of {default.limits.rates.burst}." in page

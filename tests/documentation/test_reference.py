@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import pytest
@@ -10,12 +11,14 @@ import yaml
 from runtime.errors import JeevesError
 from runtime.pipeline.config import AgentConfig, PipelineConfig
 from runtime.settings import shipped_config_dir
+from runtime.supervision.client_data import CLIENT_DATA
 from runtime.supervision.commands import ClientEventType
 from runtime.supervision.events import Payload
 from serve.cli.command_table import COMMANDS
 from tests.documentation.commands_page import commands_page
+from tests.documentation.events_page import events_page
 from tests.documentation.http_page import http_page, openapi
-from tests.documentation.kernel_pages import errors_page, events_page, pipelines_page
+from tests.documentation.kernel_pages import errors_page, pipelines_page
 from tests.documentation.markdown import code, form, prose, table
 from tests.documentation.settings_page import meanings_of, settings_page, told_of_keys
 
@@ -67,7 +70,7 @@ def test_each_key_of_a_pipeline_and_each_shipped_pipeline_is_there() -> None:
 
 def test_each_event_and_each_error_is_there() -> None:
     events, errors = events_page(), errors_page()
-    assert [name for name in get_args(ClientEventType) if f"`{name}`" not in events] == []
+    assert [name for name in get_args(ClientEventType) if f"\n### `{name}`\n" not in events] == []
     assert [kind for kind in get_args(Payload) if f"### `{kind.__struct_config__.tag}`" not in events] == []
     assert "– – `RateLimitedError` | `rate_limited` | 2 | 429 |" in errors
 
@@ -76,6 +79,30 @@ def test_each_event_and_each_error_is_there() -> None:
 
     told = [kind for kind in below(JeevesError) if kind.__module__ == JeevesError.__module__]
     assert [kind for kind in told if f"`{kind.code}`" not in errors] == []
+
+
+def section(page: str, heading: str) -> str:
+    return page.partition(f"\n### `{heading}`\n")[2].partition("\n#")[0]
+
+
+def test_each_event_for_callers_has_a_row_for_each_field_of_its_data() -> None:
+    page = events_page()
+    assert set(CLIENT_DATA) == set(get_args(ClientEventType))
+    for name, kind in CLIENT_DATA.items():
+        rows = re.findall(r"^\| `(\w+)` \| .+ \| (?:always|if there is one) \| .+ \|$", section(page, name), re.M)
+        assert rows[: len(kind.__annotations__)] == [*kind.__annotations__]
+    assert "| `attempt` | integer | always |" in section(page, "stage.started")
+    assert "| `error` | text | if there is one |" in section(page, "stage.finished")
+    assert "| `detail` | text or null | always |" in section(page, "run.finished")
+    assert "| `text` | text | always | what is to be found out |" in section(page, "goals.changed")
+
+
+def test_what_entries_of_the_run_log_consist_of_is_told_to_the_last_field() -> None:
+    page = events_page()
+    assert "| `key` | `StageKey` |  |" in section(page, "stage_started")
+    assert "| `attempt` | integer | `1` |" in section(page, "StageKey")
+    forms = set(re.findall(r"\| (?:list of |map to )?`([A-Z]\w+)`", page))
+    assert [name for name in forms if f"### `{name}`" not in page and f"Each `{name}`:" not in page] == []
 
 
 def test_each_route_and_each_body_is_there() -> None:
@@ -92,6 +119,7 @@ def test_each_route_and_each_body_is_there() -> None:
         ({"type": "integer", "minimum": 0, "maximum": 9}, "integer ≥ 0, ≤ 9"),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text"),
         ({"enum": ["a", "b"]}, "`a`, `b`"),
+        ({"enum": [True, 1]}, "`true`, `1`"),
         ({"type": "array", "items": {"$ref": "#/$defs/Rule"}}, "list of `Rule`"),
         ({"type": "object", "additionalProperties": {"type": "boolean"}}, "map to true or false"),
         ({"type": "object", "additionalProperties": True}, "map"),

@@ -94,6 +94,12 @@ class Tab:
             await asyncio.sleep(0.01)
         raise AssertionError(f"not so: {script}; the page says {await self.value('document.body.innerText')}")
 
+    async def worked_s(self) -> float:
+        """The seconds that the processor has worked on the page, whatever else runs on this machine."""
+        await self.call("Performance.enable", timeDomain="threadTicks")
+        found = (await self.call("Performance.getMetrics"))["metrics"]
+        return float(next(each["value"] for each in found if each["name"] == "TaskDuration"))
+
     async def press(self, key: str, code: int, text: str = "") -> None:
         """Press a key."""
         for kind in ("keyDown", "keyUp"):

@@ -66,6 +66,10 @@ class HttpServerProcess:
         assert told.startswith("listening on http://127.0.0.1:"), told
         self.url = told.split()[2].rstrip(";")
 
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2].partition("/")[0])
+
     def close(self) -> int:
         self.process.terminate()
         with self.process.stdout or contextlib.nullcontext():

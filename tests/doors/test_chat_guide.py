@@ -1,4 +1,4 @@
-"""docs/guides/chat-clients.md: its commands and its script do what it says, against a service that is up."""
+"""docs/guides/chat-clients.md and follow-a-run.md: what they show does what they say, against a service that is up."""
 
 from __future__ import annotations
 
@@ -11,32 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.page_shell import commands_of, differences, prints
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
 from tests.doors.test_http import Service, free_port, until_stopped
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "chat-clients.md"
+GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
+CHAT, FOLLOWING = "chat-clients.md", "follow-a-run.md"
+COMMANDS = {CHAT: 7, FOLLOWING: 8}
 PORT = "8400"
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(kind: str) -> list[str]:
-    return [body for each, body in _BLOCK.findall(GUIDE.read_text(encoding="utf-8")) if each == kind]
-
-
-def commands() -> list[tuple[str, str]]:
-    """Each command with what it is said to print; the one that starts the service comes first."""
-    parts = [part.partition("\n") for block in blocks("console") for part in block.split("$ ")[1:]]
-    return [(command, told.strip()) for command, _, told in parts]
-
-
-def prints(output: str, told: str) -> bool:
-    """Whether an output has the told parts, between which something may be left out, in their order."""
-    pattern = ".*".join(re.escape(part.strip()) for part in told.split("…"))
-    return re.search(pattern, output, re.DOTALL) is not None
+def blocks(kind: str, guide: str = CHAT) -> list[str]:
+    return [body for each, body in _BLOCK.findall((GUIDES / guide).read_text(encoding="utf-8")) if each == kind]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("guide")
     repo = write_files(folder / "post_office", FILES)
     with until_stopped(Service(Program(folder / "state"), [repo], free_port())) as running:
-        assert prints(running.told, commands()[0][1].replace(PORT, str(running.port)))
+        assert prints(running.told, commands_of(GUIDES / CHAT)[0][1].replace(PORT, str(running.port)))
         yield running
 
 
@@ -62,19 +53,10 @@ def test_the_script_prints_what_the_guide_says(service: Service) -> None:
     assert prints(done.stdout, told), done.stdout
 
 
-def test_the_commands_print_what_the_guide_says(service: Service) -> None:
-    first, *others = commands()
+@pytest.mark.parametrize("guide", list(COMMANDS))
+def test_the_commands_print_what_the_guide_says(guide: str, service: Service) -> None:
+    first, *others = commands_of(GUIDES / guide)
     assert first[0].startswith("jeeves serve")
-    assert len(others) == 9
-    for command, told in others:
-        assert command.startswith("curl -s")
-        done = subprocess.run(
-            ["bash", "-c", command.replace(PORT, str(service.port))],
-            env={**os.environ, "NO_PROXY": "127.0.0.1"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, command
-        assert prints(done.stdout, told), (command, done.stdout)
+    assert len(others) == COMMANDS[guide]
+    here = [(command.replace(PORT, str(service.port)), told) for command, told in others]
+    assert differences(here, service.program.cwd, {"JEEVES_STATE_DIR": str(service.program.state_dir)}) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -62,6 +63,7 @@ class Service:
         self.repos = repos
         self.port = port
         self.told = ""
+        self.starting = ""
         arguments = [argument for repo in repos for argument in ("--repo", str(repo))]
         self.process = program.start("serve", "--port", str(port), *arguments, *options)
 
@@ -85,7 +87,9 @@ class Service:
     def stop(self) -> tuple[int, str, str]:
         self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
+        self.starting, last, rest = err.partition(f"opening port {self.port}\n")
+        assert last, err
+        return self.process.returncode, out, rest
 
 
 @contextmanager
@@ -95,6 +99,9 @@ def until_stopped(service: Service) -> Iterator[Service]:
         service.told = service.wait_until_it_listens()
         yield service
         assert service.stop() == (0, "", "")
+        logs, cluster, agents = service.starting.splitlines()
+        assert re.fullmatch(r"log: \S+/logs/cli\.log; logs of agents: below \S+/ray", logs)
+        assert (cluster, agents.partition(" of ")[0]) == ("starting the cluster", "starting the agents")
     finally:
         if service.process.poll() is None:
             service.process.kill()
@@ -395,6 +402,21 @@ def test_a_port_that_is_taken_is_said(jeeves: Program, repo: Path, service: Serv
 def test_without_tokens_only_loopback_may_be_bound(jeeves: Program, repo: Path) -> None:
     told = ("0.0.0.0", "no access token is valid", "jeeves token create", "loopback")
     jeeves.run("serve", "--repo", repo, env={"JEEVES_HTTP__HOST": "0.0.0.0"}).complains(2, *told)
+
+
+@pytest.mark.long
+def test_a_service_that_does_not_come_up_says_how_far_it_came_and_where_the_logs_are(
+    jeeves: Program, repo: Path
+) -> None:
+    env = {"JEEVES_RAY__MODE": "attach", "JEEVES_RAY__ADDRESS": "127.0.0.1:1"}
+    done = jeeves.run("serve", "--repo", repo, "--port", str(free_port()), env=env)
+    assert (done.status, done.out) == (1, "")
+    log = jeeves.state_dir / "logs" / "cli.log"
+    logs, joining, error = done.err.splitlines()
+    assert logs == f"log: {log}; logs of agents: on the cluster's nodes"
+    assert joining == "joining the cluster at 127.0.0.1:1"
+    assert error.startswith("jeeves: nothing answers at the Ray address 127.0.0.1:1")
+    assert f'serve.starting step="{joining}"' in re.sub(r" _ray_\S+", "", log.read_text("utf-8"))
 
 
 def test_a_repository_that_is_not_there_cannot_be_served(jeeves: Program, tmp_path: Path) -> None:

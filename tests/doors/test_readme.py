@@ -78,7 +78,7 @@ def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path, req
 
 @pytest.mark.ray
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["http.md", "dashboard.md", "guides/add-a-pipeline.md"])
+@pytest.mark.parametrize("name", ["http.md", "dashboard.md", "guides/add-a-pipeline.md", "answers.md", "code-index.md"])
 def test_the_commands_of_a_page_run_as_they_stand(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     (block,) = BLOCK.findall((ROOT / "docs" / name).read_text(encoding="utf-8"))
     run_block(block, tmp_path, request)

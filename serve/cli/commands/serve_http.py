@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +11,13 @@ import typer
 
 from runtime.errors import InputError, PortTakenError, SettingsError
 from runtime.settings import Settings, open_state_dir
-from serve.cli.command_settings import load_command_settings
+from serve.cli.command_settings import load_command_settings, log_file
 from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
-from serve.cli.output.terminal import say_line
+from serve.cli.output.terminal import say_line, warn_line
 from serve.cli.token_store import has_valid_token
 from serve.repository_names import is_repository_name, repository_name
+
+log = logging.getLogger(__name__)
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -91,7 +94,19 @@ def _serve(settings: Settings, repositories: dict[str, str], port: int) -> None:
 
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
 
+    def tell(step: str) -> None:
+        log.info("serve.starting", extra={"step": step})
+        warn_line(step)
+
     def announce(url: str) -> None:
+        log.info("serve.listening", extra={"url": url})
         say_line(f"listening on {url}; stop with Ctrl-C")
 
-    run_service(settings, pipelines, repositories, port, announce)
+    warn_line(_where_logs_are(settings))
+    run_service(settings, pipelines, repositories, port, announce, tell)
+
+
+def _where_logs_are(settings: Settings) -> str:
+    own = log_file(settings) or "standard error"
+    of_actors = "on the cluster's nodes" if settings.ray.mode == "attach" else f"below {settings.state_dir / 'ray'}"
+    return f"log: {own}; logs of agents: {of_actors}"

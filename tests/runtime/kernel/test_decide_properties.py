@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -29,7 +29,8 @@ from runtime.run.joins import join_state, losers, startable
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_view import decode_view
 from runtime.supervision import events as happening
-from runtime.supervision.commands import Finish, GiveGrant
+from runtime.supervision.client_data import CLIENT_DATA
+from runtime.supervision.commands import ClientEventType, Finish, GiveGrant
 from runtime.supervision.decide import decide
 from runtime.supervision.state import Decision, InFlight, RunState, new_state
 from runtime.testing import START_MS, Bench, replay, wire_form
@@ -445,6 +446,15 @@ def check_consent(before: RunState, after: RunState, payload: happening.Payload)
         said = payload.response if isinstance(payload, happening.InterruptAnswered) else asked.response
         assert said is not None
         assert said.approved, "nobody confirmed the result"
+
+
+@settings(max_examples=20)
+@given(seeds)
+def test_client_events_carry_what_the_reference_says_of_their_type(seed: int) -> None:
+    for event in drive(seed).client_events:
+        form = CLIENT_DATA[cast(ClientEventType, event.type)]
+        msgspec.convert(event.data, form)
+        assert set(event.data) <= set(form.__annotations__)
 
 
 @settings(max_examples=200)
