@@ -84,7 +84,7 @@ class IdleSyntax:
 
     @property
     def of_whole_body(self) -> IdleSyntax:
-        """By what a body is judged of which nothing else is known."""
+        """Return what judges a whole body, of which nothing else is known to do something."""
         return _of_whole_body(self)
 
 

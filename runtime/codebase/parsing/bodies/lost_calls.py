@@ -1,4 +1,4 @@
-"""Finds calls that are made for nothing: of functions that do nothing, or that only check what they are given."""
+"""Finds calls that are made for nothing, or that only check what they are given."""
 
 from __future__ import annotations
 
