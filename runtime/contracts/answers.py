@@ -111,6 +111,8 @@ def _to_do(contract: Contract, state: SessionState) -> dict[str, Any]:
         told["stale_branches"] = list(state.stale_branches)
     if rule.duty == "impact" and state.must_verify:
         told["must_verify"] = list(state.must_verify)
+    if rule.duty in {"plan", "quality"} and state.rules:
+        told["mandatory_rules"] = _rules_of(state)
     if rule.duty in {"plan", "finish"} and state.tasks:
         told["tasks"] = [task_document(task) for task in state.tasks]
     if rule.duty == "implement" and state.open_tasks:
@@ -119,12 +121,16 @@ def _to_do(contract: Contract, state: SessionState) -> dict[str, Any]:
     return told
 
 
+def _rules_of(state: SessionState) -> list[dict[str, str]]:
+    return [{"rule": rule.rule, "source": rule.source} for rule in state.rules]
+
+
 def status_of(contract: Contract, state: SessionState) -> dict[str, Any]:
     """Return all that an agent that has lost its context needs: where it stands, tasks, rules and summaries."""
     told = standing(contract, state)
     told |= {"intent": state.intent, "query": state.query, "flags": list(state.flags)}
     told["tasks"] = [task_document(task) for task in state.tasks]
-    told["mandatory_rules"] = [{"rule": rule.rule, "source": rule.source} for rule in state.rules]
+    told["mandatory_rules"] = _rules_of(state)
     told["explored_files"] = list(state.explored)
     told["phase_summaries"] = dict(state.summaries)
     return told

@@ -14,6 +14,7 @@ MAX_STEPS = 200
 def problems_of_start(contract: Contract, intent: str, flags: Sequence[str], gate_level: str) -> list[str]:
     """Return why a session cannot be started so; empty when it can. Flags are those of the contract, in long form."""
     problems = []
+    told: set[frozenset[str]] = set()
     if intent not in contract.intents:
         problems.append(f"intent: expected one of {', '.join(contract.intents)}, not '{intent[:60]}'")
     if gate_level not in contract.gate_levels:
@@ -23,7 +24,9 @@ def problems_of_start(contract: Contract, intent: str, flags: Sequence[str], gat
             problems.append(f"flags: no flag is named '{flag[:60]}'; there are {', '.join(contract.flags)}")
     for flag in (flag for flag in flags if flag in contract.flags):
         for other in contract.flags[flag].excludes:
-            if other in flags:
+            pair = frozenset({flag, other})
+            if other in flags and pair not in told:
+                told.add(pair)
                 problems.append(f"flags: {flag} contradicts {other}; give one of them")
     return problems
 

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -218,28 +218,99 @@ def raw_calls(client: RawClient) -> Call:
     return call
 
 
-def test_a_server_that_is_killed_after_every_step_is_resumed_and_the_change_ends_the_same(
-    jeeves: Program, project: Path
-) -> None:
-    killed = 0
+class UnluckyClient(Client):
+    """Plays an agent that passes through what others leave out: an old branch, a hypothesis, failing verifications."""
+
+    def __init__(self, call: Call, root: Path, failed: list[int]) -> None:
+        super().__init__(call, root)
+        self.failed = failed
+
+    def _step_2(self) -> dict[str, Any]:
+        return self.submit(choice="continue", tools_used=[], summary="it is somebody's")
+
+    def _step_8(self) -> dict[str, Any]:
+        return self.submit(has_unverified_hypotheses=True, reason="core may rely on 45")
+
+    def _step_9(self) -> dict[str, Any]:
+        row = {"hypothesis": "core relies on 45", "confirmed": False, "withdrawn": True, "evidence": "click/core.py:1"}
+        return self.submit(hypotheses_verified=[row], tools_used=[], summary="it does not")
+
+    def _step_12(self) -> dict[str, Any]:
+        items = [{"item": "60 in click/utils.py", "status": "pending"}]
+        tasks = [{"id": "t1", "description": "the default", "status": "pending", "checklist": items}]
+        for number in range(len(self.failed)):
+            tasks[-1]["status"] = "completed"
+            mend = {"fixes": f"t{number + 1}", "revert_reason": "the script failed"}
+            tasks.append(
+                {"id": f"t{number + 2}", "description": "mend", "status": "pending", "checklist": items, **mend}
+            )
+        return self.submit(tasks=tasks, tools_used=[], summary="all tasks")
+
+    def _step_13(self) -> dict[str, Any]:
+        assert self.call("check_write_target", file="click/utils.py")["permitted"] is True
+        path = Path(self.told["workspace"]) / "click" / "utils.py"
+        path.write_text(path.read_text().replace(OLD, NEW))
+        text = path.read_text()
+        evidence = f"click/utils.py:{text[: text.index(NEW)].count(chr(10)) + 1}"
+        item = {"item": "60 in click/utils.py", "status": "done", "evidence": evidence}
+        task = self.told["next_task"]["id"]
+        return self.submit(task_id=task, checklist=[item], tools_used=["check_write_target"], summary="done")
+
+    def _step_15(self) -> dict[str, Any]:
+        if len(self.failed) == 3:
+            return super()._step_15()
+        self.failed.append(len(self.failed))
+        return self.submit(passed=False, details="the script failed", tools_used=[], summary="it fails")
+
+    def _step_16(self) -> dict[str, Any]:
+        return self.submit(
+            prompt_used="intervention", action_taken="read the callers again", tools_used=[], summary="anew"
+        )
+
+
+def killed_through(
+    jeeves: Program, project: Path, make: Callable[[Call], Client], after: Container[int] = range(100)
+) -> list[int]:
+    """Lead a change to its end with a server that is killed after those steps; the steps that were taken."""
+    steps: list[int] = []
     told: dict[str, Any] = {}
     while told.get("phase") != "SESSION_COMPLETE":
         raw = RawClient(jeeves, project, "--tools", "all")
         try:
             raw.initialize()
-            client = Client(raw_calls(raw), project)
-            if killed:
+            client = make(raw_calls(raw))
+            if steps:
                 assert client.start()["recovery_available"] is True
-            told = client.start(**({"recovery": "resume"} if killed else {}))
+            told = client.start(**({"recovery": "resume"} if steps else {}))
             assert "error" not in told, told
-            told = client.step()
+            is_killed = False
+            while not is_killed and told["phase"] != "SESSION_COMPLETE":
+                steps.append(told["step"])
+                is_killed = told["step"] in after
+                told = client.step()
         finally:
             os.kill(raw.process.pid, signal.SIGKILL)
             raw.process.communicate()
-        killed += 1
-    assert killed == 15
+    return steps
+
+
+def test_a_server_that_is_killed_after_every_step_is_resumed_and_the_change_ends_the_same(
+    jeeves: Program, project: Path
+) -> None:
+    steps = killed_through(jeeves, project, lambda call: Client(call, project))
+    assert steps == [3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 17, 18, 19]
     assert is_merged(project)
     assert git(project, "branch", "--list", "llm_task_*") == ""
+
+
+def test_a_kill_after_the_steps_that_only_trouble_leads_to_loses_nothing(jeeves: Program, project: Path) -> None:
+    git(project, "branch", "llm_task_old")
+    failed: list[int] = []
+    steps = killed_through(jeeves, project, lambda call: UnluckyClient(call, project, failed), {2, 9, 16})
+    assert steps[:8] == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert steps[8:] == [10, 11, *([12, 13, 14, 15] * 3), 16, 12, 13, 14, 15, 17, 18, 19]
+    assert is_merged(project)
+    assert git(project, "branch", "--list", "llm_task_*").split() == ["llm_task_old"]
 
 
 def test_a_second_server_is_told_that_a_session_is_live(jeeves: Program, project: Path) -> None:

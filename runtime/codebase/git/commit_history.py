@@ -16,11 +16,14 @@ from runtime.codebase.files.walk import is_secret
 from runtime.codebase.git.git_process import Git
 
 MAX_COMMITS_FOR_CHANGES = 400
+# Reading so many at once takes git as long as finding those of one file in a history of some ten thousand.
+RECENT_COMMITS = 5_000
 MAX_FILES_OF_COMMIT = 40
 MAX_DIFF_CHARS = 20_000
 
 # NUL is the one character that no message and no name can hold, so that neither can pose as another commit.
 _FORMAT = "%H%x00%an%x00%aI%x00%s%x00"
+_NAMES_ONLY = ("--name-only", "--relative", "--no-renames")
 _BLAME_HEAD = re.compile(r"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$")
 
 
@@ -166,30 +169,40 @@ def _since(base: str, path: str | None) -> list[str]:
     return [base, "--", path] if path else [base, "--"]
 
 
-def co_changed(git: Git, path: str, *, limit: int) -> list[CoChange]:
+def co_changed(git: Git, path: str, *, limit: int, recent: int = RECENT_COMMITS) -> list[CoChange]:
     """Return the files that changed most often in the same commits as this one, best first.
 
+    The `recent` newest commits count, read once for all files; of a file that none of them touched, those that did.
     A commit of many files is weak evidence about any two of them, so each counts by the inverse logarithm of its
     size; commits of more than 40 files do not count at all.
     """
-    known = {commit.hash: commit for commit in log(git, path, limit=MAX_COMMITS_FOR_CHANGES, merges=False)}
-    if not known:
-        return []
-    text = git.history("show", "--format=%x1e%H", "--name-only", "--relative", "--no-renames", *known)
+    touching = _touching(git, path, f"--max-count={recent}")
+    if not touching:
+        touching = _touching(git, path, f"--max-count={MAX_COMMITS_FOR_CHANGES}", "--full-diff", "--", path)
     shared: Counter[str] = Counter()
     scores: dict[str, float] = {}
     newest: dict[str, Commit] = {}
-    for record in text.split("\x1e")[1:]:
-        made, *names = record.split("\n")
-        files = {name for name in names if name}
-        if path not in files or not 2 <= len(files) <= MAX_FILES_OF_COMMIT:
+    for commit, files in touching:
+        if not 2 <= len(files) <= MAX_FILES_OF_COMMIT:
             continue
         for other in files - {path}:
             shared[other] += 1
             scores[other] = scores.get(other, 0.0) + 1 / math.log2(1 + len(files))
-            newest.setdefault(other, known[made])
+            newest.setdefault(other, commit)
     ranked = sorted(scores, key=lambda other: (-scores[other], other))
     return [CoChange(other, shared[other], round(scores[other], 4), newest[other]) for other in ranked[:limit]]
+
+
+def _touching(git: Git, path: str, *which: str) -> list[tuple[Commit, set[str]]]:
+    """Return those of some commits that touched a file, newest first, each with all files that it touched."""
+    text = git.history("log", "--no-merges", f"--format=%x00{_FORMAT}", *_NAMES_ONLY, *which)
+    fields = iter(text.split("\0")[1:])
+    line = f"\n{path}\n"
+    found = []
+    for name, author, date, subject, files in zip(fields, fields, fields, fields, fields, strict=False):
+        if line in files:
+            found.append((Commit(name, author, date, subject), set(files.split("\n")) - {""}))
+    return found[:MAX_COMMITS_FOR_CHANGES]
 
 
 def work_tree(git: Git) -> WorkTree:

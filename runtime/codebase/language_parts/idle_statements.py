@@ -5,6 +5,8 @@ The kinds of nodes are named alike by most tree-sitter grammars, so they are lis
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
 from dataclasses import dataclass
 
@@ -19,6 +21,12 @@ FAILS_BY_NAME = re.compile(
 YIELDS_BY_NAME = re.compile(
     r"yield|checkpoint|pause|tick|flush|sleep|wait|delay|relax|switch|spin|snooze|backoff|gosched|schedul|settle|noop"
     r"|micro_?task|breathe|idle|cooperat|defer|drain|dummy",
+    re.IGNORECASE,
+)
+# What the name of a function says that is there to print a text, be it always the same.
+PRINTS_BY_NAME = re.compile(
+    r"main|print|show|say|tell|display|usage|help|banner|about|version|greet|hello|welcome|header|footer|title|line|menu"
+    r"|legend|separator|prompt|echo|draw|render|write|output|demo|example|report|clear|bell|beep",
     re.IGNORECASE,
 )
 NEVER_MATCHES = r"(?!)"
@@ -42,6 +50,10 @@ class IdleSyntax:
     pure_functions: str = NEVER_MATCHES
     # Functions and methods whose result is all that they are called for, by what is written before the brackets.
     idle_functions: str = NEVER_MATCHES
+    # More of them, of which honest bodies call none alone; and those that may fail by what they are given, or take all
+    # out of it, which may be all that is asked of a body (`on` names the object of a method).
+    idle_alone: str = NEVER_MATCHES
+    checking_functions: str = NEVER_MATCHES
     # Statements that only let others run, and what surrounds statements without an effect of its own.
     gives_way: str = NEVER_MATCHES
     idle_contexts: str = NEVER_MATCHES
@@ -69,6 +81,16 @@ class IdleSyntax:
     def names(self) -> frozenset[str]:
         """Words that stand for no value in other languages alone, and are names in this one."""
         return _ABSENT - self.absent
+
+    @property
+    def of_whole_body(self) -> IdleSyntax:
+        """Return what judges a whole body, of which nothing else is known to do something."""
+        return _of_whole_body(self)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_whole_body(syntax: IdleSyntax) -> IdleSyntax:
+    return dataclasses.replace(syntax, idle_functions=f"(?:{syntax.idle_functions})|(?:{syntax.idle_alone})")
 
 
 def thrown(keyword: str, types: str, text: str = TEXT) -> str:

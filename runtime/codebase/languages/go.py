@@ -91,6 +91,9 @@ _IDLE = IdleSyntax(
     pure_calls=r"(?:len|cap)\(\s*\w+\s*\)",
     idle_functions=r"len|cap|string|u?int(?:8|16|32|64)?|float(?:32|64)|bool|\[\](?:byte|rune)|fmt\.(?:Sprint(?:f|ln)?|Errorf)"
     r"|strconv\.(?:Itoa|Quote)|errors\.New|strings\.(?:TrimSpace|ToLower|ToUpper)",
+    idle_alone=r"time\.(?:Now|Since)|strings\.(?:Contains|HasPrefix|HasSuffix|Fields|Split|Repeat|Replace(?:All)?|Trim\w*|Index)"
+    r"|os\.(?:Getpid|Getenv)|filepath\.(?:Join|Base|Dir|Clean)|math\.\w+|make|new|min|max",
+    checking_functions=r"json\.Marshal|strconv\.(?:Atoi|Parse\w+)|url\.Parse",
     gives_way=r"time\.Sleep\(\s*0\s*\)|runtime\.Gosched\(\)",
     drains=r"\b(\w+)\s+(?:<-\s*)?chan\b",
 )

@@ -122,6 +122,9 @@ _IDLE = IdleSyntax(
     r"|(?:Int|Long|Double)?Stream\.empty\(\)|CompletableFuture\.completedFuture\(null\)|\(\w+\)\s*null|(?:List|Set|Map|Stream)\.of\(\)|Collections\.empty(?:List|Set|Map)\(\)",
     idle_functions=r"String\.(?:valueOf|format)|Objects\.(?:hash|hashCode|toString|equals)|Boolean\.valueOf"
     r"|Math\.(?:abs|max|min|ceil|floor|round)|[\w.]+\.(?:toString|hashCode|trim|toLowerCase|toUpperCase)",
+    idle_alone=r"[\w.]+\.(?:length|isEmpty|isBlank|charAt|substring|strip|equals|getClass|contains|startsWith|endsWith)"
+    r"|System\.(?:nanoTime|currentTimeMillis|identityHashCode)|Math\.\w+",
+    checking_functions=r"(?:Integer|Long|Double)\.(?:parse\w+|valueOf)",
     nothing=r"new\s+Object\(\)",
     gives_way=r"Thread\.(?:yield\(\)|sleep\(\s*0L?\s*\)|onSpinWait\(\))",
 )

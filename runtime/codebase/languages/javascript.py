@@ -102,6 +102,9 @@ IDLE = IdleSyntax(
     never_returns=r"\)\s*:\s*never\b",
     idle_functions=r"String|Number|Boolean|BigInt|Symbol|parseInt|parseFloat|isNaN|isFinite|Object\.(?:keys|values|entries)"
     r"|Array\.isArray|Math\.(?:abs|ceil|floor|max|min|round|sign|trunc)|[\w$.]+\.(?:toString|valueOf|trim|toLowerCase|toUpperCase)",
+    idle_alone=r"Date\.now|performance\.now|[\w$.]+\.(?:slice|concat|indexOf|includes|startsWith|endsWith|split|padStart|padEnd)"
+    r"|Object\.(?:is|getPrototypeOf)|Number\.is\w+|Array\.(?:of)",
+    checking_functions=r"Array\.from|JSON\.(?:stringify|parse)|structuredClone|encodeURI(?:Component)?|decodeURI(?:Component)?",
     # The heads of functions are blanked out of what is matched.
     pure_calls=r"[\w$.]+\.(?:forEach|map|filter)\(\s*\{\s*\}\s*\)",
     gives_way=r"await\s+(?:Promise\.resolve\(\)|new\s+Promise\(\s*(?:setTimeout|setImmediate|process\.nextTick)"

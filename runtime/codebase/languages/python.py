@@ -142,6 +142,13 @@ _IDLE = IdleSyntax(
         r"|range|object|id|abs|round|min|max|sum|any|all|[\"'][^\n]*[\"']\.(?:format|join)"
     ),
     idle_functions=r"str|repr|ascii|bool|id|type|isinstance|issubclass|callable|len|object",
+    idle_alone=r"hash|dir|chr|ord|hex|oct|bin|abs|round|divmod|pow|slice|range|zip|map|filter|enumerate|reversed|format"
+    r"|(?:[\w.]+|[\"'][^\n]*[\"'])\.(?:l?strip|rstrip|lower|upper|title|casefold|capitalize|swapcase|splitlines|(?:starts|ends)with"
+    r"|is(?:digit|alpha|alnum|lower|upper|space)|[lr]just|zfill|remove(?:prefix|suffix)|copy|keys|values|items)"
+    r"|[\"'][^\n]*[\"']\.(?:format|join)|os\.(?:getpid|getcwd|path\.\w+)|math\.\w+|copy\.(?:deep)?copy|logging\.getLogger"
+    r"|(?:time\.)?(?:time|time_ns|monotonic|perf_counter)|(?:datetime\.)?datetime\.(?:now|utcnow|today)",
+    checking_functions=r"list|dict|tuple|set|frozenset|sorted|sum|max|min|any|all|iter|hasattr|int|float|complex|bytes|bytearray|getattr|vars"
+    r"|json\.(?:dumps|loads)|re\.compile|ast\.parse|(?:uuid\.)?UUID|(?:decimal\.)?Decimal|(?P<on>[\w.]+)\.(?:encode|decode)|(?:datetime\.)?date(?:time)?\.fromisoformat",
     nothing=r"assert\s+(?P<same>[\w.]+)\s*(?:is|==|<=|>=)\s*(?P=same)|\(\s*(?:None|\.\.\.|0)\s*\)\(\)",
     drains=r"\bdef\s+\w*(?:consum|drain|exhaust|deplet|iterate|spin|wait)\w*",
     gives_way=r"(?:await\s+)?(?:(?:asyncio|anyio|trio|time|gevent)\.)?sleep\(\s*0?(?:\.0*)?\s*\)"

@@ -28,6 +28,8 @@ ASKED = [
     ("new.py", "raise ValueError('the door is closed')", "reject every call"),
     ("new.py", "pass", "a hook that does nothing by default"),
     ("new.py", "return False", "is_async returns False"),
+    ("new.py", "logger.info('connected to %s', a)", "log each connection and warn of slow ones"),
+    ("new.py", "logger.info('connected to %s', a)", "connections, disconnections and timeouts are logged"),
     ("New.java", 'throw new UnsupportedOperationException("the list is read-only");', "make the list immutable"),
     ("New.java", "return null;", "find returns null"),
     ("New.cs", 'throw new NotSupportedException("read-only");', "adding is not supported"),
@@ -53,6 +55,11 @@ NOT_ASKED = [
     ("New.java", 'throw new UnsupportedOperationException("not implemented");', "make the list immutable"),
     ("new.rs", "todo!()", "closing is a no-op"),
     ("new.go", 'panic("x")', "closing is a no-op"),
+    # Work that is asked for beside it is not done by such a body.
+    ("new.py", "logger.info('line %s', a)", "parse the file and log each line"),
+    ("new.py", "logger.info('failed %s', a)", "Retry the download, log each failure"),
+    ("new.py", "raise ValueError('the door is closed')", "validate the address, then reject bad ones"),
+    ("new.py", "pass", "cache the results; closing is a no-op"),
 ]
 
 

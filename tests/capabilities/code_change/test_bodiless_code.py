@@ -44,6 +44,9 @@ TAKEN = [
     ("@Component({ selector: 'a' })\nexport class Kept {}\n", "new.ts", "1-2"),
     ("defmodule A do\n  def next(x), do: x + 1\nend\n", "new.ex", "1-3"),
     ("function next(x) return x + 1 end\n", "new.lua", "1"),
+    ("@click.group()\ndef cli():\n    pass\n", "new.py", "1-3"),
+    ("@app.callback()\ndef main():\n    pass\n", "new.py", "1-3"),
+    ("@pytest.hookspec(firstresult=True)\ndef collect(path): ...\n", "new.py", "1-2"),
 ]
 
 
@@ -53,6 +56,8 @@ def test_a_head_that_needs_no_body_is_evidence(root: Path, text: str, file: str,
 
 
 REFUSED = [
+    ("@click.command()\ndef load():\n    pass\n", "new.py", "1-3"),
+    ("@grouped\ndef load():\n    pass\n", "new.py", "1-3"),
     ("def load(url: str) -> str:\n    ...\n", "new.pyi", "2"),
     ('"""Loads."""\n# later\n\n', "new.pyi", "1-3"),
     ("def load(url: str) -> str: ...\n", "new.py", "1"),

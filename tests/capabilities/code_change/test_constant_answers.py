@@ -74,3 +74,13 @@ async def test_one_that_was_constant_before_is_not_told(agent: Agent, before: st
 async def test_one_that_did_something_before_is_told(agent: Agent) -> None:
     await reported(agent, CODE.replace("net.fetch(url)", "'page'"), "load.py:5")
     assert "load in load.py" in str((await agent.session.review_changes())["doubtful_evidence"])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [("retries = lambda url: 0\n", True), ("retries = lambda url: url.count('/')\n", False)],
+)
+async def test_a_function_that_is_a_value_is_told_alike(agent: Agent, line: str, is_told: bool) -> None:
+    await reported(agent, f"{CHANGED}\n\n{line}", "load.py:5-13")
+    told = str((await agent.session.review_changes()).get("doubtful_evidence"))
+    assert ("retries in load.py" in told or "retries among its lines" in told) is is_told

@@ -159,6 +159,17 @@ def test_without_an_exploration_a_file_counts_that_was_read_and_not_one_that_was
     assert is_permitted or "hardly a line was shown; read it with read_code" in str(told)
 
 
+@pytest.mark.parametrize(("reads_count", "then"), [(True, "ask again"), (False, "call add_explored_files")])
+def test_a_file_that_nobody_saw_is_refused_with_what_is_to_be_done_then(
+    state: SessionState, folder: Path, reads_count: bool, then: str
+) -> None:
+    (folder / "pkg/unseen.py").write_text("LINE = 1\n")
+    told = write_refusal(
+        state.with_(permitted=()), "pkg/unseen.py", folder, lambda files: files, reads_count=reads_count
+    )
+    assert str(told).endswith(f"read it with this server's tools, then {then}")
+
+
 def test_a_listed_file_is_not_read_because_it_was_added_to_the_explored_ones(state: SessionState, folder: Path) -> None:
     (folder / "pkg/long.py").write_text("LINE = 1\n" * 50)
     fast = state.with_(explored=("pkg/long.py",), shown=LISTED)

@@ -65,9 +65,19 @@ EMPTY = {
         "fun load(url: String): Any = TODO()\n",
         "override fun load(url: String) {\n}\n",
     ],
-    "a.swift": ["func load() {}\n", "func load() -> Int? { nil }\n"],
+    "a.swift": [
+        "func load() {}\n",
+        "func load() -> Int? { nil }\n",
+        'func load(a: Int) {\n    print("loading")\n}\n',
+        "func load(a: Int) {\n    _ = a\n    let x = 1\n}\n",
+    ],
+    "a.jl": ["function load(a)\n    nothing\nend\n"],
+    "a.r": ["load <- function(a) {\n  NULL\n}\n"],
+    "a.zig": ["fn load(a: i32) void {\n    _ = a;\n}\n"],
+    "a.pl": ["sub load {\n  my ($a) = @_;\n  return;\n}\n"],
+    "a.groovy": ["def load(a) {\n  println 'loading'\n}\n"],
     "a.scala": ["def load(url: String): Unit = {}\n", "def load(url: String) = ???\n"],
-    "a.lua": ["function load() end\n"],
+    "a.lua": ["function load() end\n", "function load(a)\n  local x = 1\nend\n"],
     "notes.txt": ["TODO: say it\n", "\n"],
 }
 MORE_EMPTY = {
@@ -133,7 +143,7 @@ FAILING_ONLY = {
 ACTIVE = {
     "a.py": [
         "def f(self):\n    return self\n",
-        "def f(text):\n    text = text.strip()\n",
+        "def f(text):\n    text.value = text.strip()\n",
         "def f(text):\n    return LIMIT\n",
         "def f(text):\n    if text:\n        return 1\n",
         "def f(text):\n    if False:\n        pass\n    else:\n        call()\n",
@@ -215,7 +225,14 @@ FULL = {
     "a.kt": ["fun load(url: String) = fetch(url)\n"],
     "A.cs": ["class A { object Load(string url) => Fetch(url); }\n"],
     "a.scala": ["def load(url: String) = fetch(url)\n"],
-    "a.swift": ["func load() { fetch() }\n"],
+    "a.swift": [
+        "func load() { fetch() }\n",
+        'func usage() {\n    print("usage: load URL")\n}\n',
+        'func load(a: Int) {\n    print("loading \\(a)")\n}\n',
+        "let timeout = 30\n",
+        "func load(a: Int) {\n    let x = a + 1\n}\n",
+    ],
+    "a.pl": ["sub load {\n  my ($a) = @_;\n  fetch($a);\n}\n"],
     "a.md": ["The function load tries three times.\n", "true\n"],
     "notes.txt": ["Retries are limited to three.\n"],
     "a.toml": ["retries = 3\n"],

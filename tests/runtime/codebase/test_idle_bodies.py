@@ -6,13 +6,21 @@ import time
 
 import pytest
 
-from runtime.codebase.parsing.bodies.empty_bodies import is_empty
+from runtime.codebase.parsing.bodies.empty_bodies import is_empty, judge_of
 
 IDLE = {
     "a.py": [
         "def f(y):\n    with suppress(KeyError):\n        pass\n",
         "def f(y):\n    with contextlib.suppress(A, B), nullcontext(y) as z: ...\n",
         "def f(x):\n    str(x)\n",
+        "def f(x):\n    hash(x)\n",
+        "def f(x):\n    x.copy()\n    x.lower()\n",
+        "def f(x):\n    os.path.join('a', x)\n    datetime.now()\n",
+        "def f(x):\n    g = lambda: None\n    g()\n",
+        "def f(x):\n    def g(y):\n        return None\n\n    g(x)\n",
+        "def f():\n    print('done')\n",
+        "class A:\n    def run(self):\n        print('running')\n",
+        "def f(x):\n    re.compile('x')\n    int(0)\n",
         "def f(x):\n    str(repr(x.y)); len(x)\n",
         "async def f(x):\n    await asyncio.sleep(0)\n",
         "async def f(x):\n    await sleep(0)\n    return None\n",
@@ -305,7 +313,14 @@ ACTIVE = {
         "async def f(x):\n    await asyncio.sleep(0.1)\n",
         "def f(x):\n    str(g(x))\n",
         "def f(x):\n    return str(x)\n",
-        "def f(x):\n    hash(x)\n",
+        "def f(x):\n    x.get('y')\n",
+        "def f(x):\n    next(x)\n",
+        "def f(x):\n    [g(y) for y in x]\n",
+        "def f(x):\n    g = lambda: x.go()\n    g()\n",
+        "def f(x):\n    def g(y):\n        y.go()\n\n    g(x)\n",
+        "def f(x):\n    json.dumps(g(x))\n",
+        "def usage():\n    print('usage: load URL')\n",
+        "def print_footer(self):\n    print('--')\n",
         "def f(x):\n    int(x)\n",
         "def f(x):\n    list(x)\n",
         "def f(x):\n    try:\n        str(x)\n    except ValueError:\n        return False\n    return True\n",
@@ -549,6 +564,26 @@ def test_what_has_an_effect_or_decides_is_not(path: str, text: str) -> None:
 )
 def test_a_type_that_derives_from_nothing_or_holds_empty_methods_is_empty(path: str, text: str) -> None:
     assert is_empty(text, path, 1, text.count("\n"))
+
+
+CHECKS = {
+    "a.py": ["def f(x):\n    json.dumps(x)\n", "def f(x):\n    int(x)\n", "def f(x):\n    x.encode('ascii')\n"],
+    "a.js": ["function f(x) { JSON.stringify(x); }\n"],
+    "a.go": ["package a\n\nfunc F(x string) {\n\tstrconv.Atoi(x)\n}\n"],
+    "A.java": ["class A {\n  void f(String x) {\n    Integer.parseInt(x);\n  }\n}\n"],
+}
+
+
+@pytest.mark.parametrize(("path", "text"), cases(CHECKS))
+def test_what_may_fail_by_what_it_is_given_is_no_empty_body_but_has_nothing_else_to_say(path: str, text: str) -> None:
+    lines = text.count("\n")
+    assert not is_empty(text, path, 1, lines)
+    judge = judge_of(text, path)
+    assert any(judge.constant_body(line, line) is not None for line in range(1, lines + 1))
+
+
+def test_in_a_test_a_call_that_may_fail_counts() -> None:
+    assert not is_empty("def f(x):\n    hash(x)\n", "test_a.py", 1, 2)
 
 
 @pytest.mark.parametrize("body", ["raise RuntimeError", "raise ValueError('x')", "1 / 0"])

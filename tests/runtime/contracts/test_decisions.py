@@ -14,7 +14,7 @@ from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.decisions import submitted
 from runtime.contracts.exploring_duties import confidence_of
 from runtime.contracts.observations import CheckResult, Observed
-from runtime.contracts.session_state import SessionState
+from runtime.contracts.session_state import Rule, SessionState
 from tests.runtime.contracts.session_player import CHANGED, CONTRACT, PAYLOADS, TASKS, TOOLS, Player
 
 PHASES = [*PAYLOADS, "READY_IMPLEMENTATION"]
@@ -406,3 +406,11 @@ def test_what_failed_is_told_in_short_where_it_leads_back() -> None:
     player = Player().go_to("POST_IMPL_VERIFY")
     decided = player.submit(passed=False, details="long " * 4_000)
     assert len(standing(CONTRACT, decided.state)["instruction"]) < 5_000
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_rules_that_bind_are_told_where_they_are_planned_for_and_reviewed(phase: str) -> None:
+    state = state_in(phase).with_(rules=(Rule("retry at most three times", "docs/rules.md"),))
+    told = standing(CONTRACT, state).get("mandatory_rules")
+    rules = [{"rule": "retry at most three times", "source": "docs/rules.md"}]
+    assert told == (rules if phase in {"READY_PLANNING", "QUALITY_REVIEW"} else None)

@@ -136,7 +136,8 @@ def test_without_an_intervention_the_third_failure_asks_a_person(flags: tuple[st
     ],
 )
 def test_flags_that_contradict_each_other_or_do_not_exist_are_refused(flags: tuple[str, ...], problem: str) -> None:
-    assert any(problem in said for said in problems_of_start(CONTRACT, "MODIFY", flags, "auto"))
+    (said,) = problems_of_start(CONTRACT, "MODIFY", flags, "auto")
+    assert problem in said
 
 
 def test_an_unknown_intent_and_gate_are_refused_together() -> None:

@@ -7,7 +7,7 @@ import re
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, Lines
 from actors.capabilities.code_change.evidence.definitions import MAX_JUDGED, written_functions
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.parsing.bodies.constant_bodies import is_constant
+from runtime.codebase.parsing.bodies.constant_bodies import ConstantBody, is_constant
 from runtime.codebase.parsing.bodies.empty_bodies import judge_of
 
 _ASKED = re.compile(
@@ -27,14 +27,19 @@ def constant_answers(text: str, file: str, parts: Lines, changed: ChangedLines, 
 
     Those of tests, which are often made so, and those that gave a constant before are left out.
     """
-    functions = written_functions(text, file, parts, most) if kind_of_path(file) != "test" else None
+    if kind_of_path(file) == "test":
+        return []
     judge = judge_of(text, file)
-    found = []
-    for function in functions or ():
-        body = judge.constant_body(function.start_line, function.end_line)
-        if body is None or not any(first <= body.last and body.first <= last for first, last in parts):
-            continue
-        before = [line for line in changed.before(file, body.first, body.last) if line.strip()]
-        if not before or not all(map(is_constant, before)):
-            found.append(function.name)
-    return found
+    functions = written_functions(text, file, parts, most) or ()
+    bodies = [(each.name, judge.constant_body(each.start_line, each.end_line)) for each in functions]
+    known = {name for name, _ in bodies}
+    bodies += (pair for first, last in parts for pair in judge.constant_values(first, last) if pair[0] not in known)
+    return [name for name, body in bodies if body is not None and _is_written(file, body, parts, changed)]
+
+
+def _is_written(file: str, body: ConstantBody, parts: Lines, changed: ChangedLines) -> bool:
+    """Return whether changed parts wrote a body that gave no constant before."""
+    if not any(first <= body.last and body.first <= last for first, last in parts):
+        return False
+    before = [line for line in changed.before(file, body.first, body.last) if line.strip()]
+    return not before or not all(map(is_constant, before))

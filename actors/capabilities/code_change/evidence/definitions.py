@@ -21,7 +21,8 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Sym
 MAX_JUDGED = 40
 _SCOPES = CALLABLE_KINDS | CONTAINER_KINDS
 _ABSTRACT = re.compile(r"@(?:\w+\.)*abstract\w*|\babstract\b")
-_OVERLOAD = re.compile(r"@(?:\w+\.)*overload\b")
+# Decorators of Python that need no more than a head: overloads, and what only holds commands or hooks of others.
+_HEAD_IS_WHOLE = re.compile(r"@(?:\w+\.)*(?:overload|group|callback|hookspec)\b")
 # What C++ writes in the place of a body, and destructors, which are often empty for a reason.
 _GIVEN = re.compile(r"=\s*(?:default|delete|0)\s*;|~\s*\w+\s*\(")
 # Without a grammar a head without any of these is taken for a declaration.
@@ -84,11 +85,11 @@ def _is_private_constructor(symbols: Sequence[Symbol], symbol: Symbol, lines: Se
 
 
 def is_signature(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> bool:
-    """Return whether a function is all there is to write when it has a head: an overload, or of a protocol."""
+    """Return whether a function is whole with its head: an overload, a group of commands, or of a protocol."""
     around = [each for each in symbols if each.kind in CONTAINER_KINDS and each.start_line < symbol.start_line]
     within = innermost(around, symbol.start_line)
     is_protocol = within is not None and _PROTOCOL.search(lines[within.name_line - 1]) is not None
-    return is_protocol or _OVERLOAD.search(_head(symbol, lines)) is not None
+    return is_protocol or _HEAD_IS_WHOLE.search(_head(symbol, lines)) is not None
 
 
 def _head(symbol: Symbol, lines: Sequence[str]) -> str:

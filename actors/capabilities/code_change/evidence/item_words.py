@@ -46,6 +46,19 @@ _MEANT: Mapping[Meant, re.Pattern[str]] = {
 }
 
 
+# Where an item goes on to something else, and how one begins that asks for work.
+_PARTS = re.compile(r"\s*[,;:]\s*|\s+(?:and|then|but|while|plus)\s+", re.IGNORECASE)
+_WORK = re.compile(
+    r"(?:also|then|to|it|they|shall|should|must|first|finally|always|\W)*"
+    r"(?:add|apply|build|cache|calculat|call|check|collect|compar|comput|connect|convert|copy|count|creat|decod|detect|download"
+    r"|encod|escap|expand|extract|fetch|filter|find|format|generat|handl|implement|index|insert|iterat|join|keep|load|lock"
+    r"|look|merg|mov|normaliz|open|pars|pass|process|read|record|refresh|regist|releas|renam|replac|resolv|retr|save|schedul"
+    r"|search|select|send|sort|split|start|stor|strip|track|trim|turn|updat|upload|us|validat|verif|wait|wrap|writ)"
+    r"(?:e|es|ed|s|ies|y|ting|ing|ning|er|t|te)?\b",
+    re.IGNORECASE,
+)
+
+
 class Asks(NamedTuple):
     """Says what an item speaks of: comments, a removal, a package, an ignored failure, a type, a body of one kind."""
 
@@ -67,5 +80,13 @@ def asks_of(item: str) -> Asks:
         quiet=_QUIET.search(item) is not None,
         # A type that may hold nothing: an error, a marker.
         type=_TYPE.search(item) is not None,
-        meant=frozenset(kind for kind, words in _MEANT.items() if words.search(item)),
+        meant=_meant_by(item),
     )
+
+
+def _meant_by(item: str) -> frozenset[Meant]:
+    """Return the kinds of bodies without effect that an item asks for; none where it asks for work beside them."""
+    for part in _PARTS.split(item):
+        if _WORK.match(part) and not any(words.search(part) for words in _MEANT.values()):
+            return frozenset()
+    return frozenset(kind for kind, words in _MEANT.items() if words.search(item))

@@ -79,7 +79,8 @@ def write_refusal(
     if file in state.shown:
         return f"'{file}' was shown and is not among your explored files; call add_explored_files with it first"
     if (folder / file).exists():
-        return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
+        then = "ask again" if reads_count else "call add_explored_files"
+        return f"'{file}' was never explored; read it with this server's tools, then {then}"
     return _new_file_refusal(file, folder, known & old)
 
 

@@ -33,6 +33,7 @@ from runtime.codebase.parsing.bodies.empty_statements import says_nothing
 from runtime.codebase.parsing.bodies.idle_bodies import BodyJudge
 from runtime.codebase.parsing.bodies.idle_lines import idle_lines
 from runtime.codebase.parsing.bodies.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
+from runtime.codebase.parsing.bodies.lost_calls import named_function
 from runtime.codebase.parsing.bodies.meant_bodies import Meant
 from runtime.codebase.parsing.bodies.unreached import unreached
 from runtime.codebase.parsing.bodies.whole_heads import BareType, bare_type, head_is_work
@@ -158,6 +159,20 @@ class FileJudge:
                 return constant_body(each.node, self._shown, self._syntax, self._says_nothing)
         return None
 
+    def constant_values(self, start: int, end: int) -> list[tuple[str, ConstantBody]]:
+        """Return the functions on the lines `start` to `end` that are values under a name and only give a constant."""
+        if not self._is_parsed or self._syntax is None:
+            return []
+        found = []
+        for each in self._definitions:
+            if each.node.type not in FUNCTION_VALUES or not start - 1 <= each.node.start_point.row <= end - 1:
+                continue
+            name = None if each.around is None else named_function(each.around.node)
+            body = constant_body(each.node, self._shown, self._syntax, self._says_nothing) if name else None
+            if name is not None and body is not None:
+                found.append((name, body))
+        return found
+
     def bare_types(self, start: int, end: int) -> list[BareType]:
         """Return the types with heads on the lines `start` to `end` that hold nothing of their own."""
         if not self._is_parsed:
@@ -238,7 +253,7 @@ def _judged_bodies(
         if _MISREAD.match(head):
             continue
         judge = BodyJudge(
-            syntax=syntax,
+            syntax=syntax.of_whole_body,
             text_of=functools.partial(text_in, shown),
             says_nothing=functools.partial(
                 says_nothing, names=syntax.names, any_case=syntax.keywords_in_any_case, refuses=may_fail

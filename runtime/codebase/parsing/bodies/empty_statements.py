@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from runtime.codebase.language_parts.idle_statements import PRINTS_BY_NAME
+
 NOTHING = (
     r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
     r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
@@ -16,11 +18,20 @@ NOTHING = (
 _NEVER_WRITTEN = r"throw\s+(?:new\s+)?[\w\\.]*(?:NotImplemented|Unimplemented|UnsupportedOperation|NotSupported)\w*\b.*"
 # The head of a definition in a language that is not parsed here, with a body of one word.
 _HEAD = re.compile(
-    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*"
+    r"(?:(?:\w+\s+)*|[\w.]+\s*(?:<-|=)\s*)(?:func|fun|def|fn|function|sub|proc)\b[^=]*"
     rf"(?:=\s*(?:\?\?\?|null|nil|None|\(\)|{_NEVER_WRITTEN})?)?(?:\bend)?"
     r"|fatalerror\(.*\)",
     re.IGNORECASE,
 )
+# What stands below such a head and does nothing: a variable that gets a constant, a value dropped.
+_IDLE_BELOW_HEAD = re.compile(
+    rf"""(?:let|var|val|local|my|const)\s+[\w$@%(), ]+(?::\s*\w+\s*)?=\s*
+        (?:{NOTHING}|@_|-?\d[\w.]*|"[^"{{$#\\]*"|'[^']*')
+    | _\s*=\s*[\w.$]+ | (?:return\s+)?(?:nothing|missing|undefined|NULL)""",
+    re.VERBOSE,
+)
+_PRINTS = re.compile(r"""(?:print(?:ln)?|puts|IO\.puts|NSLog|echo|say)\b\s*\(?\s*(?:@?"[^"{$#%\\]*"|'[^'$]*')?\s*\)?""")
+_NAMED = re.compile(r"\b(?:func|fun|def|fn|function|sub|proc)\s+([\w.:]+)", re.IGNORECASE)
 # What a body may say without doing anything, without blanks and closing marks.
 _BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
 _UNWRITTEN = r"(?i:not\s+(?:yet\s+)?implemented|todo)"
@@ -65,7 +76,10 @@ def says_nothing(
         refuses: Whether to say that an operation is not supported is what the text is for.
     """
     empty = _EMPTY_IN_ANY_CASE if any_case else _EMPTY
-    for part in _SPLIT.split(_BESIDE_HEAD.sub(")\n", text) if has_heads else text):
+    parts = _SPLIT.split(_BESIDE_HEAD.sub(")\n", text) if has_heads else text)
+    is_body = has_heads and any(_HEAD.fullmatch(part.strip().rstrip(",:").strip()) for part in parts)
+    may_print = not is_body or any(map(PRINTS_BY_NAME.search, _NAMED.findall(text)))
+    for part in parts:
         said = part.strip().removeprefix("=>").removeprefix("=").rstrip(",:").strip()
         if not said or _MARKS.fullmatch(said):
             continue
@@ -74,6 +88,8 @@ def says_nothing(
         if refuses and _REFUSES.match(said):
             return False
         if has_heads and (_HEAD.fullmatch(said) or empty.fullmatch(_END.sub("", said))):
+            continue
+        if is_body and (_IDLE_BELOW_HEAD.fullmatch(said) or (_PRINTS.fullmatch(said) and not may_print)):
             continue
         if not empty.fullmatch(said):
             return False

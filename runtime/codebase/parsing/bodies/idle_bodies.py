@@ -18,7 +18,8 @@ from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.parsing.bodies.block_ends import always_leaves, is_alternative, leaves
 from runtime.codebase.parsing.bodies.empty_statements import NOTHING
 from runtime.codebase.parsing.bodies.fixed_conditions import holds
-from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, runs_for_nothing
+from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, leaves_a_name, runs_for_nothing
+from runtime.codebase.parsing.bodies.lost_calls import lost_call, named_function
 from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes
 
 # Statements that are nested deeper are taken to do something.
@@ -116,6 +117,8 @@ class BodyJudge:
 
     def _sequence(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
         parts: Sequence[tree_sitter.Node] = [each for each in node.named_children if self._said(each)]
+        idle = (each for each in node.named_children if self.says_nothing(self._said(each)))
+        self.empties |= {name for each in idle if (name := named_function(each)) is not None}
         for at, part in enumerate(parts):
             if part.type in kinds.LABELS:
                 continue
@@ -156,6 +159,11 @@ class BodyJudge:
             return not decided and not self.may_fail
         if self._is_nothing(node, said, tail=tail):
             return True
+        if node.type in kinds.CALLS and not (self.results_count or self.is_part):
+            call = lost_call(node, self._said, self.syntax, self.empties - self.filled)
+            if call is not None and self._is_pure(call.given):
+                self.looks_up = self.looks_up or call.checks
+                return True
         self.looks_up = self.looks_up or (node.type in kinds.MEMBERS and not self.results_count)
         if self.results_count and _DIVIDES_BY_ZERO.fullmatch(said):
             return False
@@ -297,7 +305,7 @@ class BodyJudge:
             return True
         named = node.child_by_field_name("condition")
         waits = all(each.type == "empty_statement" or each == named for each in head)
-        if self.is_part and (waits or self._leaves_a_name(node)):
+        if self.is_part and (waits or leaves_a_name(node, self._said, self.syntax)):
             return False
         makes = kinds.LOCALS | kinds.ASSIGNMENTS if self.syntax.assigns_locals else kinds.LOCALS
         declares = any(each.type in makes for part in head for each in (part, *part.named_children))
@@ -309,12 +317,6 @@ class BodyJudge:
         is_idle = body is None or self._statement(body, decided=decided or not runs, tail=False)
         self.loops -= 1
         return is_idle
-
-    def _leaves_a_name(self, node: tree_sitter.Node) -> bool:
-        """Return whether the name that a loop counts with may be used behind it."""
-        named = node.child_by_field_name("left") or node.child_by_field_name("pattern")
-        is_kept = self.syntax.assigns_locals and (named is None or not self._said(named).startswith("_"))
-        return is_kept and node.type not in kinds.RUN_ONCE
 
     def _never_runs(self, node: tree_sitter.Node, condition: str, head: Sequence[tree_sitter.Node]) -> bool:
         if node.type in kinds.RUN_ONCE:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import tree_sitter
 
+from runtime.codebase.language_parts.idle_statements import PRINTS_BY_NAME
 from runtime.codebase.parsing.tree_walk import BLOCK, body_of
 
 # A longer body than this is taken to do more than logging; bodies can be nested as deep as a file is long.
@@ -51,7 +52,7 @@ def only_logged(
             continue
         while body.named_child_count == 1 and BLOCK.search(body.named_children[0].type):
             body = body.named_children[0]
-        ignores = _takes_something(node)
+        ignores = _takes_something(node) or not _may_print(node)
         logged = [each for each in body.named_children if _is_logging(each) or (ignores and _is_printing(each))]
         rest = [each for each in body.named_children if each not in logged]
         texts = (shown[each.start_byte : each.end_byte].decode("utf-8", "replace") for each in rest)
@@ -82,6 +83,12 @@ def _takes_something(node: tree_sitter.Node) -> bool:
     taken = node.child_by_field_name("parameters")
     text = (taken.text or b"").decode("utf-8", "replace") if taken is not None else ""
     return re.search(r"\w", _UNUSED.sub("", text)) is not None
+
+
+def _may_print(node: tree_sitter.Node) -> bool:
+    """Return whether to print a text that is always the same may be what a function is for, by its name."""
+    named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+    return named is None or PRINTS_BY_NAME.search((named.text or b"").decode("utf-8", "replace")) is not None
 
 
 def _is_printing(node: tree_sitter.Node) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import tree_sitter
 
+from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.parsing.bodies.fixed_conditions import holds
 
@@ -36,6 +37,13 @@ def drains(loop: str, head: str, syntax: IdleSyntax) -> bool:
     drained = list(re.finditer(syntax.drains, head))
     named = {found.group(1) for found in drained if found.re.groups}
     return bool(drained) and (not named or not named.isdisjoint(re.findall(r"\w+", loop.partition("{")[0])))
+
+
+def leaves_a_name(loop: tree_sitter.Node, said: Callable[[tree_sitter.Node], str], syntax: IdleSyntax) -> bool:
+    """Return whether the name that a loop counts with may be used behind it."""
+    named = loop.child_by_field_name("left") or loop.child_by_field_name("pattern")
+    is_kept = syntax.assigns_locals and (named is None or not said(named).startswith("_"))
+    return is_kept and loop.type not in kinds.RUN_ONCE
 
 
 def runs_for_nothing(
