@@ -159,6 +159,39 @@ EXACT = {
         "d = dict()\nif a not in d:\n    d[a] = 1\nreturn d",
         "d = dict()\nd.setdefault(a, 1)\nreturn d",
     ),
+    "get_attribute": (
+        "try:\n    x = a.name\nexcept AttributeError:\n    x = None\nreturn x",
+        'x = getattr(a, "name", None)\nreturn x',
+    ),
+    "get_attribute as others are quoted": (
+        "try:\n    return a.name\nexcept AttributeError:\n    return 'none'",
+        "return getattr(a, 'name', 'none')",
+    ),
+    "get_item": (
+        "d = {1: b}\nif a in d:\n    x = d[a]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nx = d.get(a, c)\nreturn x",
+    ),
+    "get_item or None": (
+        "d = {1: b}\nx = None\nif a in d:\n    x = d[a]\nreturn x",
+        "d = {1: b}\nx = d.get(a)\nreturn x",
+    ),
+    "get_item that is returned": (
+        "d = {1: b}\nif a in d:\n    return d[a]\nreturn 0",
+        "d = {1: b}\nreturn d.get(a, 0)",
+    ),
+    "get_item that is taken": (
+        "d = {1: b}\nif a in d:\n    x = d.pop(a)\nelse:\n    x = None\nreturn x, d",
+        "d = {1: b}\nx = d.pop(a, None)\nreturn x, d",
+    ),
+    "get_item that is deleted": ("d = {1: b}\nif a in d:\n    del d[a]\nreturn d", "d = {1: b}\nd.pop(a, None)\nreturn d"),
+    "loop_on_read": (
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        break\n\n    # use it\n    c(x)\nreturn x",
+        "x: int\nwhile x := a.read(b):\n    # use it\n    c(x)\nreturn x",
+    ),
+    "loop_on_read of nothing": (
+        "x: int\nwhile True:\n    x = a()\n    if x is None:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile (x := a()) is not None:\n    c(x)\nreturn x",
+    ),
     "assign_extreme": ("if a > b:\n    b = a\nreturn b", "b = max(b, a)\nreturn b"),
     "assign_extreme at least": ("if a < b:\n    b = a\nreturn b", "b = min(b, a)\nreturn b"),
     "assign_extreme of a number": ("if b < 0:\n    b = 0\nreturn b", "b = max(b, 0)\nreturn b"),
@@ -170,6 +203,13 @@ EXACT = {
 def test_it_writes(name: str) -> None:
     before, after = EXACT[name]
     assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
+
+
+def test_keyword_arguments_are_a_dictionary_unless_the_name_is_bound_anew() -> None:
+    source = "def f(**kw):\n    if 'a' in kw:\n        x = kw.pop('a')\n    else:\n        x = 1\n    return x\n"
+    assert all_of_kind(source, "get_item") == "def f(**kw):\n    x = kw.pop('a', 1)\n    return x\n"
+    bound = source.replace("    if 'a'", "    kw = g(kw)\n    if 'a'")
+    assert all_of_kind(bound, "get_item") == bound
 
 
 def test_a_call_too_long_for_two_lines_stands_on_more() -> None:
@@ -244,6 +284,35 @@ KEPT = {
         "d = {}\nif a() not in d:\n    d[a()] = []\nreturn d",
         "d = {}\nif a not in d:\n    d[a] = []  # why\nreturn d",
         "dict = c\nd = dict()\nif a not in d:\n    d[a] = []\nreturn d",
+    ],
+    "get_attribute": [
+        "try:\n    x = a.b.name\nexcept AttributeError:\n    x = None\nreturn x",
+        "try:\n    x = a.__name\nexcept AttributeError:\n    x = None\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:\n    x = b()\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:\n    y = None\nreturn x",
+        "try:\n    x = a.name\nexcept (AttributeError, KeyError):\n    x = None\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:  # an old one\n    x = None\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:\n    x = None\nfinally:\n    b()\nreturn x",
+        "getattr = b\ntry:\n    x = a.name\nexcept AttributeError:\n    x = None\nreturn x",
+    ],
+    "get_item": [
+        "if a in b:\n    x = b[a]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d[a]\nelse:\n    x = b()\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d[b]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nif a() in d:\n    x = d[a()]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nx = 0\nif x in d:\n    x = d[x]\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d[a]\nelse:\n    y = c\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d.pop(a)\nelse:\n    x = d\nreturn x",
+        "d = {1: b}\nif c:\n    y = 1\nif a in d:\n    x = d[a]\nelse:\n    x = y\nreturn x",
+        "d = {1: b}\ntry:\n    x = 0\n    if a in d:\n        x = d[a]\nexcept TypeError:\n    pass\nreturn x",
+    ],
+    "loop_on_read": [
+        "while True:\n    x = a.read(b)\n    if not x:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not c:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        return b\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    # The end.\n    if not x:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        break\nreturn x",
+        "x: int\nwhile b:\n    x = a.read(b)\n    if not x:\n        break\n    c(x)\nreturn x",
     ],
     "merge_handlers": [
         "try:\n    a()\nexcept KeyError:\n    return 1\nexcept OSError:\n    return 2",
@@ -495,6 +564,20 @@ class PatternWriter(Writer):
             [f"if {self.test()}:", f"    log.append({item})", "else:", f"    log.append({other})"],
             [f"def round_part(x):\n{'    ' * depth}    return (x, {name})", f"{other} = round_part({item})"],
             ["def round_part(x):", f"    return {each}", f"{other} = list(map(round_part, (1, 2)))"],
+            ["try:", f"    {name} = {other}.real", "except AttributeError:", f"    {name} = {item}"],
+            ["held = {0: 7}", f"if {item} in held:", f"    {name} = held[{item}]", "else:", f"    {name} = {other}"],
+            ["held = {0: 7}", f"{name} = 3", f"if {item} in held:", f"    {name} = held[{item}]"],
+            ["held = {0: 7}", f"if {item} in held:", f"    {name} = held.pop({item})", "else:", f"    {name} = None"],
+            [
+                "items: list = [3, 2, 0, 1]",
+                "while True:",
+                f"    {name} = items.pop()",
+                f"    if {self.random.choice([f'not {name}', f'{name} is None'])}:",
+                "        break",
+                f"    if {self.test()}:",
+                f"        {self.random.choice(['continue', 'break', f'log.append({item})'])}",
+                f"    log.append({name})",
+            ],
         ]
         for line in self.random.choice(patterns):
             self.emit(depth, line)
