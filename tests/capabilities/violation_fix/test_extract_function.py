@@ -480,11 +480,10 @@ def test_one_result_that_is_never_none_tells_by_none_that_the_rest_is_skipped() 
         ('", ".join(row)', "log(row)"),
         ('", ".join(row)', "None"),
         ("    return out", "    return out, name"),
-        ("    for row in rows:", "    name = 1\n    for row in rows:"),
         ('        if row[0] == "#":', '        name += "x"\n        if row[0] == "#":'),
         ('        if row[0] == "#":', '        with row as name:\n            log(1)\n        if row[0] == "#":'),
     ],
-    ids=["attribute", "call", "None", "read after the jump", "bound before", "changed", "bound otherwise"],
+    ids=["attribute", "call", "None", "read after the jump", "changed", "bound otherwise"],
 )
 def test_a_result_that_may_be_none_or_of_elsewhere_tells_nothing(old: str, new: str) -> None:
     source = SKIPPING.replace(old, new)

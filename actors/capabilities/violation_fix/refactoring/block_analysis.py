@@ -32,6 +32,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
 from actors.capabilities.violation_fix.refactoring.statement_facts import StatementFacts
@@ -176,7 +177,7 @@ class _BlockAnalysis:
             form = Form.IF_NONE
         self._refuse_lost_bindings()
         inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
-        if form is Form.IF_NONE and len(outputs) == 1 and outputs & inputs:
+        if form is Form.IF_NONE and len(outputs) == 1 and outputs & inputs and not self._are_something(outputs, jump):
             raise self.refuse("outputs_with_jump", f"{_list(outputs)} may be of before the block, and may be None")
         self._refuse_orphans(outputs)
         self._refuse_closures()
@@ -248,7 +249,7 @@ class _BlockAnalysis:
         ]
 
     def _outputs(self, form: Form, jump: Jump | None) -> frozenset[str]:
-        exits = [(node, after) for node, after in self._exits() if form is not Form.IF_JUMP or not _leaves(node, jump)]
+        exits = [(node, after) for node, after in self._exits() if form is not Form.IF_JUMP or not leaves(node, jump)]
         wanted = self._wanted_at(exits)
         wanted_anywhere = self._wanted_at(self._exits())
         if not wanted_anywhere:
@@ -256,6 +257,7 @@ class _BlockAnalysis:
         names = self.flow.spelled(wanted_anywhere)
         # A tuple of two or more is never None, so that None can stand for the jump.
         is_told = len(names) > 1 or binds_no_none(self.statements, names, self.function.place)
+        is_told = is_told or (form is Form.IF_JUMP and self._are_something(names, jump))
         tells_jump = form is Form.IF_JUMP and is_told and not self._wanted_at(set(self._exits()) - set(exits))
         if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
@@ -270,6 +272,12 @@ class _BlockAnalysis:
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
 
+    def _are_something(self, names: frozenset[str], jump: Jump | None) -> bool:
+        """Return whether names are never None where the block goes on rather than jumps."""
+        exits = [(node, after) for node, after in self._exits() if not leaves(node, jump)]
+        known = self.function.place.locals
+        return all(is_surely_something(name, self.inside, self.entry, exits, known) for name in names)
+
     def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
         """Return the names that the block may bind and that may be read after some of its exits."""
         wanted = 0
@@ -278,7 +286,7 @@ class _BlockAnalysis:
         return wanted
 
     def _inputs(self, outputs: frozenset[str], jump: Jump | None) -> frozenset[str]:
-        wanted = {after: self.flow.bits(outputs) for node, after in self._exits() if not _leaves(node, jump)}
+        wanted = {after: self.flow.bits(outputs) for node, after in self._exits() if not leaves(node, jump)}
         live = self.flow.live_inside(self.inside, wanted, swallowing=False)[self.entry]
         # What is read only if a context manager eats an exception may be unbound, if it always is.
         rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
@@ -389,10 +397,6 @@ class _BlockAnalysis:
     def _ordered(self, names: frozenset[str]) -> tuple[str, ...]:
         order = self.function.order_of_names
         return tuple(sorted(names, key=lambda name: (order.get(name, len(order)), name)))
-
-
-def _leaves(node: Node, jump: Jump | None) -> bool:
-    return isinstance(node.statement, ast.Return | ast.Break | ast.Continue) and type(node.statement) is type(jump)
 
 
 def _list(names: frozenset[str] | set[str]) -> str:

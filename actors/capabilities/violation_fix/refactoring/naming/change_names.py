@@ -199,6 +199,26 @@ def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
     yield SuggestedName(joined_name("update", noun), quality * noun_quality(noun), f"what is done to {noun}")
 
 
+_SETTING = frozenset({"set", "define", "undefine", "add", "enable", "disable", "configure", "register", "use", "update"})
+_FEWEST_SETTINGS = 3
+
+
+def from_settings(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what makes several settings of one object by calls of its methods."""
+    effects = context.effects.all
+    owners = {effect.target for effect in effects}
+    owner = owners.pop() if len(owners) == 1 else ""
+    if not owner or owner in ("self", "cls") or context.outputs or not ends_plainly(context) or context.has_guards:
+        return
+    called = {effect.name for effect in effects if effect.call is not None}
+    if len(called) < _FEWEST_SETTINGS or not all(words_of(name)[:1] and words_of(name)[0] in _SETTING for name in called):
+        return
+    noun = owner.rpartition(".")[2]
+    is_one = all(effect.kind is EffectKind.CALL and _is_done_to(owner, effect) for effect in effects)
+    if is_one and is_good_noun(noun) and owner not in context.changed_elsewhere:
+        yield SuggestedName(joined_name("configure", noun), 0.66 * noun_quality(noun), f"the settings of {noun}")
+
+
 def _is_done_to(owner: str, effect: Effect) -> bool:
     """Return whether an effect is one on an object or its attributes; what it holds are other objects."""
     receiver = effect.call.func.value if effect.call and isinstance(effect.call.func, ast.Attribute) else None

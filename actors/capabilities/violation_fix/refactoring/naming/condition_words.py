@@ -98,8 +98,18 @@ def _words_of_value(value: ast.expr) -> list[str]:
     return words_of(value.id) if isinstance(value, ast.Name) and value.id.isupper() else []
 
 
+# What predicates without a second word ask for.
+PREDICATES = {
+    **{"isdir": "directory", "is_dir": "directory", "isfile": "file", "is_file": "file", "islink": "link"},
+    **{"is_symlink": "link", "isclass": "class", "isfunction": "function", "ismethod": "method", "ismodule": "module"},
+    **{"isgenerator": "generator", "iscoroutine": "coroutine", "callable": "callable"},
+}
+
+
 def _words_of_call(call: ast.Call) -> list[str]:
     name = noun_of(call.func) or ""
+    if name in PREDICATES:
+        return [PREDICATES[name]]
     if name == "isinstance" and len(call.args) == 2:
         type_name = noun_of(call.args[1])
         return words_of(type_name)[-3:] if type_name else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from actors.capabilities.violation_fix.refactoring.naming.block_context import B
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
+    from_settings,
     from_attributes,
     from_calls,
     from_collection,
@@ -27,6 +28,7 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_shared_words,
 )
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
@@ -77,10 +79,15 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
 def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
     """Take off for each output that the name does not tell of: a reader would not expect it."""
     words = {singular(word) for word in suggestion.name.split("_")}
-    hidden = [name for name in context.outputs if not words & {singular(word) for word in words_of(name)}]
+    hidden = [name for name in context.outputs if not any(_is_told(word, words) for word in words_of(name))]
     # What only the code around it explains has its words from a comment.
     hidden = [] if len(context.outputs) == 1 and not is_good_noun(context.outputs[0]) else hidden
     return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
+
+
+def _is_told(word: str, words: Collection[str]) -> bool:
+    """Return whether a name has a word, or the longer one that the word is short for: `max` for `maximum`."""
+    return singular(word) in words or (len(word) > 2 and any(each.startswith(word) for each in words))
 
 
 _CHECKING = frozenset({"check", "ensure", "validate", "verify"})
@@ -180,7 +187,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     verb, quality = min(found, key=lambda pair: pair[1])
     if len({verb for verb, _ in found}) > 1:
         verb, quality = "determine", quality - 0.1
-    effects = [effect for effect in context.effects.all if effect.target.partition(".")[0] not in names]
+    effects = [effect for effect in context.effects.of_success if not _serves(effect, names)]
     if effects:
         # Reading a file and the like is an effect that the verb of the output can cover.
         verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
@@ -203,6 +210,13 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
         quality *= 0.9
     yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
+
+
+def _serves(effect: Effect, names: Sequence[str]) -> bool:
+    """Return whether an effect is one on an output, or is given it."""
+    given = effect.call.args if effect.call is not None else []
+    is_given = any(isinstance(each, ast.Name) and each.id in names for each in given)
+    return (is_given and effect.kind is EffectKind.CALL) or effect.target.partition(".")[0] in names
 
 
 # They promise a result.
@@ -266,6 +280,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         and words_of(noun)[-1] != words_of(label.noun)[-1]
     ):
         yield SuggestedName(joined_name(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
+    elif label.is_case and context.is_branch_body and words_of(context.function_name) == [verb] and tells:
+        # `copy` of a directory.
+        yield SuggestedName(joined_name(verb, label.noun), quality, BRANCH_REASON)
     # One of many cases that all give the same result is told by its case.
     most_outputs = 1 if label.chain >= _MANY_CASES and context.is_branch_body else 0
     if label.is_case and label.chain >= 2 and ends_plainly(context) and len(context.outputs) <= most_outputs:
@@ -318,6 +335,20 @@ def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("create", noun), 0.68, "what the block returns")
 
 
+def _from_made(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what makes one object of a class after that, where the variable that holds it tells nothing."""
+    name = context.outputs[0] if len(context.outputs) == 1 else ""
+    if not name or is_good_noun(name) or name in context.inputs or not ends_plainly(context):
+        return
+    if any(not _serves(effect, [name]) for effect in context.effects.all):
+        return
+    assigned = [node for node in context.nodes if isinstance(node, ast.Assign) and name in bound_names(node)]
+    made = {noun_of(each.value.func) if isinstance(each.value, ast.Call) else None for each in assigned}
+    class_ = made.pop() if len(made) == 1 else None
+    if class_ and class_[:1].isupper() and not class_.isupper() and is_good_noun(class_):
+        yield SuggestedName(joined_name("create", class_), 0.72, "the class of what the block makes")
+
+
 _Rule = Callable[[BlockContext], Iterator[SuggestedName]]
 _OF_CHANGES: Sequence[_Rule] = (
     from_attributes,
@@ -326,6 +357,7 @@ _OF_CHANGES: Sequence[_Rule] = (
     from_collection,
     from_calls,
     from_one_object,
+    from_settings,
 )
 _RULES: Sequence[_Rule] = (
     _from_comment,
@@ -339,4 +371,6 @@ _RULES: Sequence[_Rule] = (
     _from_loop,
     _from_yields,
     _from_returned,
+    _from_made,
+    from_failure_message,
 )

@@ -50,7 +50,7 @@ VAGUE_VERBS = frozenset({"do", "process", "perform", "run", "main", "call", "exe
 POOR_NOUNS = words_in(
     """
     a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc xx yy tmp temp ret rv res val vals obj objs arg args
-    kw kwargs kwds self cls it el elem foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst dct fn func cb
+    kw kwargs kwds self cls it el ell elem elt foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst dct fn func cb
     dummy unused flag flags data stuff thing things ones
     """
 )
@@ -114,7 +114,13 @@ _ASKED_FOR = re.compile(
 )
 _REFERRING = words_in("it them")
 
-_ORDINAL = re.compile(r"^(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,\s+", re.I)
+_ORDINAL = re.compile(
+    r"^(?:(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,"
+    r"|(?:first|second|third|fourth|last|final) (?:pass|step|phase|stage)\s*[:,-]+"
+    r"|(?:pass|step|phase|stage|part) #?\d+\s*[:.,)-]+"
+    r"|\(?\d{1,2}[.)]:?|\(?[a-h]\))\s+",
+    re.I,
+)
 
 
 def words_of(identifier: str) -> list[str]:
@@ -245,7 +251,12 @@ def is_word(word: str) -> bool:
         return True
     if len(word) == 2:
         return word in _SHORT_WORDS
-    return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", word)
+    spoken = _SPOKEN_AS_ONE.sub("t", word)
+    return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", spoken)
+
+
+# Consonants as in `length`, `brightness`, `birthday` and `watchlist`.
+_SPOKEN_AS_ONE = re.compile(r"ngth|ghth|lfth|ght|tch|rth|dth")
 
 
 _WITHOUT_PLURAL = words_in("data metadata info information children people media")

@@ -85,10 +85,19 @@ def _verb_of_change(
         return str(verb), 0.68
     if all(isinstance(node, ast.AugAssign) for node in bindings):
         return "extend", 0.5
+    loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor)]
+    are_in_loops = all(any(part is node for loop in loops for part in ast.walk(loop)) for node in bindings)
+    if (loops and are_in_loops) or (values and all(_is_extreme(value) for value in values)):
+        # With each turn it becomes another thing, not another form of the same.
+        return "update", 0.6
     if values and all(output in names_read(value) or isinstance(value, ast.Constant) for value in values):
         return "normalize", 0.64
     is_tested = any(_is_type_test(node, output) for node in nodes)
     return ("normalize", 0.66) if is_tested else ("resolve", 0.66)
+
+
+def _is_extreme(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("max", "min")
 
 
 def _is_type_test(node: ast.AST, name: str) -> bool:

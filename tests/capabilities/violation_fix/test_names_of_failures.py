@@ -1,0 +1,213 @@
+"""A block is named after what messages, numbered comments, settings and classes say of all that it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.capabilities.violation_fix.refactoring.naming.failure_names import words_tried
+from tests.capabilities.violation_fix.test_names_of_blocks import names
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Cannot change permissions of files or directory in `", ["change", "permissions"]),
+        ("Could not read the header: ", ["read", "header"]),
+        ("couldn't parse config file %s", ["parse", "config", "file"]),
+        ("ERROR: Failed to load plugin metadata (%s)", ["load", "plugin", "metadata"]),
+        ("Unable to write lock file", ["write", "lock", "file"]),
+        ("Error while parsing request headers", ["parse", "request", "headers"]),
+        ("An exception occurred during loading user settings", ["load", "user", "settings"]),
+        ("could not open %s", []),
+        ("could not open '", []),
+        ("The header could not be read", []),
+        ("error in line", []),
+        ("Failed to do something", []),
+        ("Reading the header", []),
+    ],
+)
+def test_a_message_of_failure_says_what_was_tried(message: str, words: list[str]) -> None:
+    assert words_tried(message) == words
+
+
+TRIED = """
+        def work(self, path, log):
+            log.start()
+            try:
+                for root, folders in walk(path):
+                    for folder in folders:
+                        chmod(join(root, folder), 493)
+                        touch(root)
+            except OSError as error:
+                log.fail(f"Cannot change permissions of files in {path}: {error}")
+            log.end()
+"""
+
+
+def test_a_try_is_named_after_what_its_handler_says_has_failed() -> None:
+    found = names(TRIED)
+    assert found[3, 9] == "_change_permissions"
+    assert found[4, 7] == "_change_permissions"
+
+
+def test_handlers_that_speak_of_different_work_name_nothing() -> None:
+    other = 'except KeyError:\n                log.fail("Could not find folders")\n            except OSError'
+    assert "_change_permissions" not in names(TRIED.replace("except OSError", other)).values()
+
+
+def test_a_message_that_is_not_the_handlers_names_nothing() -> None:
+    moved = TRIED.replace('log.fail(f"Cannot change permissions of files in {path}: {error}")', "raise")
+    moved = moved.replace("log.end()", 'log.end("Cannot change permissions")')
+    assert "_change_permissions" not in names(moved).values()
+
+
+@pytest.mark.parametrize(
+    ("comment", "is_named"),
+    [
+        ("First pass: determine the longest row of all", True),
+        ("Step 2: determine the longest row", True),
+        ("3. Determine the longest row", True),
+        ("(b) Determine the longest row", True),
+        ("Rows: determine the longest row", False),
+    ],
+)
+def test_the_number_of_a_step_is_no_part_of_what_a_comment_says(comment: str, is_named: bool) -> None:
+    source = f"""
+        def work(self, rows):
+            # {comment}
+            found = None
+            for row in rows:
+                if found is None or len(row) > len(found):
+                    found = row
+            self.show(found)
+            return found
+    """
+    assert ("_determine_longest_row" in names(source).values()) is is_named
+
+
+def test_an_output_is_told_by_the_word_that_it_is_short_for() -> None:
+    source = """
+        def work(self, rows):
+            # Determine the maximum length
+            max_len = 0
+            for row in rows:
+                if row:
+                    max_len = max(max_len, len(row))
+            self.show(max_len)
+            return max_len
+    """
+    assert "_determine_maximum_length" in names(source).values()
+
+
+SETTINGS = """
+        class Builder:
+            def work(self, paths, macros):
+                self.start()
+                if paths is not None:
+                    self.compiler.set_paths(paths)
+                for name in macros:
+                    self.compiler.define_macro(name)
+                if macros:
+                    self.compiler.enable_macros()
+                self.end()
+"""
+
+
+def test_settings_of_one_object_configure_it() -> None:
+    assert names(SETTINGS, "Builder.work")[4, 9] == "_configure_compiler"
+    two = SETTINGS.replace("enable_macros()", "define_macro(macros)")
+    assert "_configure_compiler" not in names(two, "Builder.work").values()
+    other = SETTINGS.replace("enable_macros()", "run_macros()")
+    assert "_configure_compiler" not in names(other, "Builder.work").values()
+
+
+def test_what_makes_one_object_is_named_after_its_class_where_the_variable_tells_nothing() -> None:
+    source = """
+        def work(self, name, parts):
+            obj = ChartAxis(name)
+            if parts:
+                obj.parts = parts
+            for part in parts:
+                obj.append(part)
+            self.show(obj)
+            return obj
+    """
+    assert "_create_chart_axis" in names(source).values()
+    assert "_create_chart_axis" not in names(source.replace("ChartAxis(name)", "chart_axis(name)")).values()
+
+
+@pytest.mark.parametrize(
+    ("test", "name"),
+    [
+        ("os.path.isdir(path)", "_copy_directory"),
+        ("path.is_dir()", "_copy_directory"),
+        ("os.path.isfile(path)", "_copy_file"),
+        ("inspect.isclass(path)", "_copy_class"),
+    ],
+)
+def test_a_function_of_one_verb_does_so_to_the_case(test: str, name: str) -> None:
+    source = f"""
+        def copy(path, target):
+            if {test}:
+                for each in listed(path):
+                    if each:
+                        transfer(each, target)
+                        report(each)
+                finish(path)
+            else:
+                transfer(path, target)
+    """
+    assert name in names(source, "copy").values()
+
+
+def test_the_docstring_has_the_verb_that_the_name_of_a_function_lacks() -> None:
+    source = '''
+        def themes_main(rows, target):
+            """Installs all themes, one after the other."""
+            for theme in rows:
+                path = theme.path
+                if path:
+                    target.place(path)
+                    target.touch(theme)
+    '''
+    assert "_install_theme" in names(source, "themes_main").values()
+    assert "_install_theme" not in names(source.replace("Installs", "The installer of"), "themes_main").values()
+
+
+def test_what_a_loop_makes_larger_is_updated_not_normalized() -> None:
+    source = """
+        def work(self, rows, widest):
+            for row in rows:
+                if row:
+                    widest = max(widest, row.width)
+                    row.width.check(widest)
+            self.show(widest)
+            return widest
+    """
+    assert not any(name.startswith("_normalize") for name in names(source).values())
+
+
+GIVING_UP = """
+        class Builder:
+            def work(self, rows, pages):
+                for row in rows:
+                    page = self.cache.get(row)
+                    if page is None:
+                        page = self.reader.read_file(row)
+                        if not page.is_valid():
+                            self.note_failure(row)
+                            continue
+                        self.keep(row, page)
+                    pages.append(page)
+                    self.link(row)
+                self.end(pages)
+                self.rest()
+"""
+
+
+def test_what_is_done_before_a_block_gives_up_is_nothing_that_a_name_has_to_tell() -> None:
+    assert names(GIVING_UP, "Builder.work")[4, 10] == "_read_page"
+    hidden = GIVING_UP.replace("self.keep(row, page)", "self.keep(row)")
+    assert "_read_page" not in names(hidden, "Builder.work").values()
+    added = GIVING_UP.replace("self.keep(row, page)", "pages.append(page)")
+    assert "_read_page" not in names(added, "Builder.work").values()
