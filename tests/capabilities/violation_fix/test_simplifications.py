@@ -195,6 +195,8 @@ EXACT = {
     "assign_extreme": ("if a > b:\n    b = a\nreturn b", "b = max(b, a)\nreturn b"),
     "assign_extreme at least": ("if a < b:\n    b = a\nreturn b", "b = min(b, a)\nreturn b"),
     "assign_extreme of a number": ("if b < 0:\n    b = 0\nreturn b", "b = max(b, 0)\nreturn b"),
+    "return_choice of two things": ("if a:\n    return b, c\nreturn b", "return (b, c) if a else b"),
+    "assign_missing": ("if a is None:\n    a = b.x()\nreturn a", "a = b.x() if a is None else a\nreturn a"),
     "assign_other": ("if not a:\n    a = b.x\nreturn a", "a = a or b.x\nreturn a"),
 }
 
@@ -354,6 +356,17 @@ KEPT = {
         "if a > b:\n    b = c\nreturn b",
         "max = c\nif a > b:\n    b = a\nreturn b",
         "if a > b:\n    b = a  # why\nreturn b",
+    ],
+    "assign_missing": [
+        "if a is None:\n    b = c\nreturn b",
+        "if a.x is None:\n    a.x = c\nreturn a",
+        "if a is not None:\n    a = c\nreturn a",
+        "if a is None:\n    a = b or c\nreturn a",
+        "if a is None:\n    a = b\nelse:\n    a = c\nreturn a",
+        "if a is None:\n    a = 1\nif b is None:\n    b = 2\nreturn a",
+        "if a is None:\n    a = 1\nc()\nif b is None:\n    b = 2\nc()\nif c is None:\n    c = 2\nreturn a",
+        "if a is None:\n    a = b  # why\nreturn a",
+        "global g\nif g is None:\n    g = b\nreturn g",
     ],
     "assign_other": [
         "if not a:\n    b = c\nreturn b",
@@ -564,6 +577,8 @@ class PatternWriter(Writer):
             [f"if {self.test()}:", f"    log.append({item})", "else:", f"    log.append({other})"],
             [f"def round_part(x):\n{'    ' * depth}    return (x, {name})", f"{other} = round_part({item})"],
             ["def round_part(x):", f"    return {each}", f"{other} = list(map(round_part, (1, 2)))"],
+            [f"if {name} is None:", f"    {name} = {each}"],
+            [f"if {self.test()}:", f"    return {item}, {other}", f"return {other}"],
             ["try:", f"    {name} = {other}.real", "except AttributeError:", f"    {name} = {item}"],
             ["held = {0: 7}", f"if {item} in held:", f"    {name} = held[{item}]", "else:", f"    {name} = {other}"],
             ["held = {0: 7}", f"{name} = 3", f"if {item} in held:", f"    {name} = held[{item}]"],

@@ -186,7 +186,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
     verb, quality = min(found, key=lambda pair: pair[1])
     if len({verb for verb, _ in found}) > 1:
-        verb, quality = "determine", quality - 0.1
+        verb, quality = "determine", quality - (0.1 if set(names) & set(context.inputs) else 0.05)
     effects = [effect for effect in context.effects.of_success if not _serves(effect, names)]
     if effects:
         # Reading a file and the like is an effect that the verb of the output can cover.
@@ -198,7 +198,8 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
-        quality -= 0.15
+        # What is worked out of other things has two results; what is changed has had them before.
+        quality -= 0.15 if set(names) & set(context.inputs) else 0.05
     # A result that may be missing is looked for, or read; to get it promises too much.
     if verb in ("get", "determine") and (context.has_guards or context.extraction.form is Form.IF_NONE):
         quality -= 0.25

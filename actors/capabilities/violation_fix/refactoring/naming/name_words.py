@@ -16,10 +16,10 @@ VERBS = words_in(
     """
     accept access acquire activate adapt add adjust advance aggregate align allocate analyze annotate append apply
     arrange assemble assert assign attach authenticate authorize await balance begin bind break bring broadcast build
-    bump cache calculate call cancel cast center change check choose chunk classify clean clear clip clone close
+    bump cache calculate call cancel cast center change check choose chunk classify clean cleanup clear clip clone close
     coerce collapse collect combine compare compile compose compress compute concat concatenate configure confirm
     connect construct consume convert copy correct count cover crawl create crop cut deactivate debug decide declare
-    decode decorate decrease decrypt deduplicate define delegate delete deliver deny describe deserialize detach detect
+    decode decorate decrease decrypt dedupe deduplicate define delegate delete deliver deny describe deserialize detach detect
     determine diff disable discard disconnect discover dispatch display distribute divide download drain draw drop dump
     duplicate echo edit eliminate emit enable encode encrypt enforce ensure enter enumerate erase escape estimate
     evaluate evict examine exclude execute exit expand expect expire explain export expose extend extract fail feed
@@ -100,7 +100,18 @@ _JOINTS = frozenset(
     | {(verb, "to") for verb in words_in("convert cast coerce connect switch write")}
     | {(verb, "from") for verb in words_in("read load receive disconnect")}
 )
-_OPENINGS = words_in("now then first next finally also let's we second")
+_OPENINGS = words_in(
+    """
+    now then first next finally also let's we second here just simply always only recursively automatically actually
+    please ok okay lastly third this
+    """
+)
+# What is tried, needed or wanted is what is done.
+_LEADING = re.compile(
+    r"^(?:we |let's )?(?:(?:try|tries|trying|attempt|attempts|attempting|need|needs|have|has|want|going|time|be sure|make sure) to|"
+    r"make sure we|be sure we)\s+",
+    re.I,
+)
 _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
 )
@@ -116,7 +127,7 @@ _REFERRING = words_in("it them")
 
 _ORDINAL = re.compile(
     r"^(?:(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,"
-    r"|(?:first|second|third|fourth|last|final) (?:pass|step|phase|stage)\s*[:,-]+"
+    r"|(?:first|second|third|fourth|last|final|\d(?:st|nd|rd|th)) (?:pass|step|phase|stage)\s*[:,-]+"
     r"|(?:pass|step|phase|stage|part) #?\d+\s*[:.,)-]+"
     r"|\(?\d{1,2}[.)]:?|\(?[a-h]\))\s+",
     re.I,
@@ -210,10 +221,14 @@ def _words_of_prose(comment: str) -> list[str]:
     if _NOISE.match(comment):
         return []
     prose = _ORDINAL.sub("", comment.lstrip("#:! ").strip())
+    prose = _LEADING.sub("", prose)
     prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
     if not prose or "?" in prose or not prose.isascii():
         return []
-    return [word.strip("`'\"*").lower() for word in prose.split()]
+    return [_HYPHEN.sub("_", word.strip("`'\"*").lower()) for word in prose.split()]
+
+
+_HYPHEN = re.compile(r"(?<=[a-z])-(?=[a-z])")
 
 
 def _object_words(words: list[str]) -> tuple[list[str], list[str]]:
