@@ -214,3 +214,63 @@ def test_what_is_done_before_a_block_gives_up_is_nothing_that_a_name_has_to_tell
     assert "_read_page" not in names(hidden, "Builder.work").values()
     added = GIVING_UP.replace("self.keep(row, page)", "pages.append(page)")
     assert "_read_page" not in names(added, "Builder.work").values()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("str", "_ask_str"), ("Fraction", "_ask_fraction"), ("kind_of(page)", None)])
+def test_a_comparison_with_a_class_names_the_case(kind: str, name: str | None) -> None:
+    source = f"""
+        def ask(kind, page):
+            if kind is {kind}:
+                for each in page.parts:
+                    if each:
+                        page.show(each)
+                        page.keep(each)
+                page.end()
+            elif kind is bytes:
+                page.fold()
+    """
+    assert name is None or name in names(source, "ask").values()
+    assert name is not None or not any(each.startswith("_ask") for each in names(source, "ask").values())
+
+
+def test_a_flag_names_no_object_of_the_only_call_that_it_guards() -> None:
+    source = """
+        def work(self, page):
+            page.start()
+            if page.{asked}:
+                show(page.head)
+                show(page.tail)
+                if page.tail:
+                    show(page.rest)
+            page.end()
+    """
+    assert "_show_verbosity" not in names(source.format(asked="verbosity")).values()
+    assert "_show_drawing" in names(source.format(asked="kind == 'drawing'")).values()
+
+
+def test_what_is_put_behind_what_was_there_is_not_normalized() -> None:
+    source = """
+        def work(self, packet, size):
+            if size:
+                packet = packet + self.pack(size) + self.end
+            else:
+                packet = packet + self.pack(1)
+            self.send(packet)
+            return packet
+    """
+    assert not any(name.startswith("_normalize") for name in names(source).values())
+
+
+def test_a_comment_on_what_we_do_with_a_reason_names_no_block() -> None:
+    source = """
+        def work(self, folders, hidden):
+            # We copy the folder list as we will modify it
+            for folder in list(folders):
+                if folder in hidden:
+                    folders.remove(folder)
+                    note(folder)
+            self.end()
+    """
+    assert not any(name.startswith("_copy") for name in names(source).values())
+    plain = source.replace("We copy the folder list as we will modify it", "We copy the folder list")
+    assert "_copy_folder_list" in names(plain).values()

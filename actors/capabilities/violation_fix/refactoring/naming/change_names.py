@@ -150,8 +150,10 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     if context.iterated_noun and is_good_noun(context.iterated_noun):
         quality = 0.76 * noun_quality(context.iterated_noun)
         yield SuggestedName(joined_name(verb, context.iterated_noun), quality, "what the loop does with each item")
-    if context.label is not None and not rest and words_of(context.label.noun)[-1] not in VERBS:
-        yield SuggestedName(joined_name(verb, context.label.noun), 0.7, "the only call in the branch")
+    # What is asked for without a case, such as `verbose`, tells when it is done, not to what.
+    label = context.label if context.label is not None and context.label.is_case else None
+    if label is not None and not rest and words_of(label.noun)[-1] not in VERBS:
+        yield SuggestedName(joined_name(verb, label.noun), 0.7, "the only call in the branch")
     first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
     nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
     noun = nouns.pop() if len(nouns) == 1 else None

@@ -15,7 +15,7 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 VERBS = words_in(
     """
     accept access acquire activate adapt add adjust advance aggregate align allocate analyze annotate append apply
-    arrange assemble assert assign attach authenticate authorize await balance begin bind break bring broadcast build
+    arrange assemble ask assert assign attach authenticate authorize await balance begin bind break bring broadcast build
     bump cache calculate call cancel cast center change check choose chunk classify clean cleanup clear clip clone close
     coerce collapse collect combine compare compile compose compress compute concat concatenate configure confirm
     connect construct consume convert copy correct count cover crawl create crop cut deactivate debug decide declare
@@ -125,6 +125,7 @@ _ASKED_FOR = re.compile(
 )
 _REFERRING = words_in("it them")
 
+_OF_US = re.compile(r"^\W*we\s", re.I)
 _ORDINAL = re.compile(
     r"^(?:(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,"
     r"|(?:first|second|third|fourth|last|final|\d(?:st|nd|rd|th)) (?:pass|step|phase|stage)\s*[:,-]+"
@@ -183,6 +184,9 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     joint = words[1:2] if len(words) > 2 and (verb, words[1]) in _JOINTS else []
     taken, rest = _object_words(words[1 + len(joint) :])
     is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
+    # What «we» do is told with a reason as often as not: then it may be one step of it.
+    if not is_whole and _OF_US.match(comment):
+        return [], False
     return ([verb, *joint, *taken, *_complement(taken, rest)], is_whole) if taken else ([], False)
 
 

@@ -83,7 +83,7 @@ def _verb_of_change(
     verbs = {_verb_of_value(value) for value in values}
     if len(verbs) == 1 and (verb := verbs.pop()) not in (None, "build", "create", "collect", "compute"):
         return str(verb), 0.68
-    if all(isinstance(node, ast.AugAssign) for node in bindings):
+    if all(isinstance(node, ast.AugAssign) for node in bindings) or all(_appends(value, output) for value in values):
         return "extend", 0.5
     loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor)]
     are_in_loops = all(any(part is node for loop in loops for part in ast.walk(loop)) for node in bindings)
@@ -94,6 +94,15 @@ def _verb_of_change(
         return "normalize", 0.64
     is_tested = any(_is_type_test(node, output) for node in nodes)
     return ("normalize", 0.66) if is_tested else ("resolve", 0.66)
+
+
+def _appends(value: ast.expr, output: str) -> bool:
+    """Check for `x + …`, where x is the output itself."""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        value = value.left
+        if isinstance(value, ast.Name) and value.id == output:
+            return True
+    return False
 
 
 def _is_extreme(value: ast.expr) -> bool:
