@@ -216,7 +216,9 @@ def test_what_is_done_before_a_block_gives_up_is_nothing_that_a_name_has_to_tell
     assert "_read_page" not in names(added, "Builder.work").values()
 
 
-@pytest.mark.parametrize(("kind", "name"), [("str", "_ask_str"), ("Fraction", "_ask_fraction"), ("kind_of(page)", None)])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("str", "_ask_str"), ("Fraction", "_ask_fraction"), ("kind_of(page)", None)]
+)
 def test_a_comparison_with_a_class_names_the_case(kind: str, name: str | None) -> None:
     source = f"""
         def ask(kind, page):

@@ -183,7 +183,10 @@ EXACT = {
         "d = {1: b}\nif a in d:\n    x = d.pop(a)\nelse:\n    x = None\nreturn x, d",
         "d = {1: b}\nx = d.pop(a, None)\nreturn x, d",
     ),
-    "get_item that is deleted": ("d = {1: b}\nif a in d:\n    del d[a]\nreturn d", "d = {1: b}\nd.pop(a, None)\nreturn d"),
+    "get_item that is deleted": (
+        "d = {1: b}\nif a in d:\n    del d[a]\nreturn d",
+        "d = {1: b}\nd.pop(a, None)\nreturn d",
+    ),
     "loop_on_read": (
         "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        break\n\n    # use it\n    c(x)\nreturn x",
         "x: int\nwhile x := a.read(b):\n    # use it\n    c(x)\nreturn x",

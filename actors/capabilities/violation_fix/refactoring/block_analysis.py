@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form, binds_no_none, is_never_none
-from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
+from actors.capabilities.violation_fix.refactoring.complexity import Loop
 from actors.capabilities.violation_fix.refactoring.control_flow import Node
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
 from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
@@ -27,14 +27,13 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
     Scope,
     declared_names,
-    local_names,
     names_read,
     own_nodes,
     statement_lists,
 )
 from actors.capabilities.violation_fix.refactoring.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
-from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
+from actors.capabilities.violation_fix.refactoring.placement import Host, find_host, visible_to
 from actors.capabilities.violation_fix.refactoring.statement_facts import StatementFacts
 
 
@@ -186,7 +185,7 @@ class _BlockAnalysis:
         host = self._host(inputs | free)
         if host is not None:
             inputs, free = inputs - {host.first_parameter}, free - {host.first_parameter}
-            free -= self._visible_to(host)
+            free -= visible_to(host, self.function.place)
         if form is not Form.RETURN:
             self._refuse_keeping_alive(outputs)
         return Extraction(
@@ -249,7 +248,7 @@ class _BlockAnalysis:
         ]
 
     def _outputs(self, form: Form, jump: Jump | None) -> frozenset[str]:
-        exits = [(node, after) for node, after in self._exits() if form is not Form.IF_JUMP or not leaves(node, jump)]
+        exits = self._exits_but(jump) if form is Form.IF_JUMP else self._exits()
         wanted = self._wanted_at(exits)
         wanted_anywhere = self._wanted_at(self._exits())
         if not wanted_anywhere:
@@ -257,8 +256,8 @@ class _BlockAnalysis:
         names = self.flow.spelled(wanted_anywhere)
         # A tuple of two or more is never None, so that None can stand for the jump.
         is_told = len(names) > 1 or binds_no_none(self.statements, names, self.function.place)
-        is_told = is_told or (form is Form.IF_JUMP and self._are_something(names, jump))
-        tells_jump = form is Form.IF_JUMP and is_told and not self._wanted_at(set(self._exits()) - set(exits))
+        is_told = form is Form.IF_JUMP and (is_told or self._are_something(names, jump))
+        tells_jump = is_told and not self._wanted_at(set(self._exits()) - set(exits))
         if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
         for node, after in exits:
@@ -272,11 +271,13 @@ class _BlockAnalysis:
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
 
+    def _exits_but(self, jump: Jump | None) -> list[tuple[Node, Node]]:
+        return [(node, after) for node, after in self._exits() if not leaves(node, jump)]
+
     def _are_something(self, names: frozenset[str], jump: Jump | None) -> bool:
         """Return whether names are never None where the block goes on rather than jumps."""
-        exits = [(node, after) for node, after in self._exits() if not leaves(node, jump)]
-        known = self.function.place.locals
-        return all(is_surely_something(name, self.inside, self.entry, exits, known) for name in names)
+        where = self.inside, self.entry, self._exits_but(jump), self.function.place.locals
+        return all(is_surely_something(name, *where) for name in names)
 
     def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
         """Return the names that the block may bind and that may be read after some of its exits."""
@@ -286,7 +287,7 @@ class _BlockAnalysis:
         return wanted
 
     def _inputs(self, outputs: frozenset[str], jump: Jump | None) -> frozenset[str]:
-        wanted = {after: self.flow.bits(outputs) for node, after in self._exits() if not leaves(node, jump)}
+        wanted = {after: self.flow.bits(outputs) for _, after in self._exits_but(jump)}
         live = self.flow.live_inside(self.inside, wanted, swallowing=False)[self.entry]
         # What is read only if a context manager eats an exception may be unbound, if it always is.
         rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
@@ -381,12 +382,6 @@ class _BlockAnalysis:
         if method_needed and host.method is not self.function.place.function:
             raise self.refuse("needs_class", "a nested function uses super(), __class__ or a private name of its class")
         return host if method_needed or host.first_parameter in inputs else None
-
-    def _visible_to(self, host: Host) -> frozenset[str]:
-        """Return the names of functions around the class, which its methods see as closures."""
-        position = self.function.place.parents.index(host.class_)
-        outer = [scope for scope in self.function.place.parents[:position] if isinstance(scope, Function)]
-        return frozenset[str]().union(*(local_names(scope) for scope in outer))
 
     def _refuse_keeping_alive(self, outputs: frozenset[str]) -> None:
         names = self.flow.spelled(self.bound) - outputs

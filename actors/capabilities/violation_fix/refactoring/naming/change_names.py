@@ -201,7 +201,9 @@ def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
     yield SuggestedName(joined_name("update", noun), quality * noun_quality(noun), f"what is done to {noun}")
 
 
-_SETTING = frozenset({"set", "define", "undefine", "add", "enable", "disable", "configure", "register", "use", "update"})
+_SETTING = frozenset(
+    {"set", "define", "undefine", "add", "enable", "disable", "configure", "register", "use", "update"}
+)
 _FEWEST_SETTINGS = 3
 
 
@@ -213,7 +215,9 @@ def from_settings(context: BlockContext) -> Iterator[SuggestedName]:
     if not owner or owner in ("self", "cls") or context.outputs or not ends_plainly(context) or context.has_guards:
         return
     called = {effect.name for effect in effects if effect.call is not None}
-    if len(called) < _FEWEST_SETTINGS or not all(words_of(name)[:1] and words_of(name)[0] in _SETTING for name in called):
+    if len(called) < _FEWEST_SETTINGS or not all(
+        words_of(name)[:1] and words_of(name)[0] in _SETTING for name in called
+    ):
         return
     noun = owner.rpartition(".")[2]
     is_one = all(effect.kind is EffectKind.CALL and _is_done_to(owner, effect) for effect in effects)

@@ -19,12 +19,12 @@ from actors.capabilities.violation_fix.refactoring.naming.block_context import B
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
-    from_settings,
     from_attributes,
     from_calls,
     from_collection,
     from_last_call,
     from_one_object,
+    from_settings,
     from_shared_words,
 )
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns

@@ -15,32 +15,32 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 VERBS = words_in(
     """
     accept access acquire activate adapt add adjust advance aggregate align allocate analyze annotate append apply
-    arrange assemble ask assert assign attach authenticate authorize await balance begin bind break bring broadcast build
-    bump cache calculate call cancel cast center change check choose chunk classify clean cleanup clear clip clone close
-    coerce collapse collect combine compare compile compose compress compute concat concatenate configure confirm
-    connect construct consume convert copy correct count cover crawl create crop cut deactivate debug decide declare
-    decode decorate decrease decrypt dedupe deduplicate define delegate delete deliver deny describe deserialize detach detect
-    determine diff disable discard disconnect discover dispatch display distribute divide download drain draw drop dump
-    duplicate echo edit eliminate emit enable encode encrypt enforce ensure enter enumerate erase escape estimate
-    evaluate evict examine exclude execute exit expand expect expire explain export expose extend extract fail feed
-    fetch figure fill filter finalize find finish fit fix flag flatten flip flush fold follow forget format forward
-    freeze gather generate get grab group grow guess handle hash hide highlight identify ignore import include
-    increment indent index indicate infer inform inherit init initialize inject insert inspect install instantiate
-    interpolate interpret invalidate invoke issue iterate join keep kill launch lex limit link list listen load locate
-    lock log lookup lower make map mark mask match measure merge migrate mix modify mount move multiply mutate name
-    negate normalize notify number observe obtain offset open optimize order output overwrite pack pad paint parse
-    partition paste patch pause peek perform persist pick place plan play plot poll pop populate post prefix prepare
-    prepend preserve print process produce promote prompt propagate protect provide prune publish pull purge push put
-    query queue quote raise rank reach read rebuild receive recompute record recover redirect reduce refine refresh
-    register reject release reload remove rename render reorder repair repeat replace replay reply report request
-    require reset reshape resize resolve respond restart restore restrict resume retrieve retry return reuse reverse
-    revert review revoke rewind rewrite rotate round route run sample sanitize save scale scan schedule scroll seal
-    search seek select send separate serialize serve set setup shift show shrink shuffle shut sign simplify skip slice
-    solve sort spawn specialize split squash stack start step stop store stream strip style submit substitute subtract
-    suggest summarize suppress swap switch sync synchronize tag take terminate test tokenize toggle touch trace track
-    train transform translate transmit traverse trigger trim truncate try tune turn unescape unify uninstall unlink
-    unlock unpack unquote unregister unset unwrap unzip update upgrade upload use validate verify visit wait walk warn
-    watch wrap write yield zip
+    arrange assemble ask assert assign attach authenticate authorize await balance begin bind break bring broadcast
+    build bump cache calculate call cancel cast center change check choose chunk classify clean cleanup clear clip
+    clone close coerce collapse collect combine compare compile compose compress compute concat concatenate
+    configure confirm connect construct consume convert copy correct count cover crawl create crop cut deactivate
+    debug decide declare decode decorate decrease decrypt dedupe deduplicate define delegate delete deliver deny
+    describe deserialize detach detect determine diff disable discard disconnect discover dispatch display
+    distribute divide download drain draw drop dump duplicate echo edit eliminate emit enable encode encrypt enforce
+    ensure enter enumerate erase escape estimate evaluate evict examine exclude execute exit expand expect expire
+    explain export expose extend extract fail feed fetch figure fill filter finalize find finish fit fix flag
+    flatten flip flush fold follow forget format forward freeze gather generate get grab group grow guess handle
+    hash hide highlight identify ignore import include increment indent index indicate infer inform inherit init
+    initialize inject insert inspect install instantiate interpolate interpret invalidate invoke issue iterate join
+    keep kill launch lex limit link list listen load locate lock log lookup lower make map mark mask match measure
+    merge migrate mix modify mount move multiply mutate name negate normalize notify number observe obtain offset
+    open optimize order output overwrite pack pad paint parse partition paste patch pause peek perform persist pick
+    place plan play plot poll pop populate post prefix prepare prepend preserve print process produce promote prompt
+    propagate protect provide prune publish pull purge push put query queue quote raise rank reach read rebuild
+    receive recompute record recover redirect reduce refine refresh register reject release reload remove rename
+    render reorder repair repeat replace replay reply report request require reset reshape resize resolve respond
+    restart restore restrict resume retrieve retry return reuse reverse revert review revoke rewind rewrite rotate
+    round route run sample sanitize save scale scan schedule scroll seal search seek select send separate serialize
+    serve set setup shift show shrink shuffle shut sign simplify skip slice solve sort spawn specialize split squash
+    stack start step stop store stream strip style submit substitute subtract suggest summarize suppress swap switch
+    sync synchronize tag take terminate test tokenize toggle touch trace track train transform translate transmit
+    traverse trigger trim truncate try tune turn unescape unify uninstall unlink unlock unpack unquote unregister
+    unset unwrap unzip update upgrade upload use validate verify visit wait walk warn watch wrap write yield zip
     """
 )
 
@@ -49,9 +49,9 @@ VAGUE_VERBS = frozenset({"do", "process", "perform", "run", "main", "call", "exe
 
 POOR_NOUNS = words_in(
     """
-    a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc xx yy tmp temp ret rv res val vals obj objs arg args
-    kw kwargs kwds self cls it el ell elem elt foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst dct fn func cb
-    dummy unused flag flags data stuff thing things ones
+    a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc xx yy tmp temp ret rv res val vals obj objs arg
+    args kw kwargs kwds self cls it el ell elem elt foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst
+    dct fn func cb dummy unused flag flags data stuff thing things ones
     """
 )
 # Nouns that nearly every function has: alone they tell nothing.
@@ -108,7 +108,8 @@ _OPENINGS = words_in(
 )
 # What is tried, needed or wanted is what is done.
 _LEADING = re.compile(
-    r"^(?:we |let's )?(?:(?:try|tries|trying|attempt|attempts|attempting|need|needs|have|has|want|going|time|be sure|make sure) to|"
+    r"^(?:we |let's )?(?:"
+    r"(?:try|tries|trying|attempt|attempts|attempting|need|needs|have|has|want|going|time|be sure|make sure) to|"
     r"make sure we|be sure we)\s+",
     re.I,
 )

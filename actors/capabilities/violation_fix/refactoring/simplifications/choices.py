@@ -206,7 +206,10 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     pair = _bool(value), _bool(other)
     chosen = pair[0] if None not in pair and pair[0] != pair[1] else None
     if chosen is None:
-        text = _inner_choice(spot, node.test, value, other) or f"{_inside(spot, value)} if {test} else {_inside(spot, other)}"
+        text = (
+            _inner_choice(spot, node.test, value, other)
+            or f"{_inside(spot, value)} if {test} else {_inside(spot, other)}"
+        )
     elif chosen:
         text = test if is_boolean(node.test) or _compares_text(node.test) else f"bool({test})"
     else:

@@ -22,7 +22,12 @@ def loop_on_read(spot: Spot) -> str | None:
     read, asked = loop.body[0], loop.body[1]
     if not isinstance(read, ast.Assign) or len(read.targets) != 1 or not isinstance(read.targets[0], ast.Name):
         return None
-    if not isinstance(asked, ast.If) or asked.orelse or len(asked.body) != 1 or not isinstance(asked.body[0], ast.Break):
+    if (
+        not isinstance(asked, ast.If)
+        or asked.orelse
+        or len(asked.body) != 1
+        or not isinstance(asked.body[0], ast.Break)
+    ):
         return None
     name = read.targets[0].id
     form = _form_of(asked.test, name)
@@ -52,5 +57,5 @@ def _form_of(test: ast.expr, name: str) -> str | None:
 
 
 def _has_new_syntax(tree: ast.Module) -> bool:
-    """Return whether a file needs a Python without which hardly anybody is left: texts with values in them, or types."""
+    """Return whether a file has texts with values in them, or types: hardly anybody runs it by a Python before 3.8."""
     return any(isinstance(node, ast.JoinedStr | ast.AnnAssign | ast.NamedExpr | ast.Match) for node in ast.walk(tree))
