@@ -200,6 +200,14 @@ EXACT = {
     "assign_extreme of a number": ("if b < 0:\n    b = 0\nreturn b", "b = max(b, 0)\nreturn b"),
     "return_choice of two things": ("if a:\n    return b, c\nreturn b", "return (b, c) if a else b"),
     "assign_missing": ("if a is None:\n    a = b.x()\nreturn a", "a = b.x() if a is None else a\nreturn a"),
+    "assign_missing of a type": (
+        "if isinstance(a, str):\n    a = [a]\nreturn a",
+        "a = [a] if isinstance(a, str) else a\nreturn a",
+    ),
+    "assign_missing of no type": (
+        "if not isinstance(a, list):\n    a = [a]\nreturn a",
+        "a = a if isinstance(a, list) else [a]\nreturn a",
+    ),
     "assign_other": ("if not a:\n    a = b.x\nreturn a", "a = a or b.x\nreturn a"),
 }
 
@@ -361,6 +369,8 @@ KEPT = {
         "if a > b:\n    b = a  # why\nreturn b",
     ],
     "assign_missing": [
+        "if isinstance(a, str):\n    a = b\nreturn a",
+        "if isinstance(b, str):\n    a = [a]\nreturn a",
         "if a is None:\n    b = c\nreturn b",
         "if a.x is None:\n    a.x = c\nreturn a",
         "if a is not None:\n    a = c\nreturn a",
@@ -581,6 +591,7 @@ class PatternWriter(Writer):
             [f"def round_part(x):\n{'    ' * depth}    return (x, {name})", f"{other} = round_part({item})"],
             ["def round_part(x):", f"    return {each}", f"{other} = list(map(round_part, (1, 2)))"],
             [f"if {name} is None:", f"    {name} = {each}"],
+            [f"if not isinstance({name}, int):", f"    {name} = len(str({name}))"],
             [f"if {self.test()}:", f"    return {item}, {other}", f"return {other}"],
             ["try:", f"    {name} = {other}.real", "except AttributeError:", f"    {name} = {item}"],
             ["held = {0: 7}", f"if {item} in held:", f"    {name} = held[{item}]", "else:", f"    {name} = {other}"],

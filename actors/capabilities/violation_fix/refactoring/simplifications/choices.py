@@ -128,34 +128,49 @@ _MOST_MISSING = 2
 
 
 def assign_missing(spot: Spot) -> str | None:
-    """Write `if x is None: x = y` as `x = y if x is None else x`, where it stands alone."""
+    """Write `if x is None: x = y` as `x = y if x is None else x`, where it stands alone; likewise by type."""
     node = spot.node
     if not isinstance(node, ast.If) or spot.source.is_elif(node):
         return None
-    name, value = _missing(node)
-    if name is None or value is None or not is_simple_value(value):
+    found = _filled(node)
+    if found is None or not is_simple_value(found.value):
         return None
-    others = [part for part in ast.walk(spot.around.place.function) if isinstance(part, ast.If) and _missing(part)[0]]
+    others = [part for part in ast.walk(spot.around.place.function) if isinstance(part, ast.If) and _filled(part)]
     is_in_row = any(isinstance(each, ast.If) and not each.orelse for each in (spot.before, spot.after))
-    if len(others) > _MOST_MISSING or is_in_row or name not in spot.around.place.locals:
+    if len(others) > _MOST_MISSING or is_in_row or found.head not in spot.around.place.locals:
         return None
     spot.refuse_comments(spot.line, last_line(node))
-    line = f"{spot.indent}{name} = {spot.text(value)} if {name} is None else {name}"
+    name, value, test = found.head, spot.text(found.value), node.test
+    if isinstance(test, ast.UnaryOp):
+        text = f"{name} = {name} if {spot.text(test.operand)} else {value}"
+    else:
+        text = f"{name} = {value} if {spot.text(test)} else {name}"
+    line = f"{spot.indent}{text}"
     return spot.replaced(node, node, [line]) if spot.fits(line) and len(line) <= MAX_LENGTH else None
 
 
-def _missing(node: ast.If) -> tuple[str | None, ast.expr | None]:
-    """Return the name that gets a value where it is None, and the value."""
-    assigned, test = node.body[0], node.test
+def _filled(node: ast.If) -> _Assignment | None:
+    """Return the name that gets a value where it is None, or one made of it where it is of another type."""
+    assigned = node.body[0]
     if node.orelse or len(node.body) != 1 or not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1:
-        return None, None
-    target = assigned.targets[0]
-    if not isinstance(target, ast.Name) or not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is):
-        return None, None
-    right = test.comparators[0]
-    is_none = len(test.ops) == 1 and isinstance(right, ast.Constant) and right.value is None
-    is_same = isinstance(test.left, ast.Name) and test.left.id == target.id
-    return (target.id, assigned.value) if is_none and is_same else (None, None)
+        return None
+    target, test = assigned.targets[0], node.test
+    if not isinstance(target, ast.Name):
+        return None
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    if isinstance(test, ast.Compare):
+        right = test.comparators[0]
+        is_none = len(test.ops) == 1 and isinstance(right, ast.Constant) and right.value is None
+        is_filled = is_none and isinstance(test.ops[0], ast.Is) and _is_named(test.left, target.id)
+    elif isinstance(asked, ast.Call) and _is_named(asked.func, "isinstance") and len(asked.args) == 2:
+        is_filled = _is_named(asked.args[0], target.id) and target.id in names_read(assigned.value)
+    else:
+        return None
+    return _Assignment(target.id, assigned.value) if is_filled else None
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def call_choice(spot: Spot) -> str | None:
