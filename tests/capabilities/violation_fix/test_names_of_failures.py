@@ -276,3 +276,47 @@ def test_a_comment_on_what_we_do_with_a_reason_names_no_block() -> None:
     assert not any(name.startswith("_copy") for name in names(source).values())
     plain = source.replace("We copy the folder list as we will modify it", "We copy the folder list")
     assert "_copy_folder_list" in names(plain).values()
+
+
+def test_not_the_name_of_a_file_is_parsed_but_the_file() -> None:
+    source = """
+        def parse_config(filenames, parser, options):
+            for filename in filenames:
+                parser.read(filename)
+                for section in parser.sections():
+                    if section in options:
+                        parser.keep(section)
+                parser.forget()
+            finish(parser)
+            return options
+    """
+    found = names(source, "parse_config").values()
+    assert "_parse_file" in found
+    assert "_parse_filename" not in found
+
+
+def test_who_finds_something_does_not_change_what_was_there() -> None:
+    source = """
+        def work(self, pattern, parts):
+            # Find any special characters
+            for part in parts:
+                if part in special:
+                    pattern = translated(pattern, part)
+            self.show(pattern)
+            return pattern
+    """
+    assert "_find_special_characters" not in names(source).values()
+
+
+def test_an_adjective_names_no_check() -> None:
+    source = """
+        def work(self, long, parts):
+            if not isinstance(long, str) or len(long) < 2:
+                raise ValueError(long)
+            elif long in parts:
+                raise KeyError(long)
+            self.show(long)
+            return parts
+    """
+    assert "_check_long" not in names(source).values()
+    assert "_check_option" in names(source.replace("long", "option")).values()

@@ -152,6 +152,9 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
         if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
             return
+        # Who asks for something does not change what was there.
+        if words[0] in _ASKING and set(context.outputs) & set(context.inputs):
+            return
         yield SuggestedName(joined_name(words), quality, "the comment above the block")
     heading = noun_of_comment(context.comment) if not context.has_long_comment else []
     if (
@@ -294,6 +297,8 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
 _MAKING = frozenset({"build", "construct", "create", "generate"})
 
 
+_OF_FILES = frozenset({"parse", "read", "load", "scan", "process", "import", "compile", "check", "analyze", "tokenize"})
+_NAMES_OF_FILES = frozenset({"filename", "filepath", "pathname"})
 _OF_ITEMS = DISTRIBUTIVE_VERBS | {"handle"}
 
 
@@ -306,6 +311,8 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
         return
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
+        # Not the name of a file is read, but the file.
+        noun = "file" if verb in _OF_FILES and words_of(noun)[-1] in _NAMES_OF_FILES else noun
         quality = 0.8 if words_of(noun)[-1] in own else 0.7
         if verb is not None:
             yield SuggestedName(joined_name(verb, noun), quality * noun_quality(noun), "the loop's body")

@@ -59,6 +59,7 @@ EMPTY_NOUNS = words_in(
     """
     result results value values item items other others object objects new old found done first last current previous
     next error changed success valid entry entries element elements it this that one two info output outputs
+    long short big small full empty active public private local
     """
 )
 # Nouns that tell little.
