@@ -320,3 +320,20 @@ def test_an_adjective_names_no_check() -> None:
     """
     assert "_check_long" not in names(source).values()
     assert "_check_option" in names(source.replace("long", "option")).values()
+
+
+@pytest.mark.parametrize(("kind", "is_named"), [("tuple", False), ("Range", True)])
+def test_what_is_given_is_not_what_is_built(kind: str, is_named: bool) -> None:
+    source = f"""
+        def build_table(self, values, table):
+            for key, value in values:
+                if type(value) is {kind}:
+                    if len(value) != 2:
+                        raise ValueError(value)
+                    for each in spread(value):
+                        table[each] = key
+                elif type(value) is int:
+                    table[value] = key
+            return table
+    """
+    assert any(name.startswith(f"_build_{kind.lower()}") for name in names(source, "build_table").values()) is is_named

@@ -82,7 +82,7 @@ _PLAIN_PREFIXES = ("application/", "x-", "www-")
 # What parts the words of a value, such as `http.response.start`; a text of more words is a sentence.
 _SEPARATORS = re.compile(r"[-/.: ]+")
 _MAX_WORDS = 4
-_BUILTIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset"})
+BUILTIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset"})
 
 
 def _words_of_value(value: ast.expr) -> list[str]:
@@ -97,7 +97,7 @@ def _words_of_value(value: ast.expr) -> list[str]:
     if isinstance(value, ast.Attribute):
         return words_of(value.attr)
     # A constant, or a class.
-    is_told = isinstance(value, ast.Name) and (value.id[:1].isupper() or value.id in _BUILTIN_TYPES)
+    is_told = isinstance(value, ast.Name) and (value.id[:1].isupper() or value.id in BUILTIN_TYPES)
     return words_of(value.id) if isinstance(value, ast.Name) and is_told else []
 
 

@@ -27,7 +27,12 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_settings,
     from_shared_words,
 )
-from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
+    BUILTIN_TYPES,
+    is_flag_test,
+    noun_of,
+    tested_nouns,
+)
 from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
@@ -274,6 +279,9 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     # `_read_search` and `_parse_function` could be about anything of that name.
     only = words_of(label.noun)[0] if "_" not in label.noun else ""
     tells = tells and only not in VERBS | MIDDLING_NOUNS
+    # A type that is given is not what is built: `_build_tuple` would say so.
+    if only in BUILTIN_TYPES and verb in _MAKING | _CONVERTING:
+        return
     if verb in DISTRIBUTIVE_VERBS and tells:
         yield SuggestedName(joined_name(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
@@ -297,6 +305,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
 _MAKING = frozenset({"build", "construct", "create", "generate"})
 
 
+_CONVERTING = frozenset({"convert", "decode", "deserialize", "get", "load", "make", "normalize", "parse", "read"})
 _OF_FILES = frozenset({"parse", "read", "load", "scan", "process", "import", "compile", "check", "analyze", "tokenize"})
 _NAMES_OF_FILES = frozenset({"filename", "filepath", "pathname"})
 _OF_ITEMS = DISTRIBUTIVE_VERBS | {"handle"}
