@@ -137,6 +137,8 @@ def test_what_makes_one_object_is_named_after_its_class_where_the_variable_tells
     """
     assert "_create_chart_axis" in names(source).values()
     assert "_create_chart_axis" not in names(source.replace("ChartAxis(name)", "chart_axis(name)")).values()
+    short = source.replace("obj", "ext").replace("ChartAxis", "Extension")
+    assert "_create_extension" in names(short).values()
 
 
 @pytest.mark.parametrize(
@@ -161,6 +163,10 @@ def test_a_function_of_one_verb_does_so_to_the_case(test: str, name: str) -> Non
                 transfer(path, target)
     """
     assert name in names(source, "copy").values()
+    taken = (
+        source + "\n        def copy_directory(): pass\n        def copy_file(): pass\n        def copy_class(): pass\n"
+    )
+    assert not any(each.startswith("_handle") for each in names(taken, "copy").values())
 
 
 def test_the_docstring_has_the_verb_that_the_name_of_a_function_lacks() -> None:

@@ -297,7 +297,15 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name(verb, label.noun), quality, BRANCH_REASON)
     # One of many cases that all give the same result is told by its case.
     most_outputs = 1 if label.chain >= _MANY_CASES and context.is_branch_body else 0
-    if label.is_case and label.chain >= 2 and ends_plainly(context) and len(context.outputs) <= most_outputs:
+    # What `copy` does with a file is no more handled than copied.
+    is_told = words_of(context.function_name) != [verb]
+    if (
+        label.is_case
+        and label.chain >= 2
+        and ends_plainly(context)
+        and len(context.outputs) <= most_outputs
+        and is_told
+    ):
         yield SuggestedName(joined_name("handle", label.noun), quality - 0.02, BRANCH_REASON)
 
 
@@ -353,9 +361,9 @@ def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
 
 
 def _from_made(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what makes one object of a class after that, where the variable that holds it tells nothing."""
+    """Name what makes one object of a class after that, where the variable that holds it is short for it or nothing."""
     name = context.outputs[0] if len(context.outputs) == 1 else ""
-    if not name or is_good_noun(name) or name in context.inputs or not ends_plainly(context):
+    if not name or name in context.inputs or not ends_plainly(context):
         return
     if any(not _serves(effect, [name]) for effect in context.effects.all):
         return
@@ -363,7 +371,10 @@ def _from_made(context: BlockContext) -> Iterator[SuggestedName]:
     made = {noun_of(each.value.func) if isinstance(each.value, ast.Call) else None for each in assigned}
     class_ = made.pop() if len(made) == 1 else None
     if class_ and class_[:1].isupper() and not class_.isupper() and is_good_noun(class_):
-        yield SuggestedName(joined_name("create", class_), 0.72, "the class of what the block makes")
+        is_short = words_of(class_)[-1].startswith(name) and not class_.lower().endswith(name)
+        if is_short or not is_good_noun(name):
+            quality = 0.83 if is_short else 0.72
+            yield SuggestedName(joined_name("create", class_), quality, "the class of what the block makes")
 
 
 _Rule = Callable[[BlockContext], Iterator[SuggestedName]]
