@@ -210,6 +210,13 @@ def _calls_for_effect(statements: Sequence[ast.stmt]) -> Iterator[ast.Call]:
                 yield from _calls_for_effect(body)
 
 
+def serves(effect: Effect, names: Sequence[str]) -> bool:
+    """Return whether an effect is one on an output, or is given it."""
+    given = effect.call.args if effect.call is not None else []
+    is_given = any(isinstance(each, ast.Name) and each.id in names for each in given)
+    return (is_given and effect.kind is EffectKind.CALL) or effect.target.partition(".")[0] in names
+
+
 def root_of(node: ast.expr) -> str:
     """Return the name that a chain of attributes, items and calls begins with."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred | ast.Await):

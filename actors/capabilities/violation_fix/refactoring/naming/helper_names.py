@@ -16,7 +16,7 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind, serves
 from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_attributes,
@@ -30,10 +30,10 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
     BUILTIN_TYPES,
     is_flag_test,
-    noun_of,
     tested_nouns,
 )
 from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
+from actors.capabilities.violation_fix.refactoring.naming.made_names import from_made, from_returned, from_yields
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
@@ -195,7 +195,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     verb, quality = min(found, key=lambda pair: pair[1])
     if len({verb for verb, _ in found}) > 1:
         verb, quality = "determine", quality - (0.1 if set(names) & set(context.inputs) else 0.05)
-    effects = [effect for effect in context.effects.of_success if not _serves(effect, names)]
+    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
     if effects:
         # Reading a file and the like is an effect that the verb of the output can cover.
         verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
@@ -219,13 +219,6 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
         quality *= 0.9
     yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
-
-
-def _serves(effect: Effect, names: Sequence[str]) -> bool:
-    """Return whether an effect is one on an output, or is given it."""
-    given = effect.call.args if effect.call is not None else []
-    is_given = any(isinstance(each, ast.Name) and each.id in names for each in given)
-    return (is_given and effect.kind is EffectKind.CALL) or effect.target.partition(".")[0] in names
 
 
 # They promise a result.
@@ -339,44 +332,6 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
             yield SuggestedName(joined_name(verb, noun), 0.62 * noun_quality(noun), "the loop over " + noun)
 
 
-def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
-    yielded = [node.value for node in context.nodes if isinstance(node, ast.Yield) and node.value is not None]
-    nouns = {value.id if isinstance(value, ast.Name) else None for value in yielded}
-    delegates = any(isinstance(node, ast.YieldFrom) for node in context.nodes)
-    noun = nouns.pop() if len(nouns) == 1 and not delegates else None
-    if noun and is_good_noun(noun) and not noun.endswith("ed") and context.effects.is_pure:
-        yield SuggestedName(joined_name("iterate", plural(noun)), 0.66 * noun_quality(noun), "what the block yields")
-
-
-def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what returns an object of one class after it."""
-    if context.extraction.form is not Form.RETURN or not context.effects.is_pure:
-        return
-    values = [node.value for node in context.nodes if isinstance(node, ast.Return)]
-    made = [value.func if isinstance(value, ast.Call) else None for value in values]
-    nouns = {noun_of(function) if function is not None else None for function in made}
-    noun = nouns.pop() if len(nouns) == 1 else None
-    if noun and noun[:1].isupper() and not noun.isupper() and is_good_noun(noun):
-        yield SuggestedName(joined_name("create", noun), 0.68, "what the block returns")
-
-
-def _from_made(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what makes one object of a class after that, where the variable that holds it is short for it or nothing."""
-    name = context.outputs[0] if len(context.outputs) == 1 else ""
-    if not name or name in context.inputs or not ends_plainly(context):
-        return
-    if any(not _serves(effect, [name]) for effect in context.effects.all):
-        return
-    assigned = [node for node in context.nodes if isinstance(node, ast.Assign) and name in bound_names(node)]
-    made = {noun_of(each.value.func) if isinstance(each.value, ast.Call) else None for each in assigned}
-    class_ = made.pop() if len(made) == 1 else None
-    if class_ and class_[:1].isupper() and not class_.isupper() and is_good_noun(class_):
-        is_short = words_of(class_)[-1].startswith(name) and not class_.lower().endswith(name)
-        if is_short or not is_good_noun(name):
-            quality = 0.83 if is_short else 0.72
-            yield SuggestedName(joined_name("create", class_), quality, "the class of what the block makes")
-
-
 _Rule = Callable[[BlockContext], Iterator[SuggestedName]]
 _OF_CHANGES: Sequence[_Rule] = (
     from_attributes,
@@ -397,8 +352,8 @@ _RULES: Sequence[_Rule] = (
     _from_branch,
     *CASE_RULES,
     _from_loop,
-    _from_yields,
-    _from_returned,
-    _from_made,
+    from_yields,
+    from_returned,
+    from_made,
     from_failure_message,
 )
