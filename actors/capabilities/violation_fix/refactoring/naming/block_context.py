@@ -91,7 +91,7 @@ class BlockContext:
 
     @property
     def _verb_of_docstring(self) -> str | None:
-        """What the docstring says the function does, where its name has no verb: «Install all themes.»"""
+        """What the docstring says that the function does, where its name has no verb."""
         words = (ast.get_docstring(self.place.function) or "").split(maxsplit=1)
         verb = base_form(words[0].lower()) if words else None
         return verb if verb in DISTRIBUTIVE_VERBS else None
