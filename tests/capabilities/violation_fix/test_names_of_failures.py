@@ -343,3 +343,36 @@ def test_what_is_given_is_not_what_is_built(kind: str, is_named: bool) -> None:
             return table
     """
     assert any(name.startswith(f"_build_{kind.lower()}") for name in names(source, "build_table").values()) is is_named
+
+
+POSTS = """
+        def read_posts(post, kind):
+            if kind == "photo":
+                parts = []
+                for photo in post.photos:
+                    if photo.caption:
+                        parts.append(photo.caption)
+                content = "\\n".join(parts)
+            elif kind == "quote":
+                content = post.text
+                if post.source:
+                    content += post.source
+                content += post.end
+            else:
+                content = post.body
+            post.show(content)
+            return kind
+"""
+
+
+def test_branches_that_bind_one_thing_are_named_after_the_case_and_that_thing() -> None:
+    found = names(POSTS, "read_posts")
+    assert found[3, 7] == "_determine_photo_content"
+    assert found[9, 12] == "_determine_quote_content"
+    hidden = POSTS.replace("content = post.text", "post.read = True\n                content = post.text")
+    assert not any(name.endswith("_quote_content") for name in names(hidden, "read_posts").values())
+
+
+def test_a_branch_without_a_case_is_not_named_after_one() -> None:
+    plain = POSTS.replace('kind == "photo"', "post.photos").replace('kind == "quote"', "post.text")
+    assert not any(name.endswith("_photos_content") for name in names(plain, "read_posts").values())

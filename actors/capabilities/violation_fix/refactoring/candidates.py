@@ -39,8 +39,8 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
 )
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext, is_function_body
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
-from actors.capabilities.violation_fix.refactoring.naming.helper_names import BRANCH_REASON, suggest_names
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName
+from actors.capabilities.violation_fix.refactoring.naming.helper_names import suggest_names
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import BRANCH_REASON, SuggestedName
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 

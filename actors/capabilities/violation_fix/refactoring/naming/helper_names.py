@@ -55,11 +55,15 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
     is_flag,
     verb_for,
 )
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
+    BRANCH_REASON,
+    SuggestedName,
+    ends_plainly,
+    joined_name,
+)
 
 MAX_NAME_LENGTH = 36
 MAX_NAME_WORDS = 5
-BRANCH_REASON = "the case of the branch"
 _MANY_CASES = 4
 
 
@@ -214,6 +218,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if asks:
         yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
         return
+    quality *= 0.8 if _is_one_of_several(context) else 1.0
     if set(words_of(noun)) == set(words_of(context.function_noun or "")):
         quality -= 0.15
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
@@ -224,6 +229,12 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
 # They promise a result.
 _ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
+
+
+def _is_one_of_several(context: BlockContext) -> bool:
+    """Return whether a block is a branch of a chain of cases, the others of which may make the same."""
+    label = context.label
+    return context.is_branch_body and label is not None and label.is_case and label.chain > 1
 
 
 def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
