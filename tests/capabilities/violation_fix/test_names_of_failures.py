@@ -376,3 +376,28 @@ def test_branches_that_bind_one_thing_are_named_after_the_case_and_that_thing() 
 def test_a_branch_without_a_case_is_not_named_after_one() -> None:
     plain = POSTS.replace('kind == "photo"', "post.photos").replace('kind == "quote"', "post.text")
     assert not any(name.endswith("_photos_content") for name in names(plain, "read_posts").values())
+
+
+@pytest.mark.parametrize(
+    ("opening", "verb"),
+    [
+        ('open(path, encoding="utf-8")', "read"),
+        ('open(path, "rb")', "read"),
+        ("path.open()", "read"),
+        ('open(path, mode="a+")', "collect"),
+        ("path.lock()", "collect"),
+    ],
+)
+def test_what_comes_out_of_a_file_is_read(opening: str, verb: str) -> None:
+    source = f"""
+        def work(self, path, limit):
+            posts = []
+            with {opening} as stream:
+                for line in stream:
+                    if len(line) > limit:
+                        posts.append(line)
+            self.show(posts)
+            self.end()
+            return posts
+    """
+    assert names(source)[2, 6] == f"_{verb}_posts"

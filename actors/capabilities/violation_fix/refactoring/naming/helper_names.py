@@ -53,6 +53,7 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
     QUESTION_WORDS,
     is_constant,
     is_flag,
+    opens_to_read,
     verb_for,
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
@@ -195,10 +196,7 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
     if any(is_flag(context.nodes, name) for name in names) and not asks:
         return
-    found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
-    verb, quality = min(found, key=lambda pair: pair[1])
-    if len({verb for verb, _ in found}) > 1:
-        verb, quality = "determine", quality - (0.1 if set(names) & set(context.inputs) else 0.05)
+    verb, quality = _verb_for_all(context, names)
     effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
     if effects:
         # Reading a file and the like is an effect that the verb of the output can cover.
@@ -226,6 +224,18 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
 
 
+def _verb_for_all(context: BlockContext, names: Sequence[str]) -> tuple[str, float]:
+    """Return one verb for how a block comes by its outputs, and how sure it is."""
+    found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
+    verb, quality = min(found, key=lambda pair: pair[1])
+    if opens_to_read(context.nodes) and all(verb in _OF_ANY_SOURCE for verb, _ in found):
+        return "read", quality
+    if len({verb for verb, _ in found}) > 1:
+        return "determine", quality - (0.1 if set(names) & set(context.inputs) else 0.05)
+    return verb, quality
+
+
+_OF_ANY_SOURCE = frozenset({"build", "collect", "compute", "determine", "find", "get"})
 # They promise a result.
 _ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})

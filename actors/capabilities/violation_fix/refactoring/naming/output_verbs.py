@@ -195,3 +195,19 @@ def is_constant(nodes: Sequence[ast.AST], output: str) -> bool:
     values = [getattr(node, "value", None) for node in nodes if _binds(node, output)]
     texts = {ast.dump(value) for value in values if isinstance(value, ast.Constant)}
     return len(texts) == 1 and all(isinstance(value, ast.Constant) for value in values)
+
+
+def opens_to_read(nodes: Sequence[ast.AST]) -> bool:
+    """Return whether a block gets what it makes out of a file that it opens."""
+    managers = [item.context_expr for node in nodes if isinstance(node, ast.With) for item in node.items]
+    opened = [each for each in managers if isinstance(each, ast.Call) and noun_of(each.func) == "open"]
+    modes = [_mode_of(each) for each in opened]
+    return bool(opened) and all(mode in ("r", "rb", "rt") for mode in modes)
+
+
+def _mode_of(call: ast.Call) -> object:
+    # The path comes first where a function opens, not where the path itself does.
+    given = call.args[1:] if isinstance(call.func, ast.Name) else call.args
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+    mode = next(iter([*given[:1], *named]), None)
+    return "r" if mode is None else mode.value if isinstance(mode, ast.Constant) else None
