@@ -401,3 +401,34 @@ def test_what_comes_out_of_a_file_is_read(opening: str, verb: str) -> None:
             return posts
     """
     assert names(source)[2, 6] == f"_{verb}_posts"
+
+
+def test_who_checks_sets_no_attribute() -> None:
+    source = """
+        class Port:
+            def work(self, kind):
+                self.start()
+                # Check the device type
+                if kind == "usb":
+                    self.interface = self.path
+                elif kind == "pci":
+                    self.interface = None
+                self.end()
+                self.stop()
+    """
+    assert "_check_device_type" not in names(source, "Port.work").values()
+
+
+def test_a_call_behind_a_loop_is_nothing_that_the_loop_does() -> None:
+    source = """
+        class Port:
+            def work(self, text):
+                self.start()
+                for change in self.changes:
+                    text = change.apply(text)
+                self.port.write(text)
+                self.end()
+                self.stop()
+                return text
+    """
+    assert "_write_changes" not in names(source, "Port.work").values()

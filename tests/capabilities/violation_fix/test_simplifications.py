@@ -518,6 +518,10 @@ EARLY = {
     "r = False\nfor x in y:\n    if x:\n        r = True\n        break\nreturn r": (
         "for x in y:\n    if x:\n        return True\nreturn False"
     ),
+    "r = None\nif x:\n    r = 1\nelif y:\n    r = 2\nelse:\n    raise KeyError\nreturn r": (
+        "if x:\n    return 1\nif y:\n    return 2\nraise KeyError"
+    ),
+    "r = None  # why\nif x:\n    r = 1\nelse:\n    r = 2\nreturn r": ("r = None  # why\nif x:\n    return 1\nreturn 2"),
     "r = None\nif x:\n    r = y\nreturn r": "if x:\n    return y\nreturn None",
     "try:\n    r = x()\nexcept OSError:\n    r = None\nreturn r": (
         "try:\n    return x()\nexcept OSError:\n    return None"

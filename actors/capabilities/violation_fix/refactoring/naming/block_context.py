@@ -258,7 +258,10 @@ class BlockContext:
 
     def is_repeated(self, call: ast.Call | None) -> bool:
         """Return whether a loop in the block makes a call again and again; one that breaks off makes it once."""
-        loops = (node for node in self.nodes if isinstance(node, Loop) and not self.stops_early)
+        return not self.stops_early and self.is_in_loop(call)
+
+    def is_in_loop(self, call: ast.Call | None) -> bool:
+        loops = (node for node in self.nodes if isinstance(node, Loop))
         return call is not None and any(part is call for loop in loops for part in ast.walk(loop))
 
     @cached_property
@@ -389,11 +392,3 @@ def _is_test(statement: ast.stmt) -> bool:
         return False
     jumps = (ast.Continue, ast.Break, ast.Return, ast.Pass)
     return all(isinstance(inner, jumps) or _is_test(inner) for inner in [*statement.body, *statement.orelse])
-
-
-def is_function_body(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
-    """Return whether statements are all of a function but its docstring."""
-    body: Sequence[ast.stmt] = place.function.body
-    if ast.get_docstring(place.function) is not None:
-        body = body[1:]
-    return list(statements) == list(body) and isinstance(place.function, Function)

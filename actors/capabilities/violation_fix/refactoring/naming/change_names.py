@@ -139,7 +139,8 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
             yield SuggestedName(
                 joined_name([verb, *words]), 0.74 if several else 0.6, "the only call that has an effect"
             )
-        items = words_of(context.iterated_noun or "")
+        is_in_loop = all(context.is_in_loop(effect.call) for effect in effects)
+        items = words_of(context.iterated_noun or "") if is_in_loop else []
         if len(items) == 1 and not {singular(items[0])} & {singular(word) for word in rest}:
             owner = singular(items[0])
             quality = 0.77 * noun_quality(owner)
@@ -147,7 +148,8 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     # `set_exception` says what is set, not what it is done to; `insert_before` takes what it inserts.
     if verb in _OBJECT_VERBS and (rest or not all(_is_given_item(effect, context) for effect in effects)):
         return
-    if context.iterated_noun and is_good_noun(context.iterated_noun):
+    is_in_loop = all(context.is_in_loop(effect.call) for effect in effects)
+    if context.iterated_noun and is_good_noun(context.iterated_noun) and is_in_loop:
         quality = 0.76 * noun_quality(context.iterated_noun)
         yield SuggestedName(joined_name(verb, context.iterated_noun), quality, "what the loop does with each item")
     # What is asked for without a case, such as `verbose`, tells when it is done, not to what.

@@ -121,8 +121,9 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
     # Nobody can tell `_check_port` from `validate_port`.
     if own[1:] == words[1:] and any({own[0], words[0]} <= verbs for verbs in _SYNONYMS):
         return False
-    # Who checks gives nothing back.
-    if words[0] in _CHECKING and context.outputs:
+    # Who checks gives nothing back, and sets nothing.
+    sets = any(effect.kind is EffectKind.ATTRIBUTE for effect in context.effects.all)
+    if words[0] in _CHECKING and (context.outputs or sets):
         return False
     return all(first != second for first, second in pairwise(words))
 
