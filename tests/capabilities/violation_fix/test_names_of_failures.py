@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actors.capabilities.violation_fix.refactoring.naming.failure_names import words_tried
+from actors.capabilities.violation_fix.refactoring.naming.name_words import noun_quality
 from tests.capabilities.violation_fix.test_names_of_blocks import names
 
 
@@ -432,3 +433,13 @@ def test_a_call_behind_a_loop_is_nothing_that_the_loop_does() -> None:
                 return text
     """
     assert "_write_changes" not in names(source, "Port.work").values()
+
+
+@pytest.mark.parametrize("noun", ["resval", "retval", "newobj", "dval", "reprval", "argstr"])
+def test_two_words_that_tell_nothing_tell_no_more_as_one(noun: str) -> None:
+    assert noun_quality(noun) == 0.0
+
+
+@pytest.mark.parametrize("noun", ["interval", "bargain", "market", "carnival"])
+def test_words_that_end_like_a_short_one_are_words(noun: str) -> None:
+    assert noun_quality(noun) == 1.0

@@ -342,6 +342,8 @@ KEPT = {
         "if c:\n    if a:\n        return 1\n    return 2\nelif b:\n    if a:\n        return 3\n    return 4",
     ],
     "assign_choice": [
+        "if c:\n    if a:\n        x = 1\n    else:\n        x = 2\nelse:\n    if b:\n        x = 3\n    else:\n"
+        "        x = 4\nreturn x",
         "if a:\n    x = b\nelse:\n    y = c\nreturn x",
         "if a:\n    x = b  # why\nelse:\n    x = c\nreturn x",
         "if b:\n    x = 1\nif a:\n    x += b\nelse:\n    x += c\nreturn x",
@@ -469,6 +471,11 @@ def test_a_nested_function_moves_with_what_it_reads_and_its_comment() -> None:
         "def f(a, b, c):\n"
         "    return _round_part(b, a) + max(map(len, [_round_part(b, 1, up=False)]))\n"
     )
+
+
+def test_no_blank_line_is_left_where_a_nested_function_was_the_first_statement() -> None:
+    source = function("if a:\n\n    def read_part(x):\n        return x + 1\n\n    c(read_part(a))\nreturn b")
+    assert "    if a:\n        c(_read_part(a))\n" in all_of_kind(source, "move_out")
 
 
 @pytest.mark.parametrize("word", ["def", "async def"])

@@ -257,6 +257,7 @@ def noun_quality(identifier: str) -> float:
     words = words_of(identifier)
     if not words or (identifier[-1].isdigit() and words[-1] not in _ACRONYMS):
         return 0.0
+    words = ["val" if _is_joined_of_poor(word) else word for word in words]
     if not all(is_word(word) for word in words) or all(word in POOR_NOUNS | EMPTY_NOUNS for word in words):
         return 0.0
     if any(word in POOR_NOUNS for word in words):
@@ -264,6 +265,15 @@ def noun_quality(identifier: str) -> float:
     if all(word in MIDDLING_NOUNS | EMPTY_NOUNS for word in words):
         return 0.85 if len(words) == 1 else 0.9
     return 1.0
+
+
+_POOR_HEADS = POOR_NOUNS | words_in("arg cur curr new next old prev ret repr res str")
+_POOR_TAILS = words_in("val vals obj objs arg args str lst dct func ptr buf num cnt idx")
+
+
+def _is_joined_of_poor(word: str) -> bool:
+    """Check for `resval` and the like, which no style separates."""
+    return any(word[:cut] in _POOR_HEADS and word[cut:] in _POOR_TAILS for cut in range(1, len(word)))
 
 
 def is_word(word: str) -> bool:
