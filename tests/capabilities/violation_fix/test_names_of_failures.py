@@ -443,3 +443,36 @@ def test_two_words_that_tell_nothing_tell_no_more_as_one(noun: str) -> None:
 @pytest.mark.parametrize("noun", ["interval", "bargain", "market", "carnival"])
 def test_words_that_end_like_a_short_one_are_words(noun: str) -> None:
     assert noun_quality(noun) == 1.0
+
+
+ANSWERS = """
+        class Option:
+            def receive(self, command):
+                self.start()
+                if command == self.accept:
+                    if self.state is ASKED:
+                        self.state = ACTIVE
+                        self.notify(self.state)
+                    elif self.state is IDLE:
+                        self.state = ACTIVE
+                        self.answer(command)
+                    else:
+                        raise ValueError(command)
+                elif command == self.refuse:
+                    {second}
+                self.end()
+                self.stop()
+"""
+ALIKE = """if self.state is ASKED:
+                        self.state = IDLE
+                    elif self.state is ACTIVE:
+                        self.state = IDLE
+                        self.answer(command)
+                    else:
+                        raise ValueError(command)"""
+
+
+def test_one_of_two_branches_that_are_built_alike_does_not_move_alone() -> None:
+    assert not names(ANSWERS.format(second=ALIKE).replace("accept", "acceptance"), "Option.receive")
+    other = ANSWERS.format(second="self.close(command)").replace("accept", "acceptance")
+    assert names(other, "Option.receive")

@@ -26,7 +26,7 @@ from actors.capabilities.violation_fix.refactoring.naming.block_effects import (
 )
 from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
-from actors.capabilities.violation_fix.refactoring.naming.likeness import has_copy, has_twin
+from actors.capabilities.violation_fix.refactoring.naming.likeness import has_copy, has_like_branch, has_twin
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
@@ -196,7 +196,8 @@ class BlockContext:
     @cached_property
     def has_twin(self) -> bool:
         """True where the function has a second block built like this one, which would stay where it is."""
-        return has_twin(self.statements, self.place.function, self.parents)
+        is_branch = has_like_branch(self.statements, self.parents)
+        return is_branch or has_twin(self.statements, self.place.function, self.parents)
 
     @cached_property
     def has_copy(self) -> bool:
