@@ -31,7 +31,6 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
     VERBS,
-    base_form,
     is_good_noun,
     plural,
     words_of,
@@ -87,14 +86,7 @@ class BlockContext:
             return None
         if words[0] in verbs:
             return words[0]
-        return words[-1] if words[-1] in verbs & DISTRIBUTIVE_VERBS else self._verb_of_docstring
-
-    @property
-    def _verb_of_docstring(self) -> str | None:
-        """What the docstring says that the function does, where its name has no verb."""
-        words = (ast.get_docstring(self.place.function) or "").split(maxsplit=1)
-        verb = base_form(words[0].lower()) if words else None
-        return verb if verb in DISTRIBUTIVE_VERBS else None
+        return words[-1] if words[-1] in verbs & DISTRIBUTIVE_VERBS else None
 
     @cached_property
     def function_noun(self) -> str | None:
