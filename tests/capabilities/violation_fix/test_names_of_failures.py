@@ -477,3 +477,45 @@ def test_one_of_two_branches_that_are_built_alike_does_not_move_alone() -> None:
     assert not names(ANSWERS.format(second=ALIKE).replace("accept", "acceptance"), "Option.receive")
     other = ANSWERS.format(second="self.close(command)").replace("accept", "acceptance")
     assert names(other, "Option.receive")
+
+
+SET_COLOR = """
+        class Canvas:
+            def set_fill_color(self, color):
+                if isinstance(color, {kind}):
+                    density = color.density
+                    self.fill = color
+                    if self.is_separate(color):
+                        self.code.append(density)
+                    else:
+                        self.code.append(color)
+                elif isinstance(color, tuple):
+                    self.code.append(*color)
+"""
+
+
+@pytest.mark.parametrize(("kind", "is_named"), [("CMYKColor", True), ("Pattern", False)])
+def test_a_special_kind_takes_the_place_of_the_general_word_in_the_name_of_the_function(
+    kind: str, is_named: bool
+) -> None:
+    found = names(SET_COLOR.format(kind=kind), "Canvas.set_fill_color")
+    assert ("_set_fill_cmyk_color" in found.values()) is is_named
+
+
+@pytest.mark.parametrize(("done", "is_named"), [("back.height = self.height", False), ("back.paint(self)", True)])
+def test_what_only_sets_attributes_draws_nothing(done: str, is_named: bool) -> None:
+    source = f"""
+        class Plot:
+            def draw(self, back):
+                self.start()
+                if isinstance(back, DoubleGrid):
+                    if self.is_open:
+                        back.width = self.width
+                    {done}
+                    back.size = self.size
+                elif isinstance(back, Grid):
+                    back.width = self.width
+                self.end()
+                self.stop()
+    """
+    assert ("_draw_double_grid" in names(source, "Plot.draw").values()) is is_named

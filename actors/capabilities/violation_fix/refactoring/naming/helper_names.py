@@ -297,6 +297,10 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     # A type that is given is not what is built: `_build_tuple` would say so.
     if only in BUILTIN_TYPES and verb in _MAKING | _CONVERTING:
         return
+    # Who draws or writes calls somebody; what only sets attributes prepares it.
+    kinds = {effect.kind for effect in context.effects.all}
+    if verb in _GIVING_OUT and kinds == {EffectKind.ATTRIBUTE}:
+        return
     if verb in DISTRIBUTIVE_VERBS and tells:
         yield SuggestedName(joined_name(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
@@ -328,6 +332,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
 _MAKING = frozenset({"build", "construct", "create", "generate"})
 
 
+_GIVING_OUT = frozenset({"display", "draw", "dump", "emit", "print", "save", "send", "show", "write"})
 _CONVERTING = frozenset({"convert", "decode", "deserialize", "get", "load", "make", "normalize", "parse", "read"})
 _OF_FILES = frozenset({"parse", "read", "load", "scan", "process", "import", "compile", "check", "analyze", "tokenize"})
 _NAMES_OF_FILES = frozenset({"filename", "filepath", "pathname"})
