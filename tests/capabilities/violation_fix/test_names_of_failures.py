@@ -491,6 +491,8 @@ SET_COLOR = """
                         self.code.append(color)
                 elif isinstance(color, tuple):
                     self.code.append(*color)
+                elif isinstance(color, list):
+                    self.code.extend(color)
 """
 
 

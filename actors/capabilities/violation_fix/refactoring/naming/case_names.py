@@ -45,7 +45,7 @@ def from_function_case(context: BlockContext) -> Iterator[SuggestedName]:
     kind = words_of(label.noun)
     if len(kind) > 1 and len(words) > 1 and words[0] in VERBS and kind[-1] == words[-1] and ends_plainly(context):
         # `set_color` sets a special one of them.
-        yield SuggestedName(joined_name(words[:-1], kind), 0.68, "the function and the case of the branch")
+        yield SuggestedName(joined_name(words[:-1], kind), 0.74, "the function and the case of the branch")
     if not words or not _makes_result(context) or context.function_name.startswith("__") or words[0] == "test":
         return
     case = words_of(label.noun)
