@@ -311,7 +311,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         and words_of(noun)[-1] != words_of(label.noun)[-1]
     ):
         yield SuggestedName(joined_name(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
-    elif label.is_case and context.is_branch_body and words_of(context.function_name) == [verb] and tells:
+    elif verb and label.is_case and context.is_branch_body and words_of(context.function_name) == [verb] and tells:
         # `copy` of a directory.
         yield SuggestedName(joined_name(verb, label.noun), quality, BRANCH_REASON)
     # One of many cases that all give the same result is told by its case.
