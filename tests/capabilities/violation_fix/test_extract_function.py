@@ -368,6 +368,45 @@ def test_names_of_an_outer_function_are_passed() -> None:
     assert refusal(changing, 5, 7).code == "free_name"
 
 
+@pytest.mark.parametrize(
+    ("before", "is_fixed"),
+    [
+        ("    if limit is None:\n        limit = 7\n    step = 2\n", True),
+        ("    for step in limit:\n        print(step)\n    step = 2\n", True),
+        ("    if limit:\n        step = 2\n", False),
+        ("    step = 2\n    del step\n", False),
+    ],
+    ids=["a default", "a loop", "perhaps unbound", "deleted"],
+)
+def test_names_of_an_outer_function_that_change_no_more_are_passed(before: str, is_fixed: bool) -> None:
+    inner = (
+        "    def inner(a):\n        if a > limit:\n            return a - step\n        return a\n\n    return inner\n"
+    )
+    source = "def outer(limit):\n" + before + inner
+    line = source[: source.index("        if a >")].count("\n") + 1
+    if is_fixed:
+        assert extracted(source, line, line + 2).startswith("def _do_part(a, limit, step):\n")
+    else:
+        assert refusal(source, line, line + 2).code == "free_name"
+
+
+@pytest.mark.parametrize("around", ["for each in limit", "while limit.more()"])
+def test_names_that_the_next_turn_of_a_loop_changes_are_not_passed(around: str) -> None:
+    source = text(f"""
+        def outer(limit):
+            {around}:
+                step = limit.next()
+
+                def inner(a):
+                    if a > 3:
+                        return a - step
+                    return a
+
+                limit.keep(inner)
+    """)
+    assert refusal(source, 6, 8).code == "free_name"
+
+
 def test_a_name_that_would_come_to_mean_a_global_is_refused() -> None:
     head = "def f(a, b):\n    for x in b:\n        if a:\n            print(max)\n"
     source = head + "    if a:\n        max = 1\n        print(max)\n"
@@ -480,11 +519,10 @@ def test_one_result_that_is_never_none_tells_by_none_that_the_rest_is_skipped() 
         ('", ".join(row)', "log(row)"),
         ('", ".join(row)', "None"),
         ("    return out", "    return out, name"),
-        ("    for row in rows:", "    name = 1\n    for row in rows:"),
         ('        if row[0] == "#":', '        name += "x"\n        if row[0] == "#":'),
         ('        if row[0] == "#":', '        with row as name:\n            log(1)\n        if row[0] == "#":'),
     ],
-    ids=["attribute", "call", "None", "read after the jump", "bound before", "changed", "bound otherwise"],
+    ids=["attribute", "call", "None", "read after the jump", "changed", "bound otherwise"],
 )
 def test_a_result_that_may_be_none_or_of_elsewhere_tells_nothing(old: str, new: str) -> None:
     source = SKIPPING.replace(old, new)

@@ -159,9 +159,55 @@ EXACT = {
         "d = dict()\nif a not in d:\n    d[a] = 1\nreturn d",
         "d = dict()\nd.setdefault(a, 1)\nreturn d",
     ),
+    "get_attribute": (
+        "try:\n    x = a.name\nexcept AttributeError:\n    x = None\nreturn x",
+        'x = getattr(a, "name", None)\nreturn x',
+    ),
+    "get_attribute as others are quoted": (
+        "try:\n    return a.name\nexcept AttributeError:\n    return 'none'",
+        "return getattr(a, 'name', 'none')",
+    ),
+    "get_item": (
+        "d = {1: b}\nif a in d:\n    x = d[a]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nx = d.get(a, c)\nreturn x",
+    ),
+    "get_item or None": (
+        "d = {1: b}\nx = None\nif a in d:\n    x = d[a]\nreturn x",
+        "d = {1: b}\nx = d.get(a)\nreturn x",
+    ),
+    "get_item that is returned": (
+        "d = {1: b}\nif a in d:\n    return d[a]\nreturn 0",
+        "d = {1: b}\nreturn d.get(a, 0)",
+    ),
+    "get_item that is taken": (
+        "d = {1: b}\nif a in d:\n    x = d.pop(a)\nelse:\n    x = None\nreturn x, d",
+        "d = {1: b}\nx = d.pop(a, None)\nreturn x, d",
+    ),
+    "get_item that is deleted": (
+        "d = {1: b}\nif a in d:\n    del d[a]\nreturn d",
+        "d = {1: b}\nd.pop(a, None)\nreturn d",
+    ),
+    "loop_on_read": (
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        break\n\n    # use it\n    c(x)\nreturn x",
+        "x: int\nwhile x := a.read(b):\n    # use it\n    c(x)\nreturn x",
+    ),
+    "loop_on_read of nothing": (
+        "x: int\nwhile True:\n    x = a()\n    if x is None:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile (x := a()) is not None:\n    c(x)\nreturn x",
+    ),
     "assign_extreme": ("if a > b:\n    b = a\nreturn b", "b = max(b, a)\nreturn b"),
     "assign_extreme at least": ("if a < b:\n    b = a\nreturn b", "b = min(b, a)\nreturn b"),
     "assign_extreme of a number": ("if b < 0:\n    b = 0\nreturn b", "b = max(b, 0)\nreturn b"),
+    "return_choice of two things": ("if a:\n    return b, c\nreturn b", "return (b, c) if a else b"),
+    "assign_missing": ("if a is None:\n    a = b.x()\nreturn a", "a = b.x() if a is None else a\nreturn a"),
+    "assign_missing of a type": (
+        "if isinstance(a, str):\n    a = [a]\nreturn a",
+        "a = [a] if isinstance(a, str) else a\nreturn a",
+    ),
+    "assign_missing of no type": (
+        "if not isinstance(a, list):\n    a = [a]\nreturn a",
+        "a = a if isinstance(a, list) else [a]\nreturn a",
+    ),
     "assign_other": ("if not a:\n    a = b.x\nreturn a", "a = a or b.x\nreturn a"),
 }
 
@@ -170,6 +216,13 @@ EXACT = {
 def test_it_writes(name: str) -> None:
     before, after = EXACT[name]
     assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
+
+
+def test_keyword_arguments_are_a_dictionary_unless_the_name_is_bound_anew() -> None:
+    source = "def f(**kw):\n    if 'a' in kw:\n        x = kw.pop('a')\n    else:\n        x = 1\n    return x\n"
+    assert all_of_kind(source, "get_item") == "def f(**kw):\n    x = kw.pop('a', 1)\n    return x\n"
+    bound = source.replace("    if 'a'", "    kw = g(kw)\n    if 'a'")
+    assert all_of_kind(bound, "get_item") == bound
 
 
 def test_a_call_too_long_for_two_lines_stands_on_more() -> None:
@@ -245,6 +298,35 @@ KEPT = {
         "d = {}\nif a not in d:\n    d[a] = []  # why\nreturn d",
         "dict = c\nd = dict()\nif a not in d:\n    d[a] = []\nreturn d",
     ],
+    "get_attribute": [
+        "try:\n    x = a.b.name\nexcept AttributeError:\n    x = None\nreturn x",
+        "try:\n    x = a.__name\nexcept AttributeError:\n    x = None\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:\n    x = b()\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:\n    y = None\nreturn x",
+        "try:\n    x = a.name\nexcept (AttributeError, KeyError):\n    x = None\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:  # an old one\n    x = None\nreturn x",
+        "try:\n    x = a.name\nexcept AttributeError:\n    x = None\nfinally:\n    b()\nreturn x",
+        "getattr = b\ntry:\n    x = a.name\nexcept AttributeError:\n    x = None\nreturn x",
+    ],
+    "get_item": [
+        "if a in b:\n    x = b[a]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d[a]\nelse:\n    x = b()\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d[b]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nif a() in d:\n    x = d[a()]\nelse:\n    x = c\nreturn x",
+        "d = {1: b}\nx = 0\nif x in d:\n    x = d[x]\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d[a]\nelse:\n    y = c\nreturn x",
+        "d = {1: b}\nif a in d:\n    x = d.pop(a)\nelse:\n    x = d\nreturn x",
+        "d = {1: b}\nif c:\n    y = 1\nif a in d:\n    x = d[a]\nelse:\n    x = y\nreturn x",
+        "d = {1: b}\ntry:\n    x = 0\n    if a in d:\n        x = d[a]\nexcept TypeError:\n    pass\nreturn x",
+    ],
+    "loop_on_read": [
+        "while True:\n    x = a.read(b)\n    if not x:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not c:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        return b\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    # The end.\n    if not x:\n        break\n    c(x)\nreturn x",
+        "x: int\nwhile True:\n    x = a.read(b)\n    if not x:\n        break\nreturn x",
+        "x: int\nwhile b:\n    x = a.read(b)\n    if not x:\n        break\n    c(x)\nreturn x",
+    ],
     "merge_handlers": [
         "try:\n    a()\nexcept KeyError:\n    return 1\nexcept OSError:\n    return 2",
         "try:\n    a()\nexcept KeyError:\n    return 1\nexcept b():\n    return 1",
@@ -260,6 +342,8 @@ KEPT = {
         "if c:\n    if a:\n        return 1\n    return 2\nelif b:\n    if a:\n        return 3\n    return 4",
     ],
     "assign_choice": [
+        "if c:\n    if a:\n        x = 1\n    else:\n        x = 2\nelse:\n    if b:\n        x = 3\n    else:\n"
+        "        x = 4\nreturn x",
         "if a:\n    x = b\nelse:\n    y = c\nreturn x",
         "if a:\n    x = b  # why\nelse:\n    x = c\nreturn x",
         "if b:\n    x = 1\nif a:\n    x += b\nelse:\n    x += c\nreturn x",
@@ -285,6 +369,19 @@ KEPT = {
         "if a > b:\n    b = c\nreturn b",
         "max = c\nif a > b:\n    b = a\nreturn b",
         "if a > b:\n    b = a  # why\nreturn b",
+    ],
+    "assign_missing": [
+        "if isinstance(a, str):\n    a = b\nreturn a",
+        "if isinstance(b, str):\n    a = [a]\nreturn a",
+        "if a is None:\n    b = c\nreturn b",
+        "if a.x is None:\n    a.x = c\nreturn a",
+        "if a is not None:\n    a = c\nreturn a",
+        "if a is None:\n    a = b or c\nreturn a",
+        "if a is None:\n    a = b\nelse:\n    a = c\nreturn a",
+        "if a is None:\n    a = 1\nif b is None:\n    b = 2\nreturn a",
+        "if a is None:\n    a = 1\nc()\nif b is None:\n    b = 2\nc()\nif c is None:\n    c = 2\nreturn a",
+        "if a is None:\n    a = b  # why\nreturn a",
+        "global g\nif g is None:\n    g = b\nreturn g",
     ],
     "assign_other": [
         "if not a:\n    b = c\nreturn b",
@@ -376,6 +473,11 @@ def test_a_nested_function_moves_with_what_it_reads_and_its_comment() -> None:
     )
 
 
+def test_no_blank_line_is_left_where_a_nested_function_was_the_first_statement() -> None:
+    source = function("if a:\n\n    def read_part(x):\n        return x + 1\n\n    c(read_part(a))\nreturn b")
+    assert "    if a:\n        c(_read_part(a))\n" in all_of_kind(source, "move_out")
+
+
 @pytest.mark.parametrize("word", ["def", "async def"])
 def test_a_nested_generator_or_coroutine_moves_as_what_it_is(word: str) -> None:
     nested = f"{word} read_part(x):\n    yield x + b"
@@ -423,6 +525,10 @@ EARLY = {
     "r = False\nfor x in y:\n    if x:\n        r = True\n        break\nreturn r": (
         "for x in y:\n    if x:\n        return True\nreturn False"
     ),
+    "r = None\nif x:\n    r = 1\nelif y:\n    r = 2\nelse:\n    raise KeyError\nreturn r": (
+        "if x:\n    return 1\nif y:\n    return 2\nraise KeyError"
+    ),
+    "r = None  # why\nif x:\n    r = 1\nelse:\n    r = 2\nreturn r": ("r = None  # why\nif x:\n    return 1\nreturn 2"),
     "r = None\nif x:\n    r = y\nreturn r": "if x:\n    return y\nreturn None",
     "try:\n    r = x()\nexcept OSError:\n    r = None\nreturn r": (
         "try:\n    return x()\nexcept OSError:\n    return None"
@@ -495,6 +601,23 @@ class PatternWriter(Writer):
             [f"if {self.test()}:", f"    log.append({item})", "else:", f"    log.append({other})"],
             [f"def round_part(x):\n{'    ' * depth}    return (x, {name})", f"{other} = round_part({item})"],
             ["def round_part(x):", f"    return {each}", f"{other} = list(map(round_part, (1, 2)))"],
+            [f"if {name} is None:", f"    {name} = {each}"],
+            [f"if not isinstance({name}, int):", f"    {name} = len(str({name}))"],
+            [f"if {self.test()}:", f"    return {item}, {other}", f"return {other}"],
+            ["try:", f"    {name} = {other}.real", "except AttributeError:", f"    {name} = {item}"],
+            ["held = {0: 7}", f"if {item} in held:", f"    {name} = held[{item}]", "else:", f"    {name} = {other}"],
+            ["held = {0: 7}", f"{name} = 3", f"if {item} in held:", f"    {name} = held[{item}]"],
+            ["held = {0: 7}", f"if {item} in held:", f"    {name} = held.pop({item})", "else:", f"    {name} = None"],
+            [
+                "items: list = [3, 2, 0, 1]",
+                "while True:",
+                f"    {name} = items.pop()",
+                f"    if {self.random.choice([f'not {name}', f'{name} is None'])}:",
+                "        break",
+                f"    if {self.test()}:",
+                f"        {self.random.choice(['continue', 'break', f'log.append({item})'])}",
+                f"    log.append({name})",
+            ],
         ]
         for line in self.random.choice(patterns):
             self.emit(depth, line)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form, binds_no_none, is_never_none
-from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
+from actors.capabilities.violation_fix.refactoring.complexity import Loop
 from actors.capabilities.violation_fix.refactoring.control_flow import Node
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
 from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
@@ -27,13 +27,13 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
     Scope,
     declared_names,
-    local_names,
     names_read,
     own_nodes,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
-from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
+from actors.capabilities.violation_fix.refactoring.placement import Host, find_host, visible_to
 from actors.capabilities.violation_fix.refactoring.statement_facts import StatementFacts
 
 
@@ -176,7 +176,7 @@ class _BlockAnalysis:
             form = Form.IF_NONE
         self._refuse_lost_bindings()
         inputs = self._inputs(outputs, jump if form is Form.IF_NONE else None)
-        if form is Form.IF_NONE and len(outputs) == 1 and outputs & inputs:
+        if form is Form.IF_NONE and len(outputs) == 1 and outputs & inputs and not self._are_something(outputs, jump):
             raise self.refuse("outputs_with_jump", f"{_list(outputs)} may be of before the block, and may be None")
         self._refuse_orphans(outputs)
         self._refuse_closures()
@@ -185,7 +185,7 @@ class _BlockAnalysis:
         host = self._host(inputs | free)
         if host is not None:
             inputs, free = inputs - {host.first_parameter}, free - {host.first_parameter}
-            free -= self._visible_to(host)
+            free -= visible_to(host, self.function.place)
         if form is not Form.RETURN:
             self._refuse_keeping_alive(outputs)
         return Extraction(
@@ -248,7 +248,7 @@ class _BlockAnalysis:
         ]
 
     def _outputs(self, form: Form, jump: Jump | None) -> frozenset[str]:
-        exits = [(node, after) for node, after in self._exits() if form is not Form.IF_JUMP or not _leaves(node, jump)]
+        exits = self._exits_but(jump) if form is Form.IF_JUMP else self._exits()
         wanted = self._wanted_at(exits)
         wanted_anywhere = self._wanted_at(self._exits())
         if not wanted_anywhere:
@@ -256,7 +256,8 @@ class _BlockAnalysis:
         names = self.flow.spelled(wanted_anywhere)
         # A tuple of two or more is never None, so that None can stand for the jump.
         is_told = len(names) > 1 or binds_no_none(self.statements, names, self.function.place)
-        tells_jump = form is Form.IF_JUMP and is_told and not self._wanted_at(set(self._exits()) - set(exits))
+        is_told = form is Form.IF_JUMP and (is_told or self._are_something(names, jump))
+        tells_jump = is_told and not self._wanted_at(set(self._exits()) - set(exits))
         if form not in (Form.PLAIN, Form.THEN_JUMP) and not tells_jump:
             raise self.refuse("outputs_with_jump", f"the block binds {_list(names)} and may also leave by a jump")
         for node, after in exits:
@@ -270,6 +271,14 @@ class _BlockAnalysis:
                 raise self.refuse("defines_function", message, (part.lineno,))
         return names
 
+    def _exits_but(self, jump: Jump | None) -> list[tuple[Node, Node]]:
+        return [(node, after) for node, after in self._exits() if not leaves(node, jump)]
+
+    def _are_something(self, names: frozenset[str], jump: Jump | None) -> bool:
+        """Return whether names are never None where the block goes on rather than jumps."""
+        where = self.inside, self.entry, self._exits_but(jump), self.function.place.locals
+        return all(is_surely_something(name, *where) for name in names)
+
     def _wanted_at(self, exits: Iterable[tuple[Node, Node]]) -> int:
         """Return the names that the block may bind and that may be read after some of its exits."""
         wanted = 0
@@ -278,7 +287,7 @@ class _BlockAnalysis:
         return wanted
 
     def _inputs(self, outputs: frozenset[str], jump: Jump | None) -> frozenset[str]:
-        wanted = {after: self.flow.bits(outputs) for node, after in self._exits() if not _leaves(node, jump)}
+        wanted = {after: self.flow.bits(outputs) for _, after in self._exits_but(jump)}
         live = self.flow.live_inside(self.inside, wanted, swallowing=False)[self.entry]
         # What is read only if a context manager eats an exception may be unbound, if it always is.
         rarely = self.flow.live_inside(self.inside, wanted)[self.entry]
@@ -374,12 +383,6 @@ class _BlockAnalysis:
             raise self.refuse("needs_class", "a nested function uses super(), __class__ or a private name of its class")
         return host if method_needed or host.first_parameter in inputs else None
 
-    def _visible_to(self, host: Host) -> frozenset[str]:
-        """Return the names of functions around the class, which its methods see as closures."""
-        position = self.function.place.parents.index(host.class_)
-        outer = [scope for scope in self.function.place.parents[:position] if isinstance(scope, Function)]
-        return frozenset[str]().union(*(local_names(scope) for scope in outer))
-
     def _refuse_keeping_alive(self, outputs: frozenset[str]) -> None:
         names = self.flow.spelled(self.bound) - outputs
         name = kept_alive(self.statements, names, self.function.names_ever_read)
@@ -389,10 +392,6 @@ class _BlockAnalysis:
     def _ordered(self, names: frozenset[str]) -> tuple[str, ...]:
         order = self.function.order_of_names
         return tuple(sorted(names, key=lambda name: (order.get(name, len(order)), name)))
-
-
-def _leaves(node: Node, jump: Jump | None) -> bool:
-    return isinstance(node.statement, ast.Return | ast.Break | ast.Continue) and type(node.statement) is type(jump)
 
 
 def _list(names: frozenset[str] | set[str]) -> str:

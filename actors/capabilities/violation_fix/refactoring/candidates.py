@@ -37,10 +37,10 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     names_in_module,
     places_of,
 )
-from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext, is_function_body
+from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
-from actors.capabilities.violation_fix.refactoring.naming.helper_names import BRANCH_REASON, suggest_names
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName
+from actors.capabilities.violation_fix.refactoring.naming.helper_names import suggest_names
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import BRANCH_REASON, SuggestedName
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
@@ -122,7 +122,7 @@ class CandidateSearch:
 
     def _candidate(self, analysis: FunctionAnalysis, cut: Cut, limits: Limits) -> Candidate | None:
         statements = cut.statements
-        if not _keeps_limits(statements, limits) or is_function_body(analysis.place, statements):
+        if not _keeps_limits(statements, limits) or _is_function_body(analysis.place, statements):
             return None
         try:
             block = block_of(self.source, analysis.place, statements)
@@ -192,6 +192,14 @@ class CandidateSearch:
         calls = (node.func for node in ast.walk(self.source.tree) if isinstance(node, ast.Call))
         names |= {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
         return frozenset(_plain(name) for name in names)
+
+
+def _is_function_body(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
+    """Return whether statements are all of a function but its docstring."""
+    body: Sequence[ast.stmt] = place.function.body
+    if ast.get_docstring(place.function) is not None:
+        body = body[1:]
+    return list(statements) == list(body) and isinstance(place.function, Function)
 
 
 def _plain(name: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
+from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
     Scope,
     bound_names,
     local_names,
-    parameters_of,
     statement_lists,
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
@@ -56,21 +55,18 @@ class OuterNames:
             raise refusal
 
     def _refuse_changing(self, scope: Function, inner: Scope, name: str) -> None:
-        """Refuse a name of an outer function that is not bound just once, before the inner one is defined."""
+        """Refuse a name of an outer function that may be bound once more after the inner one is defined."""
         binders = [statement for statement in _all_statements(scope) if name in binds_directly(statement)]
-        is_parameter = name in {argument.arg for argument in parameters_of(scope.args)}
         is_shared = any(isinstance(node, ast.Nonlocal) and name in node.names for node in ast.walk(scope))
-        if is_shared or len(binders) + is_parameter != 1:
-            message = f"{name} of the outer function {scope.name} is bound more than once"
-            raise RefusedRefactoring("free_name", message, (self._place.function.lineno,))
-        if is_parameter or binders[0] is inner:
+        if not is_shared and binders == [inner]:
             return
         if scope not in self._flows:
             self._flows[scope] = DataFlow(scope)
         flow = self._flows[scope]
-        in_loop = any(isinstance(node, Loop) and binders[0] in ast.walk(node) for node in ast.walk(scope))
+        bit = flow.bits([name])
         defined_at = flow.graph.entry_of[_statement_around(scope, inner)]
-        if in_loop or not flow.surely_bound_at[defined_at] & flow.bits([name]):
+        is_bound_later = any(flow.bound_by(node) & bit for node in flow.reachable_from([defined_at]))
+        if is_shared or is_bound_later or not flow.surely_bound_at[defined_at] & bit:
             message = f"{name} of the outer function {scope.name} may change or be unbound"
             raise RefusedRefactoring("free_name", message, (self._place.function.lineno,))
 

@@ -81,3 +81,10 @@ def _host(class_: ast.ClassDef, method: Function, function: Function) -> Host | 
     if function is not method and first in local_names(function):
         return None
     return Host(class_, method, first, kind)
+
+
+def visible_to(host: Host, place: FunctionPlace) -> frozenset[str]:
+    """Return the names of functions around the class of a method, which it sees as closures."""
+    position = place.parents.index(host.class_)
+    outer = [scope for scope in place.parents[:position] if isinstance(scope, Function)]
+    return frozenset[str]().union(*(local_names(scope) for scope in outer))

@@ -65,9 +65,12 @@ def _early_returns(source: SourceText, function: Function) -> list[Edit]:
     if not assigned or len(assigned) > _MOST_RETURNS - 1 or not all(_is_plain(source, each) for each in assigned):
         return []
     is_read = name in names_read(compound)
-    if isinstance(compound, ast.If | ast.Try) and None not in tails:
-        return [*_returned(source, assigned), _without(source, last)] if not is_read else []
     value = _constant_of(default, name)
+    if isinstance(compound, ast.If | ast.Try) and None not in tails:
+        # Every way returns, or raises: what was assigned before is never looked at.
+        is_dead = default is not None and value is not None and not _gap_holds_comment(source, default, compound)
+        dead = [_without(source, default)] if is_dead and default is not None else []
+        return [*dead, *_returned(source, assigned), _without(source, last)] if not is_read else []
     if default is None or value is None or is_read or _gap_holds_comment(source, default, compound):
         return []
     if _count_of(name, compound) != len(assigned) or not isinstance(compound, ast.If | ast.For):

@@ -26,7 +26,7 @@ from actors.capabilities.violation_fix.refactoring.naming.block_effects import (
 )
 from actors.capabilities.violation_fix.refactoring.naming.branch_labels import Label, label_of_body
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
-from actors.capabilities.violation_fix.refactoring.naming.likeness import has_copy, has_twin
+from actors.capabilities.violation_fix.refactoring.naming.likeness import has_copy, has_like_branch, has_twin
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     VAGUE_VERBS,
@@ -84,7 +84,9 @@ class BlockContext:
         verbs = (VERBS | {"process"}) - (VAGUE_VERBS - {"process"}) - _OF_VISITORS
         if not words:
             return None
-        return words[0] if words[0] in verbs else words[-1] if words[-1] in verbs & DISTRIBUTIVE_VERBS else None
+        if words[0] in verbs:
+            return words[0]
+        return words[-1] if words[-1] in verbs & DISTRIBUTIVE_VERBS else None
 
     @cached_property
     def function_noun(self) -> str | None:
@@ -186,7 +188,8 @@ class BlockContext:
     @cached_property
     def has_twin(self) -> bool:
         """True where the function has a second block built like this one, which would stay where it is."""
-        return has_twin(self.statements, self.place.function, self.parents)
+        is_branch = has_like_branch(self.statements, self.parents)
+        return is_branch or has_twin(self.statements, self.place.function, self.parents)
 
     @cached_property
     def has_copy(self) -> bool:
@@ -248,7 +251,10 @@ class BlockContext:
 
     def is_repeated(self, call: ast.Call | None) -> bool:
         """Return whether a loop in the block makes a call again and again; one that breaks off makes it once."""
-        loops = (node for node in self.nodes if isinstance(node, Loop) and not self.stops_early)
+        return not self.stops_early and self.is_in_loop(call)
+
+    def is_in_loop(self, call: ast.Call | None) -> bool:
+        loops = (node for node in self.nodes if isinstance(node, Loop))
         return call is not None and any(part is call for loop in loops for part in ast.walk(loop))
 
     @cached_property
@@ -379,11 +385,3 @@ def _is_test(statement: ast.stmt) -> bool:
         return False
     jumps = (ast.Continue, ast.Break, ast.Return, ast.Pass)
     return all(isinstance(inner, jumps) or _is_test(inner) for inner in [*statement.body, *statement.orelse])
-
-
-def is_function_body(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
-    """Return whether statements are all of a function but its docstring."""
-    body: Sequence[ast.stmt] = place.function.body
-    if ast.get_docstring(place.function) is not None:
-        body = body[1:]
-    return list(statements) == list(body) and isinstance(place.function, Function)

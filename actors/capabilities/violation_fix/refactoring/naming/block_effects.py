@@ -133,6 +133,21 @@ class BlockEffects:
         return not self.all
 
     @cached_property
+    def of_success(self) -> tuple[Effect, ...]:
+        """The effects, less what is called before the block gives up: a name tells what it does where it succeeds."""
+        ended = (
+            part
+            for node in self._nodes
+            if isinstance(node, ast.If | ast.ExceptHandler)
+            for body in (node.body, getattr(node, "orelse", []))
+            if body and _gives_up(body[-1])
+            for statement in body
+            for part in own_nodes(statement)
+        )
+        calls = {id(part) for part in ended}
+        return tuple(effect for effect in self.all if effect.call is None or id(effect.call) not in calls)
+
+    @cached_property
     def attributes(self) -> tuple[tuple[str, str], ...]:
         """Objects and their attributes that are set, where nothing else is done; items under a fixed key count."""
         set_: dict[tuple[str, str], None] = {}
@@ -145,6 +160,12 @@ class BlockEffects:
             if (effect.target, effect.name) not in set_ and not is_part:
                 return ()
         return tuple(set_)
+
+
+def _gives_up(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Return):
+        return statement.value is None or (isinstance(statement.value, ast.Constant) and not statement.value.value)
+    return isinstance(statement, ast.Raise | ast.Continue)
 
 
 def is_assertion(node: ast.AST) -> bool:
@@ -187,6 +208,13 @@ def _calls_for_effect(statements: Sequence[ast.stmt]) -> Iterator[ast.Call]:
         elif not isinstance(statement, Scope):
             for body in statement_lists(statement):
                 yield from _calls_for_effect(body)
+
+
+def serves(effect: Effect, names: Sequence[str]) -> bool:
+    """Return whether an effect is one on an output, or is given it."""
+    given = effect.call.args if effect.call is not None else []
+    is_given = any(isinstance(each, ast.Name) and each.id in names for each in given)
+    return (is_given and effect.kind is EffectKind.CALL) or effect.target.partition(".")[0] in names
 
 
 def root_of(node: ast.expr) -> str:

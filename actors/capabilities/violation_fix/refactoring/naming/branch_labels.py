@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from actors.capabilities.violation_fix.refactoring.name_scopes import statement_lists
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
+    PREDICATES,
     description_of,
     description_of_pattern,
     noun_of,
@@ -90,4 +91,13 @@ def subject_of(test: ast.expr) -> str | None:
         return ast.dump(test.args[0])
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "startswith":
         return ast.dump(test.func.value)
-    return None
+    return _asked_by_predicate(test) if isinstance(test, ast.Call) else None
+
+
+def _asked_by_predicate(call: ast.Call) -> str | None:
+    """Return what is asked whether it is a file, a class or the like."""
+    if noun_of(call.func) not in PREDICATES:
+        return None
+    if not call.args:
+        return ast.dump(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    return ast.dump(call.args[0])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read, own_nodes
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import spelled
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import serves, spelled
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     VAGUE_VERBS,
@@ -17,11 +17,18 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     base_form,
     is_good_noun,
     noun_quality,
+    singular,
     words_in,
     words_of,
     words_of_comment,
 )
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.output_verbs import verb_for
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
+    BRANCH_REASON,
+    SuggestedName,
+    ends_plainly,
+    joined_name,
+)
 
 # Verbs of functions that make their result of what they are given.
 _MAKING = words_in("build coerce convert create decode deserialize from get load make normalize parse read to")
@@ -35,6 +42,10 @@ def from_function_case(context: BlockContext) -> Iterator[SuggestedName]:
     label, words = context.label, words_of(context.function_name)
     if label is None or not label.is_case or not context.is_branch_body or label.noun.startswith("missing"):
         return
+    kind = words_of(label.noun)
+    if len(kind) > 1 and len(words) > 1 and words[0] in VERBS and kind[-1] == words[-1] and ends_plainly(context):
+        # `set_color` sets a special one of them.
+        yield SuggestedName(joined_name(words[:-1], kind), 0.74, "the function and the case of the branch")
     if not words or not _makes_result(context) or context.function_name.startswith("__") or words[0] == "test":
         return
     case = words_of(label.noun)
@@ -49,6 +60,41 @@ def from_function_case(context: BlockContext) -> Iterator[SuggestedName]:
         # What is made of a type tells more than the verb with the type alone.
         quality += 0.05 if is_given else 0.0
         yield SuggestedName(joined_name(words, "from" if is_given else "for", case), quality, reason)
+
+
+def from_case_result(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name a branch that binds one thing, as others of its chain do, after the case and that thing."""
+    label = context.label
+    name = context.outputs[0] if len(context.outputs) == 1 else ""
+    if label is None or not label.is_case or label.chain < _FEWEST_CASES or not context.is_branch_body:
+        return
+    is_apart = not {singular(word) for word in words_of(label.noun)} & {singular(word) for word in words_of(name)}
+    if not is_good_noun(name) or name in context.inputs or not is_apart or not ends_plainly(context):
+        return
+    if any(not serves(effect, [name]) for effect in context.effects.all) or label.noun.startswith("missing"):
+        return
+    _, quality = verb_for(context.nodes, context.statements, name, is_input=False)
+    verb = _verb_of_chain(context, name)
+    yield SuggestedName(joined_name(verb, label.noun, name), min(quality, 0.8) * noun_quality(name), BRANCH_REASON)
+
+
+_FEWEST_CASES = 2
+
+
+def _verb_of_chain(context: BlockContext, name: str) -> str:
+    """Return one verb for how all branches of a chain come by a name, so that their functions are named alike."""
+    branch: ast.stmt | None = context.parents[-1]
+    for parent in reversed(context.parents[:-1]):
+        if not isinstance(parent, ast.If) or parent.orelse != [branch]:
+            break
+        branch = parent
+    verbs = set()
+    while isinstance(branch, ast.If):
+        nodes = [part for statement in branch.body for part in own_nodes(statement)]
+        if any(name in bound_names(statement) for statement in branch.body):
+            verbs.add(verb_for(nodes, branch.body, name, is_input=False)[0])
+        branch = branch.orelse[0] if len(branch.orelse) == 1 else None
+    return verbs.pop() if len(verbs) == 1 else "build" if "build" in verbs else "determine"
 
 
 def _makes_result(context: BlockContext) -> bool:
@@ -211,4 +257,12 @@ def from_log_message(context: BlockContext) -> Iterator[SuggestedName]:
 
 
 # In no order that matters: the best name is taken.
-CASE_RULES = (from_function_case, from_handler, from_tested_object, from_rest, from_added_items, from_log_message)
+CASE_RULES = (
+    from_function_case,
+    from_case_result,
+    from_handler,
+    from_tested_object,
+    from_rest,
+    from_added_items,
+    from_log_message,
+)

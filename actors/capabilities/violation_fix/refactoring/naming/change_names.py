@@ -139,7 +139,8 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
             yield SuggestedName(
                 joined_name([verb, *words]), 0.74 if several else 0.6, "the only call that has an effect"
             )
-        items = words_of(context.iterated_noun or "")
+        is_in_loop = all(context.is_in_loop(effect.call) for effect in effects)
+        items = words_of(context.iterated_noun or "") if is_in_loop else []
         if len(items) == 1 and not {singular(items[0])} & {singular(word) for word in rest}:
             owner = singular(items[0])
             quality = 0.77 * noun_quality(owner)
@@ -147,11 +148,14 @@ def from_calls(context: BlockContext) -> Iterator[SuggestedName]:
     # `set_exception` says what is set, not what it is done to; `insert_before` takes what it inserts.
     if verb in _OBJECT_VERBS and (rest or not all(_is_given_item(effect, context) for effect in effects)):
         return
-    if context.iterated_noun and is_good_noun(context.iterated_noun):
+    is_in_loop = all(context.is_in_loop(effect.call) for effect in effects)
+    if context.iterated_noun and is_good_noun(context.iterated_noun) and is_in_loop:
         quality = 0.76 * noun_quality(context.iterated_noun)
         yield SuggestedName(joined_name(verb, context.iterated_noun), quality, "what the loop does with each item")
-    if context.label is not None and not rest and words_of(context.label.noun)[-1] not in VERBS:
-        yield SuggestedName(joined_name(verb, context.label.noun), 0.7, "the only call in the branch")
+    # What is asked for without a case, such as `verbose`, tells when it is done, not to what.
+    label = context.label if context.label is not None and context.label.is_case else None
+    if label is not None and not rest and words_of(label.noun)[-1] not in VERBS:
+        yield SuggestedName(joined_name(verb, label.noun), 0.7, "the only call in the branch")
     first = [effect.call.args[0] if effect.call and effect.call.args else None for effect in effects]
     nouns = {argument.id if isinstance(argument, ast.Name) else None for argument in first}
     noun = nouns.pop() if len(nouns) == 1 else None
@@ -197,6 +201,30 @@ def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
         return
     quality = 0.68 if EffectKind.ATTRIBUTE in kinds else 0.62
     yield SuggestedName(joined_name("update", noun), quality * noun_quality(noun), f"what is done to {noun}")
+
+
+_SETTING = frozenset(
+    {"set", "define", "undefine", "add", "enable", "disable", "configure", "register", "use", "update"}
+)
+_FEWEST_SETTINGS = 3
+
+
+def from_settings(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what makes several settings of one object by calls of its methods."""
+    effects = context.effects.all
+    owners = {effect.target for effect in effects}
+    owner = owners.pop() if len(owners) == 1 else ""
+    if not owner or owner in ("self", "cls") or context.outputs or not ends_plainly(context) or context.has_guards:
+        return
+    called = {effect.name for effect in effects if effect.call is not None}
+    if len(called) < _FEWEST_SETTINGS or not all(
+        words_of(name)[:1] and words_of(name)[0] in _SETTING for name in called
+    ):
+        return
+    noun = owner.rpartition(".")[2]
+    is_one = all(effect.kind is EffectKind.CALL and _is_done_to(owner, effect) for effect in effects)
+    if is_one and is_good_noun(noun) and owner not in context.changed_elsewhere:
+        yield SuggestedName(joined_name("configure", noun), 0.66 * noun_quality(noun), f"the settings of {noun}")
 
 
 def _is_done_to(owner: str, effect: Effect) -> bool:

@@ -82,6 +82,7 @@ _PLAIN_PREFIXES = ("application/", "x-", "www-")
 # What parts the words of a value, such as `http.response.start`; a text of more words is a sentence.
 _SEPARATORS = re.compile(r"[-/.: ]+")
 _MAX_WORDS = 4
+BUILTIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "list", "dict", "tuple", "set", "frozenset"})
 
 
 def _words_of_value(value: ast.expr) -> list[str]:
@@ -95,11 +96,23 @@ def _words_of_value(value: ast.expr) -> list[str]:
         return words if len(words) <= _MAX_WORDS else []
     if isinstance(value, ast.Attribute):
         return words_of(value.attr)
-    return words_of(value.id) if isinstance(value, ast.Name) and value.id.isupper() else []
+    # A constant, or a class.
+    is_told = isinstance(value, ast.Name) and (value.id[:1].isupper() or value.id in BUILTIN_TYPES)
+    return words_of(value.id) if isinstance(value, ast.Name) and is_told else []
+
+
+# What predicates without a second word ask for.
+PREDICATES = {
+    **{"isdir": "directory", "is_dir": "directory", "isfile": "file", "is_file": "file", "islink": "link"},
+    **{"is_symlink": "link", "isclass": "class", "isfunction": "function", "ismethod": "method", "ismodule": "module"},
+    **{"isgenerator": "generator", "iscoroutine": "coroutine", "callable": "callable"},
+}
 
 
 def _words_of_call(call: ast.Call) -> list[str]:
     name = noun_of(call.func) or ""
+    if name in PREDICATES:
+        return [PREDICATES[name]]
     if name == "isinstance" and len(call.args) == 2:
         type_name = noun_of(call.args[1])
         return words_of(type_name)[-3:] if type_name else []

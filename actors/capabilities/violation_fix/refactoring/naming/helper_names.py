@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind, serves
 from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_attributes,
@@ -24,9 +24,16 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_collection,
     from_last_call,
     from_one_object,
+    from_settings,
     from_shared_words,
 )
-from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, noun_of, tested_nouns
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
+    BUILTIN_TYPES,
+    is_flag_test,
+    tested_nouns,
+)
+from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
+from actors.capabilities.violation_fix.refactoring.naming.made_names import from_made, from_returned, from_yields
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
@@ -46,13 +53,18 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
     QUESTION_WORDS,
     is_constant,
     is_flag,
+    opens_to_read,
     verb_for,
 )
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
+    BRANCH_REASON,
+    SuggestedName,
+    ends_plainly,
+    joined_name,
+)
 
 MAX_NAME_LENGTH = 36
 MAX_NAME_WORDS = 5
-BRANCH_REASON = "the case of the branch"
 _MANY_CASES = 4
 
 
@@ -77,10 +89,15 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
 def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
     """Take off for each output that the name does not tell of: a reader would not expect it."""
     words = {singular(word) for word in suggestion.name.split("_")}
-    hidden = [name for name in context.outputs if not words & {singular(word) for word in words_of(name)}]
+    hidden = [name for name in context.outputs if not any(_is_told(word, words) for word in words_of(name))]
     # What only the code around it explains has its words from a comment.
     hidden = [] if len(context.outputs) == 1 and not is_good_noun(context.outputs[0]) else hidden
     return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
+
+
+def _is_told(word: str, words: Collection[str]) -> bool:
+    """Return whether a name has a word, or the longer one that the word is short for: `max` for `maximum`."""
+    return singular(word) in words or (len(word) > 2 and any(each.startswith(word) for each in words))
 
 
 _CHECKING = frozenset({"check", "ensure", "validate", "verify"})
@@ -104,8 +121,9 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
     # Nobody can tell `_check_port` from `validate_port`.
     if own[1:] == words[1:] and any({own[0], words[0]} <= verbs for verbs in _SYNONYMS):
         return False
-    # Who checks gives nothing back.
-    if words[0] in _CHECKING and context.outputs:
+    # Who checks gives nothing back, and sets nothing.
+    sets = any(effect.kind is EffectKind.ATTRIBUTE for effect in context.effects.all)
+    if words[0] in _CHECKING and (context.outputs or sets):
         return False
     return all(first != second for first, second in pairwise(words))
 
@@ -145,6 +163,9 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
         if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
             return
+        # Who asks for something does not change what was there.
+        if words[0] in _ASKING and set(context.outputs) & set(context.inputs):
+            return
         yield SuggestedName(joined_name(words), quality, "the comment above the block")
     heading = noun_of_comment(context.comment) if not context.has_long_comment else []
     if (
@@ -176,11 +197,8 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
     if any(is_flag(context.nodes, name) for name in names) and not asks:
         return
-    found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
-    verb, quality = min(found, key=lambda pair: pair[1])
-    if len({verb for verb, _ in found}) > 1:
-        verb, quality = "determine", quality - 0.1
-    effects = [effect for effect in context.effects.all if effect.target.partition(".")[0] not in names]
+    verb, quality = _verb_for_all(context, names)
+    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
     if effects:
         # Reading a file and the like is an effect that the verb of the output can cover.
         verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
@@ -191,13 +209,15 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
-        quality -= 0.15
+        # What is worked out of other things has two results; what is changed has had them before.
+        quality -= 0.15 if set(names) & set(context.inputs) else 0.05
     # A result that may be missing is looked for, or read; to get it promises too much.
     if verb in ("get", "determine") and (context.has_guards or context.extraction.form is Form.IF_NONE):
         quality -= 0.25
     if asks:
         yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
         return
+    quality *= 0.8 if _is_one_of_several(context) else 1.0
     if set(words_of(noun)) == set(words_of(context.function_noun or "")):
         quality -= 0.15
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
@@ -205,9 +225,27 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
 
 
+def _verb_for_all(context: BlockContext, names: Sequence[str]) -> tuple[str, float]:
+    """Return one verb for how a block comes by its outputs, and how sure it is."""
+    found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
+    verb, quality = min(found, key=lambda pair: pair[1])
+    if opens_to_read(context.nodes) and all(verb in _OF_ANY_SOURCE for verb, _ in found):
+        return "read", quality
+    if len({verb for verb, _ in found}) > 1:
+        return "determine", quality - (0.1 if set(names) & set(context.inputs) else 0.05)
+    return verb, quality
+
+
+_OF_ANY_SOURCE = frozenset({"build", "collect", "compute", "determine", "find", "get"})
 # They promise a result.
 _ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
+
+
+def _is_one_of_several(context: BlockContext) -> bool:
+    """Return whether a block is a branch of a chain of cases, the others of which may make the same."""
+    label = context.label
+    return context.is_branch_body and label is not None and label.is_case and label.chain > 1
 
 
 def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
@@ -256,6 +294,13 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     # `_read_search` and `_parse_function` could be about anything of that name.
     only = words_of(label.noun)[0] if "_" not in label.noun else ""
     tells = tells and only not in VERBS | MIDDLING_NOUNS
+    # A type that is given is not what is built: `_build_tuple` would say so.
+    if only in BUILTIN_TYPES and verb in _MAKING | _CONVERTING:
+        return
+    # Who draws or writes calls somebody; what only sets attributes prepares it.
+    kinds = {effect.kind for effect in context.effects.all}
+    if verb in _GIVING_OUT and kinds == {EffectKind.ATTRIBUTE}:
+        return
     if verb in DISTRIBUTIVE_VERBS and tells:
         yield SuggestedName(joined_name(verb, label.noun), quality + 0.04, BRANCH_REASON)
     elif (
@@ -266,9 +311,20 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         and words_of(noun)[-1] != words_of(label.noun)[-1]
     ):
         yield SuggestedName(joined_name(verb, label.noun, singular(noun)), quality, BRANCH_REASON)
+    elif verb and label.is_case and context.is_branch_body and words_of(context.function_name) == [verb] and tells:
+        # `copy` of a directory.
+        yield SuggestedName(joined_name(verb, label.noun), quality, BRANCH_REASON)
     # One of many cases that all give the same result is told by its case.
     most_outputs = 1 if label.chain >= _MANY_CASES and context.is_branch_body else 0
-    if label.is_case and label.chain >= 2 and ends_plainly(context) and len(context.outputs) <= most_outputs:
+    # What `copy` does with a file is no more handled than copied.
+    is_told = words_of(context.function_name) != [verb]
+    if (
+        label.is_case
+        and label.chain >= 2
+        and ends_plainly(context)
+        and len(context.outputs) <= most_outputs
+        and is_told
+    ):
         yield SuggestedName(joined_name("handle", label.noun), quality - 0.02, BRANCH_REASON)
 
 
@@ -276,6 +332,10 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
 _MAKING = frozenset({"build", "construct", "create", "generate"})
 
 
+_GIVING_OUT = frozenset({"display", "draw", "dump", "emit", "print", "save", "send", "show", "write"})
+_CONVERTING = frozenset({"convert", "decode", "deserialize", "get", "load", "make", "normalize", "parse", "read"})
+_OF_FILES = frozenset({"parse", "read", "load", "scan", "process", "import", "compile", "check", "analyze", "tokenize"})
+_NAMES_OF_FILES = frozenset({"filename", "filepath", "pathname"})
 _OF_ITEMS = DISTRIBUTIVE_VERBS | {"handle"}
 
 
@@ -288,6 +348,8 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
         return
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
+        # Not the name of a file is read, but the file.
+        noun = "file" if verb in _OF_FILES and words_of(noun)[-1] in _NAMES_OF_FILES else noun
         quality = 0.8 if words_of(noun)[-1] in own else 0.7
         if verb is not None:
             yield SuggestedName(joined_name(verb, noun), quality * noun_quality(noun), "the loop's body")
@@ -295,27 +357,6 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
         noun = context.iterated_noun
         if verb is not None:
             yield SuggestedName(joined_name(verb, noun), 0.62 * noun_quality(noun), "the loop over " + noun)
-
-
-def _from_yields(context: BlockContext) -> Iterator[SuggestedName]:
-    yielded = [node.value for node in context.nodes if isinstance(node, ast.Yield) and node.value is not None]
-    nouns = {value.id if isinstance(value, ast.Name) else None for value in yielded}
-    delegates = any(isinstance(node, ast.YieldFrom) for node in context.nodes)
-    noun = nouns.pop() if len(nouns) == 1 and not delegates else None
-    if noun and is_good_noun(noun) and not noun.endswith("ed") and context.effects.is_pure:
-        yield SuggestedName(joined_name("iterate", plural(noun)), 0.66 * noun_quality(noun), "what the block yields")
-
-
-def _from_returned(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name what returns an object of one class after it."""
-    if context.extraction.form is not Form.RETURN or not context.effects.is_pure:
-        return
-    values = [node.value for node in context.nodes if isinstance(node, ast.Return)]
-    made = [value.func if isinstance(value, ast.Call) else None for value in values]
-    nouns = {noun_of(function) if function is not None else None for function in made}
-    noun = nouns.pop() if len(nouns) == 1 else None
-    if noun and noun[:1].isupper() and not noun.isupper() and is_good_noun(noun):
-        yield SuggestedName(joined_name("create", noun), 0.68, "what the block returns")
 
 
 _Rule = Callable[[BlockContext], Iterator[SuggestedName]]
@@ -326,6 +367,7 @@ _OF_CHANGES: Sequence[_Rule] = (
     from_collection,
     from_calls,
     from_one_object,
+    from_settings,
 )
 _RULES: Sequence[_Rule] = (
     _from_comment,
@@ -337,6 +379,8 @@ _RULES: Sequence[_Rule] = (
     _from_branch,
     *CASE_RULES,
     _from_loop,
-    _from_yields,
-    _from_returned,
+    from_yields,
+    from_returned,
+    from_made,
+    from_failure_message,
 )

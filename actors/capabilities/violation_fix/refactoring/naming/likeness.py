@@ -14,6 +14,8 @@ _LEAST_NODES = 18
 # Unless they differ in nothing but constants.
 _LEAST_NODES_OF_COPY = 8
 _LEAST_LIKENESS = 0.85
+# Two branches of one condition are held against each other by whoever reads them.
+_LEAST_LIKENESS_OF_BRANCHES = 0.6
 
 
 def has_twin(statements: Sequence[ast.stmt], function: Function, parents: Sequence[ast.stmt]) -> bool:
@@ -23,6 +25,30 @@ def has_twin(statements: Sequence[ast.stmt], function: Function, parents: Sequen
         return False
     others = _others(statements, function, parents)
     return any(_likeness(own, _structure(window)) >= _LEAST_LIKENESS for window in others)
+
+
+def has_like_branch(statements: Sequence[ast.stmt], parents: Sequence[ast.stmt]) -> bool:
+    """Return whether a block is one branch of a condition, and the one beside it is built much like it."""
+    own = _structure(statements)
+    if own.total() < _LEAST_NODES:
+        return False
+    shape = [type(each) for each in statements]
+    alike = (other for other in _branches_beside(statements, parents) if [type(each) for each in other] == shape)
+    return any(_likeness(own, _structure(other)) >= _LEAST_LIKENESS_OF_BRANCHES for other in alike)
+
+
+def _branches_beside(statements: Sequence[ast.stmt], parents: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    branch = parents[-1] if parents else None
+    if not isinstance(branch, ast.If):
+        return
+    if branch.orelse == list(statements):
+        yield branch.body
+    elif branch.body == list(statements):
+        following = branch.orelse[0] if len(branch.orelse) == 1 else None
+        yield following.body if isinstance(following, ast.If) else branch.orelse
+        before = parents[-2] if len(parents) > 1 else None
+        if isinstance(before, ast.If) and before.orelse == [branch]:
+            yield before.body
 
 
 def has_copy(statements: Sequence[ast.stmt], function: Function, parents: Sequence[ast.stmt]) -> bool:

@@ -15,32 +15,32 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 VERBS = words_in(
     """
     accept access acquire activate adapt add adjust advance aggregate align allocate analyze annotate append apply
-    arrange assemble assert assign attach authenticate authorize await balance begin bind break bring broadcast build
-    bump cache calculate call cancel cast center change check choose chunk classify clean clear clip clone close
-    coerce collapse collect combine compare compile compose compress compute concat concatenate configure confirm
-    connect construct consume convert copy correct count cover crawl create crop cut deactivate debug decide declare
-    decode decorate decrease decrypt deduplicate define delegate delete deliver deny describe deserialize detach detect
-    determine diff disable discard disconnect discover dispatch display distribute divide download drain draw drop dump
-    duplicate echo edit eliminate emit enable encode encrypt enforce ensure enter enumerate erase escape estimate
-    evaluate evict examine exclude execute exit expand expect expire explain export expose extend extract fail feed
-    fetch figure fill filter finalize find finish fit fix flag flatten flip flush fold follow forget format forward
-    freeze gather generate get grab group grow guess handle hash hide highlight identify ignore import include
-    increment indent index indicate infer inform inherit init initialize inject insert inspect install instantiate
-    interpolate interpret invalidate invoke issue iterate join keep kill launch lex limit link list listen load locate
-    lock log lookup lower make map mark mask match measure merge migrate mix modify mount move multiply mutate name
-    negate normalize notify number observe obtain offset open optimize order output overwrite pack pad paint parse
-    partition paste patch pause peek perform persist pick place plan play plot poll pop populate post prefix prepare
-    prepend preserve print process produce promote prompt propagate protect provide prune publish pull purge push put
-    query queue quote raise rank reach read rebuild receive recompute record recover redirect reduce refine refresh
-    register reject release reload remove rename render reorder repair repeat replace replay reply report request
-    require reset reshape resize resolve respond restart restore restrict resume retrieve retry return reuse reverse
-    revert review revoke rewind rewrite rotate round route run sample sanitize save scale scan schedule scroll seal
-    search seek select send separate serialize serve set setup shift show shrink shuffle shut sign simplify skip slice
-    solve sort spawn specialize split squash stack start step stop store stream strip style submit substitute subtract
-    suggest summarize suppress swap switch sync synchronize tag take terminate test tokenize toggle touch trace track
-    train transform translate transmit traverse trigger trim truncate try tune turn unescape unify uninstall unlink
-    unlock unpack unquote unregister unset unwrap unzip update upgrade upload use validate verify visit wait walk warn
-    watch wrap write yield zip
+    arrange assemble ask assert assign attach authenticate authorize await balance begin bind break bring broadcast
+    build bump cache calculate call cancel cast center change check choose chunk classify clean cleanup clear clip
+    clone close coerce collapse collect combine compare compile compose compress compute concat concatenate
+    configure confirm connect construct consume convert copy correct count cover crawl create crop cut deactivate
+    debug decide declare decode decorate decrease decrypt dedupe deduplicate define delegate delete deliver deny
+    describe deserialize detach detect determine diff disable discard disconnect discover dispatch display
+    distribute divide download drain draw drop dump duplicate echo edit eliminate emit enable encode encrypt enforce
+    ensure enter enumerate erase escape estimate evaluate evict examine exclude execute exit expand expect expire
+    explain export expose extend extract fail feed fetch figure fill filter finalize find finish fit fix flag
+    flatten flip flush fold follow forget format forward freeze gather generate get grab group grow guess handle
+    hash hide highlight identify ignore import include increment indent index indicate infer inform inherit init
+    initialize inject insert inspect install instantiate interpolate interpret invalidate invoke issue iterate join
+    keep kill launch lex limit link list listen load locate lock log lookup lower make map mark mask match measure
+    merge migrate mix modify mount move multiply mutate name negate normalize notify number observe obtain offset
+    open optimize order output overwrite pack pad paint parse partition paste patch pause peek perform persist pick
+    place plan play plot poll pop populate post prefix prepare prepend preserve print process produce promote prompt
+    propagate protect provide prune publish pull purge push put query queue quote raise rank reach read rebuild
+    receive recompute record recover redirect reduce refine refresh register reject release reload remove rename
+    render reorder repair repeat replace replay reply report request require reset reshape resize resolve respond
+    restart restore restrict resume retrieve retry return reuse reverse revert review revoke rewind rewrite rotate
+    round route run sample sanitize save scale scan schedule scroll seal search seek select send separate serialize
+    serve set setup shift show shrink shuffle shut sign simplify skip slice solve sort spawn specialize split squash
+    stack start step stop store stream strip style submit substitute subtract suggest summarize suppress swap switch
+    sync synchronize tag take terminate test tokenize toggle touch trace track train transform translate transmit
+    traverse trigger trim truncate try tune turn unescape unify uninstall unlink unlock unpack unquote unregister
+    unset unwrap unzip update upgrade upload use validate verify visit wait walk warn watch wrap write yield zip
     """
 )
 
@@ -49,9 +49,9 @@ VAGUE_VERBS = frozenset({"do", "process", "perform", "run", "main", "call", "exe
 
 POOR_NOUNS = words_in(
     """
-    a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc xx yy tmp temp ret rv res val vals obj objs arg args
-    kw kwargs kwds self cls it el elem foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst dct fn func cb
-    dummy unused flag flags data stuff thing things ones
+    a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc xx yy tmp temp ret rv res val vals obj objs arg
+    args kw kwargs kwds self cls it el ell elem elt foo bar baz idx ii jj kk ok out buf ptr num cnt cur prev nxt lst
+    dct fn func cb dummy unused flag flags data stuff thing things ones
     """
 )
 # Nouns that nearly every function has: alone they tell nothing.
@@ -59,6 +59,7 @@ EMPTY_NOUNS = words_in(
     """
     result results value values item items other others object objects new old found done first last current previous
     next error changed success valid entry entries element elements it this that one two info output outputs
+    long short big small full empty active public private local
     """
 )
 # Nouns that tell little.
@@ -100,7 +101,19 @@ _JOINTS = frozenset(
     | {(verb, "to") for verb in words_in("convert cast coerce connect switch write")}
     | {(verb, "from") for verb in words_in("read load receive disconnect")}
 )
-_OPENINGS = words_in("now then first next finally also let's we second")
+_OPENINGS = words_in(
+    """
+    now then first next finally also let's we second here just simply always only recursively automatically actually
+    please ok okay lastly third this
+    """
+)
+# What is tried, needed or wanted is what is done.
+_LEADING = re.compile(
+    r"^(?:we |let's )?(?:"
+    r"(?:try|tries|trying|attempt|attempts|attempting|need|needs|have|has|want|going|time|be sure|make sure) to|"
+    r"make sure we|be sure we)\s+",
+    re.I,
+)
 _NOISE = re.compile(
     r"^#+[:!]?\s*(TODO|FIXME|XXX|HACK|NOTE|type:|noqa|pragma|mypy|pylint|pyright|fmt|ruff|isort|nosec)", re.I
 )
@@ -114,7 +127,14 @@ _ASKED_FOR = re.compile(
 )
 _REFERRING = words_in("it them")
 
-_ORDINAL = re.compile(r"^(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,\s+", re.I)
+_OF_US = re.compile(r"^\W*we\s", re.I)
+_ORDINAL = re.compile(
+    r"^(?:(?:first|second|third|then|next|now|last|lastly|finally)(?: of all)?,"
+    r"|(?:first|second|third|fourth|last|final|\d(?:st|nd|rd|th)) (?:pass|step|phase|stage)\s*[:,-]+"
+    r"|(?:pass|step|phase|stage|part) #?\d+\s*[:.,)-]+"
+    r"|\(?\d{1,2}[.)]:?|\(?[a-h]\))\s+",
+    re.I,
+)
 
 
 def words_of(identifier: str) -> list[str]:
@@ -166,6 +186,9 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     joint = words[1:2] if len(words) > 2 and (verb, words[1]) in _JOINTS else []
     taken, rest = _object_words(words[1 + len(joint) :])
     is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
+    # What «we» do is told with a reason as often as not: then it may be one step of it.
+    if not is_whole and _OF_US.match(comment):
+        return [], False
     return ([verb, *joint, *taken, *_complement(taken, rest)], is_whole) if taken else ([], False)
 
 
@@ -204,10 +227,14 @@ def _words_of_prose(comment: str) -> list[str]:
     if _NOISE.match(comment):
         return []
     prose = _ORDINAL.sub("", comment.lstrip("#:! ").strip())
+    prose = _LEADING.sub("", prose)
     prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
     if not prose or "?" in prose or not prose.isascii():
         return []
-    return [word.strip("`'\"*").lower() for word in prose.split()]
+    return [_HYPHEN.sub("_", word.strip("`'\"*").lower()) for word in prose.split()]
+
+
+_HYPHEN = re.compile(r"(?<=[a-z])-(?=[a-z])")
 
 
 def _object_words(words: list[str]) -> tuple[list[str], list[str]]:
@@ -230,6 +257,7 @@ def noun_quality(identifier: str) -> float:
     words = words_of(identifier)
     if not words or (identifier[-1].isdigit() and words[-1] not in _ACRONYMS):
         return 0.0
+    words = ["val" if _is_joined_of_poor(word) else word for word in words]
     if not all(is_word(word) for word in words) or all(word in POOR_NOUNS | EMPTY_NOUNS for word in words):
         return 0.0
     if any(word in POOR_NOUNS for word in words):
@@ -239,13 +267,27 @@ def noun_quality(identifier: str) -> float:
     return 1.0
 
 
+_POOR_HEADS = POOR_NOUNS | words_in("arg cur curr new next old prev ret repr res str")
+_POOR_TAILS = words_in("val vals obj objs arg args str lst dct func ptr buf num cnt idx")
+
+
+def _is_joined_of_poor(word: str) -> bool:
+    """Check for `resval` and the like, which no style separates."""
+    return any(word[:cut] in _POOR_HEADS and word[cut:] in _POOR_TAILS for cut in range(1, len(word)))
+
+
 def is_word(word: str) -> bool:
     """Return whether letters can be read out: no single letter, nothing without vowels, no heap of consonants."""
     if word in _ACRONYMS or word in _OPERATORS:
         return True
     if len(word) == 2:
         return word in _SHORT_WORDS
-    return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", word)
+    spoken = _SPOKEN_AS_ONE.sub("t", word)
+    return len(word) > 1 and bool(re.search(r"[aeiouy]", word)) and not re.search(r"[bcdfghjklmnpqrtvwxz]{4}", spoken)
+
+
+# Consonants as in `length`, `brightness`, `birthday` and `watchlist`.
+_SPOKEN_AS_ONE = re.compile(r"ngth|ghth|lfth|ght|tch|rth|dth")
 
 
 _WITHOUT_PLURAL = words_in("data metadata info information children people media")

@@ -83,12 +83,30 @@ def _verb_of_change(
     verbs = {_verb_of_value(value) for value in values}
     if len(verbs) == 1 and (verb := verbs.pop()) not in (None, "build", "create", "collect", "compute"):
         return str(verb), 0.68
-    if all(isinstance(node, ast.AugAssign) for node in bindings):
+    if all(isinstance(node, ast.AugAssign) for node in bindings) or all(_appends(value, output) for value in values):
         return "extend", 0.5
+    loops = [node for node in nodes if isinstance(node, ast.For | ast.AsyncFor)]
+    are_in_loops = all(any(part is node for loop in loops for part in ast.walk(loop)) for node in bindings)
+    if (loops and are_in_loops) or (values and all(_is_extreme(value) for value in values)):
+        # With each turn it becomes another thing, not another form of the same.
+        return "update", 0.6
     if values and all(output in names_read(value) or isinstance(value, ast.Constant) for value in values):
         return "normalize", 0.64
     is_tested = any(_is_type_test(node, output) for node in nodes)
     return ("normalize", 0.66) if is_tested else ("resolve", 0.66)
+
+
+def _appends(value: ast.expr, output: str) -> bool:
+    """Check for `x + …`, where x is the output itself."""
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        value = value.left
+        if isinstance(value, ast.Name) and value.id == output:
+            return True
+    return False
+
+
+def _is_extreme(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("max", "min")
 
 
 def _is_type_test(node: ast.AST, name: str) -> bool:
@@ -177,3 +195,19 @@ def is_constant(nodes: Sequence[ast.AST], output: str) -> bool:
     values = [getattr(node, "value", None) for node in nodes if _binds(node, output)]
     texts = {ast.dump(value) for value in values if isinstance(value, ast.Constant)}
     return len(texts) == 1 and all(isinstance(value, ast.Constant) for value in values)
+
+
+def opens_to_read(nodes: Sequence[ast.AST]) -> bool:
+    """Return whether a block gets what it makes out of a file that it opens."""
+    managers = [item.context_expr for node in nodes if isinstance(node, ast.With) for item in node.items]
+    opened = [each for each in managers if isinstance(each, ast.Call) and noun_of(each.func) == "open"]
+    modes = [_mode_of(each) for each in opened]
+    return bool(opened) and all(mode in ("r", "rb", "rt") for mode in modes)
+
+
+def _mode_of(call: ast.Call) -> object:
+    # The path comes first where a function opens, not where the path itself does.
+    given = call.args[1:] if isinstance(call.func, ast.Name) else call.args
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+    mode = next(iter([*given[:1], *named]), None)
+    return "r" if mode is None else mode.value if isinstance(mode, ast.Constant) else None

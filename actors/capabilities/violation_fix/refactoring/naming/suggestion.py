@@ -9,6 +9,8 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 
+BRANCH_REASON = "the case of the branch"
+
 
 @dataclass(frozen=True, slots=True)
 class SuggestedName:

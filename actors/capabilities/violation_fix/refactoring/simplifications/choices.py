@@ -123,6 +123,56 @@ def assign_other(spot: Spot) -> str | None:
     return spot.replaced(node, node, [line]) if spot.fits(line) and len(line) <= MAX_LENGTH else None
 
 
+# More of them are a row of defaults, which a reader wants to stay alike.
+_MOST_MISSING = 2
+
+
+def assign_missing(spot: Spot) -> str | None:
+    """Write `if x is None: x = y` as `x = y if x is None else x`, where it stands alone; likewise by type."""
+    node = spot.node
+    if not isinstance(node, ast.If) or spot.source.is_elif(node):
+        return None
+    found = _filled(node)
+    if found is None or not is_simple_value(found.value):
+        return None
+    others = [part for part in ast.walk(spot.around.place.function) if isinstance(part, ast.If) and _filled(part)]
+    is_in_row = any(isinstance(each, ast.If) and not each.orelse for each in (spot.before, spot.after))
+    if len(others) > _MOST_MISSING or is_in_row or found.head not in spot.around.place.locals:
+        return None
+    spot.refuse_comments(spot.line, last_line(node))
+    name, value, test = found.head, spot.text(found.value), node.test
+    if isinstance(test, ast.UnaryOp):
+        text = f"{name} = {name} if {spot.text(test.operand)} else {value}"
+    else:
+        text = f"{name} = {value} if {spot.text(test)} else {name}"
+    line = f"{spot.indent}{text}"
+    return spot.replaced(node, node, [line]) if spot.fits(line) and len(line) <= MAX_LENGTH else None
+
+
+def _filled(node: ast.If) -> _Assignment | None:
+    """Return the name that gets a value where it is None, or one made of it where it is of another type."""
+    assigned = node.body[0]
+    if node.orelse or len(node.body) != 1 or not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1:
+        return None
+    target, test = assigned.targets[0], node.test
+    if not isinstance(target, ast.Name):
+        return None
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    if isinstance(test, ast.Compare):
+        right = test.comparators[0]
+        is_none = len(test.ops) == 1 and isinstance(right, ast.Constant) and right.value is None
+        is_filled = is_none and isinstance(test.ops[0], ast.Is) and _is_named(test.left, target.id)
+    elif isinstance(asked, ast.Call) and _is_named(asked.func, "isinstance") and len(asked.args) == 2:
+        is_filled = _is_named(asked.args[0], target.id) and target.id in names_read(assigned.value)
+    else:
+        return None
+    return _Assignment(target.id, assigned.value) if is_filled else None
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def call_choice(spot: Spot) -> str | None:
     """Write two calls that differ in one argument as one call with a choice in it."""
     node = spot.node
@@ -165,13 +215,16 @@ def _chosen(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.exp
 
 
 def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr) -> str:
-    if not is_simple_value(value) or not is_simple_value(other) or not is_simple_test(node.test):
+    if not _is_choosable(value) or not _is_choosable(other) or not is_simple_test(node.test):
         raise spot.refuse("long_condition", "a part is a choice or a combination itself")
     test = spot.text(node.test)
     pair = _bool(value), _bool(other)
     chosen = pair[0] if None not in pair and pair[0] != pair[1] else None
     if chosen is None:
-        text = _inner_choice(spot, node.test, value, other) or f"{spot.text(value)} if {test} else {spot.text(other)}"
+        text = (
+            _inner_choice(spot, node.test, value, other)
+            or f"{_inside(spot, value)} if {test} else {_inside(spot, other)}"
+        )
     elif chosen:
         text = test if is_boolean(node.test) or _compares_text(node.test) else f"bool({test})"
     else:
@@ -182,6 +235,17 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if not spot.fits(line) or len(line) > MAX_LENGTH:
         raise spot.refuse("long_condition", "the line would be too long")
     return line
+
+
+def _is_choosable(value: ast.expr) -> bool:
+    """Check for a value that reads well in a choice: a tuple does in parentheses."""
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return bool(parts) and all(is_simple_value(part) for part in parts)
+
+
+def _inside(spot: Spot, value: ast.expr) -> str:
+    text = spot.text(value)
+    return f"({text})" if isinstance(value, ast.Tuple) and not text.startswith("(") else text
 
 
 def _compares_text(test: ast.expr) -> bool:

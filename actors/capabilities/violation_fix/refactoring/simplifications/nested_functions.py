@@ -290,6 +290,8 @@ class _Move:
         if source.is_blank(first - 1) or not self.spot.position:
             while last < source.line_count and source.is_blank(last + 1):
                 last += 1
+        while not self.spot.position and source.is_blank(first - 1):
+            first -= 1
         return Edit(source.starts[first - 1], source.line_end_offset(last), "")
 
     def _definition(self, header: Edit, edits: list[Edit], host: Host | None) -> str:

@@ -13,6 +13,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.choices impor
     assign_choice,
     assign_default,
     assign_extreme,
+    assign_missing,
     assign_other,
     call_choice,
     return_choice,
@@ -25,6 +26,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.first_hits im
 )
 from actors.capabilities.violation_fix.refactoring.simplifications.generators import yield_from
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
+from actors.capabilities.violation_fix.refactoring.simplifications.lookups import get_attribute, get_item
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
     collect,
     extend_list,
@@ -33,6 +35,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.loops import 
     test_any,
 )
 from actors.capabilities.violation_fix.refactoring.simplifications.nested_functions import move_out
+from actors.capabilities.violation_fix.refactoring.simplifications.reading import loop_on_read
 from actors.capabilities.violation_fix.refactoring.simplifications.repetition import loop_over
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, spots_in
 from actors.capabilities.violation_fix.refactoring.simplifications.suppressing import suppress_exception
@@ -65,6 +68,9 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "assign_first": assign_first,
     "count_hits": count_hits,
     "set_default": set_default,
+    "get_attribute": get_attribute,
+    "get_item": get_item,
+    "loop_on_read": loop_on_read,
     "merge_handlers": merge_handlers,
     "leave_else": leave_else,
     "suppress_exception": suppress_exception,
@@ -73,6 +79,7 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "assign_default": assign_default,
     "assign_extreme": assign_extreme,
     "assign_other": assign_other,
+    "assign_missing": assign_missing,
     "call_choice": call_choice,
     "loop_over": loop_over,
     "move_out": move_out,
@@ -93,6 +100,9 @@ REDUCING: Mapping[str, float] = {
     "assign_first": 0.84,
     "count_hits": 0.86,
     "set_default": 0.88,
+    "get_attribute": 0.86,
+    "get_item": 0.86,
+    "loop_on_read": 0.8,
     "merge_handlers": 0.9,
     "leave_else": 0.72,
     "suppress_exception": 0.8,
@@ -101,6 +111,7 @@ REDUCING: Mapping[str, float] = {
     "assign_default": 0.74,
     "assign_extreme": 0.88,
     "assign_other": 0.78,
+    "assign_missing": 0.62,
     "call_choice": 0.76,
     "loop_over": 0.84,
     "move_out": 0.82,

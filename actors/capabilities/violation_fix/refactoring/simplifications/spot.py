@@ -99,12 +99,13 @@ class Spot:
     def is_one_of_many(self) -> bool:
         """True in a branch of a chain another of which is built alike: a reader wants them to stay alike."""
         parent = self.parents[-1] if self.parents else None
-        if not isinstance(parent, ast.If) or parent.body is not self.body:
+        if not isinstance(parent, ast.If):
             return False
         shape = [type(statement) for statement in self.body]
-        chain = [*self.parents, *_branches_below(parent)]
-        bodies = [branch.body for branch in chain if isinstance(branch, ast.If) and branch.body is not self.body]
-        return any([type(statement) for statement in body] == shape for body in bodies)
+        chain = [branch for branch in (*self.parents, *_branches_below(parent)) if isinstance(branch, ast.If)]
+        bodies = [body for branch in chain for body in (branch.body, branch.orelse) if body and body is not self.body]
+        alike = [body for body in bodies if [type(statement) for statement in body] == shape]
+        return any(not self.source.is_elif(body[0]) for body in alike)
 
     def refuse(self, code: str, message: str) -> RefusedRefactoring:
         return RefusedRefactoring(code, message, (self.line,))
