@@ -111,6 +111,7 @@ def onnx_session(rewrite: Callable[[Any], None] | None = None) -> Any:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
+    from runtime.codebase.semantics.sentence_model.fused_steps import fuse_steps
     from runtime.codebase.semantics.sentence_model.integer_products import has_instructions, use_integer_products
     from runtime.codebase.semantics.sentence_model.onnx_graph import rewritten
     from runtime.codebase.semantics.sentence_model.table_rows import widen_rows_late
@@ -120,7 +121,7 @@ def onnx_session(rewrite: Callable[[Any], None] | None = None) -> Any:
     options.inter_op_num_threads = 1
     # It would keep the most that any text has taken.
     options.enable_cpu_mem_arena = False
-    wanted = [rewrite, widen_rows_late, use_integer_products if has_instructions() else None]
+    wanted = [rewrite, widen_rows_late, fuse_steps, use_integer_products if has_instructions() else None]
     model = rewritten(checked_model(), [one for one in wanted if one is not None])
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
