@@ -130,6 +130,9 @@ def _without_windows(index: WantedIndex, cache: VectorCache) -> list[Piece]:
     """Return the chunks of code and documents of an index that were not looked at yet, in the order of embedding."""
     try:
         with closing(IndexReader(Path(index.index_path))) as reader:
+            generation = reader.generation()
+            if cache.is_whole(index, "windows", generation):
+                return []
             chunks = [piece for piece in pieces_in_order(reader) if is_windowed(piece)]
     except StateStorageError:  # deleted or made by another version: its next refresh asks again
         return []
@@ -137,7 +140,10 @@ def _without_windows(index: WantedIndex, cache: VectorCache) -> list[Piece]:
     known = cache.window_lists(list(lists))
     vectors = cache.ids([key for found in known.values() for key in found.keys])
     looked_at = {key for key, found in known.items() if all(own in vectors for own in found.keys)}
-    return [piece for key, piece in lists.items() if key not in looked_at]
+    missing = [piece for key, piece in lists.items() if key not in looked_at]
+    if not missing:
+        cache.note_whole(index, "windows", generation)
+    return missing
 
 
 def is_windowed(piece: Piece) -> bool:

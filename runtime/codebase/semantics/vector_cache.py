@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from runtime.codebase.index.piece_text import KEY_BYTES
 from runtime.codebase.semantics.embedding import Vectors
@@ -34,14 +34,21 @@ _TABLES = (
     "CREATE TABLE first (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
     "CREATE TABLE wanted (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)",
 )
-_LATER_TABLES = tuple(
-    f"CREATE TABLE IF NOT EXISTS {name} (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)"
-    for name in ("wanted_windows", "wanted_stored")
+_LATER_TABLES = (
+    *(
+        f"CREATE TABLE IF NOT EXISTS {name} (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)"
+        for name in ("wanted_windows", "wanted_stored")
+    ),
+    "CREATE TABLE IF NOT EXISTS whole (index_path TEXT, kind TEXT, generation TEXT, PRIMARY KEY (index_path, kind))",
 )
 # SQLite locks that other processes hold, a full disk and failed reads pass by themselves.
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
 log = logging.getLogger(__name__)
+
+
+# First vectors of pieces, and further ones of chunks.
+PieceKind = Literal["pieces", "windows"]
 
 
 class WantedIndex(NamedTuple):
@@ -261,9 +268,22 @@ class VectorCache:
         """Take back that the vectors of an index are to be kept in the vector store."""
         self._work(lambda db: db.execute("DELETE FROM wanted_stored WHERE index_path = ?", (index.index_path,)))
 
+    def note_whole(self, index: WantedIndex, kind: PieceKind, generation: str) -> None:
+        """Remember that pieces of a kind lacked nothing in that generation of an index, until a vector is deleted."""
+        row = (index.index_path, kind, generation)
+        self._work(lambda db: db.execute("INSERT OR REPLACE INTO whole VALUES (?, ?, ?)", row))
+
+    def is_whole(self, index: WantedIndex, kind: PieceKind, generation: str) -> bool:
+        """Return True if that was remembered of the same generation of an index."""
+        found: list[tuple[str]] = []
+        query = "SELECT generation FROM whole WHERE index_path = ? AND kind = ?"
+        self._work(lambda db: found.extend(db.execute(query, (index.index_path, kind))))
+        return found == [(generation,)]
+
     def _delete_oldest(self, connection: sqlite3.Connection) -> None:
         (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()
-        connection.execute("DELETE FROM vectors WHERE id <= ?", (newest - self.max_vectors,))
+        if connection.execute("DELETE FROM vectors WHERE id <= ?", (newest - self.max_vectors,)).rowcount:
+            connection.execute("DELETE FROM whole")
 
     def _wanted_in(self, table: str) -> list[WantedIndex]:
         found: list[WantedIndex] = []
@@ -354,6 +374,7 @@ def _ensure_tables(connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         if _format_of(connection) == FORMAT:  # another process was quicker
             return
+        connection.execute("DELETE FROM whole")
         for statement in _TABLES:
             connection.execute(f"DROP TABLE IF EXISTS {statement.split()[2]}")
             connection.execute(statement)

@@ -96,6 +96,9 @@ def missing_pieces(index: WantedIndex, cache: VectorCache) -> list[Piece]:
         log.info("vectors.no_index", extra={"path": index.index_path, "error": error.message})
         return []
     try:
+        generation = reader.generation()
+        if cache.is_whole(index, "pieces", generation):
+            return []
         # A repository with more pieces than that would drive out its own vectors and never be done.
         pieces = pieces_in_order(reader)[: cache.max_vectors // 2]
     finally:
@@ -107,4 +110,6 @@ def missing_pieces(index: WantedIndex, cache: VectorCache) -> list[Piece]:
         if piece.key not in seen:
             seen.add(piece.key)
             missing.append(piece)
+    if not missing:
+        cache.note_whole(index, "pieces", generation)
     return missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -104,6 +105,58 @@ def test_a_changed_file_is_embedded_again_without_the_pieces_that_stay(
     cache.want(indexed(root, index_path, a_py=both.replace("return 2", "return 3")))
     made(VectorMaker(embedder, cache))
     assert [text.partition("\n")[0] for text in embedder.asked] == ["a.py zebra"]
+
+
+def test_an_index_that_lacked_nothing_is_not_listed_again_until_it_changes(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache, tmp_path: Path
+) -> None:
+    wanted = indexed(root, index_path, a_py="def bank(): pass\n", b_py="def money(): pass\n")
+    for _ in range(2):
+        cache.want(wanted)
+        made(VectorMaker(embedder, cache))
+    embedder.asked.clear()
+    with closing(IndexReader(index_path)) as reader:
+        (first,) = [piece.key for piece in pieces_in_order(reader) if piece.file == "a.py"]
+    with closing(sqlite3.connect(tmp_path / "vectors.sqlite")) as behind, behind:
+        behind.execute("DELETE FROM vectors WHERE key = ?", (first,))
+    cache.want(wanted)
+    made(VectorMaker(embedder, cache))
+    assert (embedder.asked, cache.wanted()) == ([], [])
+    cache.want(indexed(root, index_path, b_py="def zebra(): pass\n"))
+    made(VectorMaker(embedder, cache))
+    assert sorted(files_of(embedder)) == ["a.py", "b.py"]
+
+
+@pytest.mark.parametrize(("others", "again"), [(1, []), (2, ["a.py"])])
+def test_vectors_that_were_driven_out_are_made_again(
+    root: Path, index_path: Path, embedder: Embedder, tmp_path: Path, others: int, again: list[str]
+) -> None:
+    cache = VectorCache(tmp_path / "small.sqlite", max_vectors=2)
+    wanted = indexed(root, index_path, a_py="def bank(): pass\n")
+    for _ in range(2):
+        cache.want(wanted)
+        made(VectorMaker(embedder, cache))
+    embedder.asked.clear()
+    cache.put({bytes([number]) * 16: as_kept(np.eye(1, DIMENSIONS, dtype=np.float32)[0]) for number in range(others)})
+    cache.want(wanted)
+    made(VectorMaker(embedder, cache))
+    assert files_of(embedder) == again
+
+
+def test_a_file_of_vectors_that_is_made_anew_remembers_nothing(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache, tmp_path: Path
+) -> None:
+    wanted = indexed(root, index_path, a_py="def bank(): pass\n")
+    for _ in range(2):
+        cache.want(wanted)
+        made(VectorMaker(embedder, cache))
+    embedder.asked.clear()
+    cache.close()
+    with closing(sqlite3.connect(tmp_path / "vectors.sqlite")) as behind:
+        behind.execute("PRAGMA user_version = 1")
+    cache.want(wanted)
+    made(VectorMaker(embedder, cache))
+    assert files_of(embedder) == ["a.py"]
 
 
 def test_a_file_that_changed_since_it_was_indexed_gets_no_wrong_vectors(

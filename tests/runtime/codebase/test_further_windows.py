@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -111,6 +112,24 @@ def test_each_chunk_is_looked_at_once_and_again_when_it_has_changed(
     all_made(WindowMaker(embedder, cache))
     assert len(embedder.windowed) == len(files) + 2
     assert "return 2" in embedder.windowed[-1]
+
+
+def test_an_index_whose_chunks_all_have_their_windows_is_not_listed_again_until_it_changes(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache, tmp_path: Path
+) -> None:
+    wanted = put(root, index_path, a=function("a", "1"))
+    for _ in range(2):
+        cache.want_windows(wanted)
+        all_made(WindowMaker(embedder, cache))
+    embedder.windowed.clear()
+    with closing(sqlite3.connect(tmp_path / "vectors.sqlite")) as behind, behind:
+        behind.execute("DELETE FROM vectors")
+    cache.want_windows(wanted)
+    all_made(WindowMaker(embedder, cache))
+    assert (embedder.windowed, cache.wanted_windows()) == ([], [])
+    cache.want_windows(put(root, index_path, b=function("b", "2")))
+    all_made(WindowMaker(embedder, cache))
+    assert len(embedder.windowed) == 2
 
 
 def test_a_chunk_that_was_changed_keeps_the_windows_before_the_change(

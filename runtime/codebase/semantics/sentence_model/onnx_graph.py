@@ -22,6 +22,7 @@ _FIELDS: Mapping[str, tuple[tuple[str, int, int, bool], ...]] = {
         ("output", 2, _STRING, True),
         ("op_type", 4, _STRING, False),
         ("attribute", 5, _MESSAGE, True),
+        ("domain", 7, _STRING, False),
     ),
     "Attribute": (("name", 1, _STRING, False), ("i", 3, _INT64, False), ("type", 20, _INT32, False)),
     "Tensor": (
@@ -82,9 +83,9 @@ def _product(one: Any, makers: Mapping[str, Any], tensors: Mapping[str, Any]) ->
     return Product(weights, factor) if is_matrix and is_widened else None
 
 
-def node(op_type: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Any:
-    """Return a node of a graph without attributes."""
-    return message("Node")(op_type=op_type, input=inputs, output=outputs)
+def node(op_type: str, inputs: tuple[str, ...], outputs: tuple[str, ...], domain: str = "") -> Any:
+    """Return a node of a graph without attributes; `domain`: whose operator it is, if not the format's own."""
+    return message("Node")(op_type=op_type, input=inputs, output=outputs, domain=domain)
 
 
 def message(name: str) -> Any:
