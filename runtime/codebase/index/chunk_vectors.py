@@ -1,4 +1,4 @@
-"""Reads the vectors of all chunks of an index, which are made of their terms, and compares them with a question."""
+"""Reads the vectors of all chunks of an index, made of their terms, and compares them with a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers the candidates for a question: pieces by words, by what their terms mean, by meaning, by name and by path.
+"""Gathers the candidates for a question: pieces by words, by like terms, by meaning, by name and path.
 
 Meaning and like terms bring pieces that share no word with the question, words those whose names the question spells
 out; no more than a fixed number of each is ordered by the ranker.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from runtime.codebase.files.path_kinds import kinds_asked_for
-from runtime.codebase.files.words import query_terms
+from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.chunk_vectors import Likeness
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
@@ -43,9 +43,16 @@ LEAST_COSINE = 0.2
 LEAST_ALIKE = 0.1
 LEAST_TERMS = 3
 LEAST_COMPARED = 0.3
+LEAST_OWN_TERMS = 2
 # Share of its score that a piece keeps that is not source code, as a candidate by words.
 ASIDE_FACTOR = 0.3
 
+_ASKING_TERMS = frozenset(
+    index_terms(
+        "configured configuration configure set setting settings option options default value values parameter defined"
+        " definition declared implemented located used"
+    ).split()
+)
 _PATH = re.compile(
     r"(?<![\w./\\-])[\w./\\-]*\w\.(?:py|pyi|go|js|jsx|ts|tsx|java|rs|c|h|cc|cpp|hpp|rb|php|cs|kt|md|rst|toml|ya?ml|json|cfg|ini)\b"
 )
@@ -125,7 +132,7 @@ def gather(
     named = _named(index, terms.identifiers[:MAX_NAMED], scope)
     may_mean = len(terms.counts) >= LEAST_TERMS or bool(weights)
     near = _near(index, meaning, kinds, scope) if meaning is not None and may_mean else {}
-    likeness = index.chunk_vectors().likeness(terms.counts) if weights else None
+    likeness = index.chunk_vectors().likeness(terms.counts) if _says_enough(terms.counts) else None
     alike = _alike(index, likeness, kinds, scope)
     found = score_chunks(index, weights, fields, scope, related, [*named, *near, *alike])
     if not any(chunk.score for chunk in found):
@@ -158,6 +165,11 @@ def gather(
         if chunk.score or chunk.chunk_id in always
     ]
     return Gathered(asked, candidates, rest, by_meaning) if candidates else None
+
+
+def _says_enough(counts: Collection[str]) -> bool:
+    """Return whether a question has two terms beside those that only ask for a setting or a definition."""
+    return len(set(counts) - _ASKING_TERMS) >= LEAST_OWN_TERMS
 
 
 def _worth(asked: Asked, chunk: ScoredChunk) -> float:

@@ -1,4 +1,4 @@
-"""Compares questions and pieces of code by what their terms mean, without a model that reads sentences.
+"""Compares questions and pieces by what their terms mean, without a model that reads sentences.
 
 Every usual term of questions and of code has a small vector; those of a text add up, and the cosine of two sums says
 how alike they are. «Job» is near `task` so, and a piece needs no more than a table to get its vector: it is made with
@@ -27,6 +27,7 @@ PIECES_AT_ONCE = 128
 # Of kept rows that are compared with a question at once, for the same reason.
 ROWS_AT_ONCE = 8_192
 LEAST_SCALE = 1e-4
+RARE_PERCENT = 95
 MARK_CHARS = 16
 
 Rows = NDArray[np.float32]
@@ -53,6 +54,8 @@ class TermVectors:
         self._rows = rows
         self._gains = np.array(gains, np.float32)
         self._exponent = exponent
+        # The square of the length of a term that tells as much as only one in twenty does.
+        self._rare = float(np.percentile(np.sum(rows[1:] ** 2, axis=1), RARE_PERCENT))
 
     @property
     def size(self) -> int:
@@ -60,15 +63,19 @@ class TermVectors:
         return int(self._rows.shape[1])
 
     def of_question(self, counts: Mapping[str, int]) -> Rows | None:
-        """Return the vector of a question, of length 1, by the number of occurrences of each of its terms.
+        """Return the vector of a question, by the number of occurrences of each of its terms; None if none is known.
 
-        None if no term is known.
+        Its length is 1, less if terms are unknown: each counts as a rare one that is like nothing, so that likeness to
+        the others does not pass for likeness to the question.
         """
-        known = [(self._number[term], count) for term, count in counts.items() if term in self._number]
-        if not known:
+        if not self._number.keys() & counts.keys():
             return None
-        weights = 1 + np.log(np.array([count for _, count in known], np.float32))
-        return _of_length_one(weights @ self._rows[[number for number, _ in known]])
+        weights = 1 + np.log(np.array(list(counts.values()), np.float32))
+        numbers = np.array([self._number[term] for term in counts])
+        summed = weights @ self._rows[numbers]
+        length = np.sqrt(np.sum(summed**2) + self._rare * np.sum(weights[numbers == 0] ** 2))
+        vector: Rows = summed / np.float32(length)
+        return vector
 
     def of_pieces(self, pieces: Sequence[Sequence[str]]) -> KeptRows:
         """Return a row for each piece, as it is kept: whole numbers of about length 127; zeros where no term is known.

@@ -27,8 +27,8 @@ FILES = {
     "shop/zone.py": '"""Bookings."""\n\n\n'
     "def reverse(entry):\n    # The amount leaves the ledger as it came.\n    return entry.negated()\n",
     **{
-        f"shop/part{number}.py": f"def money_order_{number}(customer):\n"
-        f"    # The customer of order {number} has money.\n    return customer.paid({number})\n"
+        f"shop/part{number}.py": f"def order_{number}(customer):\n"
+        f"    # The customer of order {number} waits.\n    return customer.wait({number})\n"
         for number in range(12)
     },
 }

@@ -283,13 +283,13 @@ async def test_what_searches_find_leaves_room_for_what_a_later_round_asks_for_by
         return {**GOOD["synthesizer"], "claims": [written("mechanism", "It is there.", (fact, line, line))]}
 
     intent = {**GOOD["intent"], "steps": [planned("locate", "parcel", "mechanism")]}
-    critic = next_round([planned("read_code", "is_full", "mechanism")])
+    critic = next_round([planned("read_code", "Depot.release", "mechanism")])
     script = by_agent({**GOOD, "intent": intent, "critic": critic, "synthesizer": write})
     model = ScriptedModel([script])
     document = await ModelDesk(relay, model).ask(QUESTION, explain=True, limits={"max_total_code_tokens": 100})
     first, second = (request.messages[1].content for request in model.requests if agent_of(request) == "synthesizer")
-    assert "code is_full (relay/depot.py:26-28)\n(lines 26 to 28 of it are not shown)" in first
-    assert "1. code is_full (relay/depot.py:26-28)\n26| def is_full(" in second
+    assert "code Depot.release (relay/depot.py:21-23)\n(lines 21 to 23 of it are not shown)" in first
+    assert "1. code Depot.release (relay/depot.py:21-23)\n21|     def release(" in second
     assert document["usage"]["stages"] == 2
 
 

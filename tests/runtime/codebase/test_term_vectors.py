@@ -71,6 +71,16 @@ def test_a_piece_without_known_terms_is_like_nothing(small: TermVectors) -> None
     assert cosines(kept, question).tolist() == pytest.approx([0.0, 0.0, 1.0])
 
 
+def test_unknown_terms_of_a_question_lessen_its_likeness_to_everything(small: TermVectors) -> None:
+    known, partly = small.of_question({"alpha": 1}), small.of_question({"alpha": 1, "quagga": 1})
+    assert known is not None
+    assert partly is not None
+    assert np.linalg.norm(known) == pytest.approx(1.0)
+    assert 0.6 < np.linalg.norm(partly) < 0.8
+    kept = small.of_pieces([("alpha", "", "", "")])
+    assert cosines(kept, partly)[0] < cosines(kept, known)[0]
+
+
 def test_a_question_without_known_terms_has_no_vector(small: TermVectors) -> None:
     assert small.of_question({"unknown": 3}) is None
     assert small.of_question({}) is None
@@ -133,6 +143,18 @@ def test_the_index_brings_pieces_that_share_no_word_with_the_question(opened: Co
     alike = {one.words.hit.file: one.alike or 0.0 for one in gathered.candidates}
     assert "src/pool.py" not in by_words
     assert alike["src/pool.py"] > alike.get("src/paint.py", LEAST_ALIKE)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_compared"),
+    [("Where is the job option configured?", False), ("Where is the next job option configured?", True)],
+)
+def test_a_question_for_one_thing_goes_by_its_name_and_not_by_likeness(
+    opened: Codebase, question: str, is_compared: bool
+) -> None:
+    gathered = gather(opened.index, question)
+    assert gathered is not None
+    assert all((one.alike is not None) is is_compared for one in gathered.candidates)
 
 
 def test_likeness_alone_finds_nothing(opened: Codebase) -> None:
