@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.codebase.term_meaning.term_vectors import KeptRows, TermVectors, cosines, term_vectors
+from runtime.codebase.term_meaning.term_vectors import KeptRows, TermVectors, cosines, term_vectors, term_vectors_mark
 
 _VECTORS = "SELECT chunk_id, vectors FROM chunk_vectors ORDER BY chunk_id"
+_MADE_BY = "SELECT value FROM meta WHERE key = 'term_vectors'"
 
 
 class Rows(Protocol):
@@ -64,9 +65,10 @@ class ChunkVectors:
 
 
 def chunk_vectors(index: Rows) -> ChunkVectors:
-    """Read the vectors of all chunks."""
+    """Read the vectors of all chunks; those of another table compare with nothing, and are left out."""
     by = term_vectors()
-    rows = index.rows(_VECTORS)
+    is_same = index.rows(_MADE_BY) == [(term_vectors_mark(),)]
+    rows = index.rows(_VECTORS) if is_same else []
     kept = np.frombuffer(b"".join(vectors for _, vectors in rows), np.int8).reshape(-1, by.size)
     counts = np.array([len(vectors) // by.size for _, vectors in rows], np.int64)
     firsts = np.array([first for first, _ in rows], np.int64)

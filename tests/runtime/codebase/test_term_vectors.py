@@ -178,6 +178,9 @@ def test_an_index_made_with_other_vectors_is_made_anew(opened: Codebase, root: P
     connection = tables.connect_writer(index_path)
     tables.write_meta(connection, "term_vectors", "other")
     connection.close()
+    found = gather(opened.index, "Which worker does the next job?")
+    assert found is not None
+    assert {one.alike for one in found.candidates} == {None}
     assert refresh(root, index_path).parsed_now == len(FILES)
     with_mark = tables.connect_reader(index_path)
     assert tables.read_meta(with_mark, "term_vectors") == term_vectors_mark()
