@@ -63,7 +63,7 @@ FAILURE_REASONS: frozenset[str] = frozenset(
 Lifecycle = Literal["new", "ready", "running", "waiting", "blocked", "terminated"]
 StageStatus = Literal["active", "asking", "success", "failed", "handled", "cancelled"]
 ClosedStatus = Literal["resolved", "expired", "cancelled"]
-InterruptStatus = Literal["pending"] | ClosedStatus
+InterruptStatus = Literal["pending", "resolved", "expired", "cancelled"]
 HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
 
 

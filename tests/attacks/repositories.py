@@ -147,9 +147,9 @@ TOOL_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def questions_of_history() -> set[str]:
-    """The functions that take git, as they are in the module now."""
+    """The public functions that take git, as they are in the module now."""
     functions = inspect.getmembers(commit_history, inspect.isfunction)
-    return {name for name, function in functions if "git" in inspect.signature(function).parameters}
+    return {name for name, function in functions if "git" in inspect.signature(function).parameters and name[0] != "_"}
 
 
 def told(root: Path, *, plain: bool = False) -> dict[str, Any]:

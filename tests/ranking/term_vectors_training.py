@@ -7,8 +7,8 @@ The terms are the usual ones of the repositories: those of at least four, up to 
 model makes of the word, cut to its main components. First a piece without its comments must be more like some words of
 them than 1,500 other pieces of its repository, then like the questions that it answers. Both take minutes on two cores.
 `--judge` prints how often the vectors alone find a right piece, before and after; repositories of that file train
-nothing; nor do those of a part of three with `--without`, so that a ranker may learn from them (`unseen_vectors.py`).
-An index made with other vectors is made anew.
+nothing; nor do those of a part of three with `--without`, so that weights may be learned from them
+(`unseen_vectors.py`). An index made with other vectors is made anew.
 
 Needs torch, which is in no environment of the project, and clones of the repositories, named OWNER+NAME, each at its
 commit (docs/ranking.md).

@@ -1,14 +1,11 @@
 """Trains the rankers on clones of repositories with questions, or judges them on repositories held out.
 
     python -m tests.ranking.train --clones FOLDER --state FOLDER [--cases FILE] [--rankers words,vectors] [--judge]
-        [--unseen FOLDER]
 
 `--clones` has one clone for each repository, OWNER+NAME, at the commits of repositories.json; what is missing is left
 out and named. Indexes and vectors are kept in `--state`; vectors of all pieces and windows are made first unless
-`--kept` takes those that are there. `--unseen` has vectors of terms that were trained without a part of the
-repositories each (`term_vectors_training.py --without`): those in use have seen most questions and would count too
-much. Without `--judge` the weights are written into the package; with it, nothing is written, and each feature and
-model is judged by weights that never saw the repository.
+`--kept` takes those that are there. Without `--judge` the weights are written into the package; with it, nothing is
+written, and each feature and model is judged by weights that never saw the repository.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ import numpy as np
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.search import ranker as product
-from runtime.codebase.search.features import BY_MEANING, BY_TERMS, BY_WORDS, FEATURES
+from runtime.codebase.search.features import BY_MEANING, BY_WORDS, FEATURES
 from runtime.codebase.search.ranker import State
 from runtime.codebase.semantics.embedding import shared_embedder
 from runtime.codebase.semantics.further_windows import WindowMaker
@@ -34,7 +31,6 @@ from tests.ranking.cases import Case, both_wordings, commit_cases, read_cases
 from tests.ranking.examples import Example, example, open_clone
 from tests.ranking.figures import FIGURES, Measure, by_joined, by_marks, held_out, interval, mean
 from tests.ranking.listwise import fit
-from tests.ranking.unseen_vectors import part_of, vectors_without, with_vectors
 
 CASES = Path(__file__).parent / "cases.jsonl"
 FUSION_OFFSET = 60
@@ -45,17 +41,14 @@ KINDS = ("is_section", "is_source", "is_test", "is_docs", "is_example", "is_asid
 CALLABLE = 0.8
 # How strongly the weights with vectors are drawn to those by words, which more questions taught, and to nothing those
 # of meaning, of which these say nothing.
-DRAWN = {**dict.fromkeys(BY_WORDS, 320.0), **dict.fromkeys(BY_TERMS, 320.0), **dict.fromkeys(BY_MEANING, 20.0)}
-NAMES: dict[State, tuple[str, ...]] = {"words": BY_WORDS + BY_TERMS, "vectors": BY_WORDS + BY_MEANING + BY_TERMS}
+DRAWN = {**dict.fromkeys(BY_WORDS, 320.0), **dict.fromkeys(BY_MEANING, 20.0)}
+NAMES: dict[State, tuple[str, ...]] = {"words": BY_WORDS, "vectors": BY_WORDS + BY_MEANING}
 
 Scores = Sequence[Sequence[float]]
 
 
-def examples_of(
-    cases: Sequence[Case], clones: Path, state: Path, by: State, *, makes_vectors: bool, unseen: Path | None = None
-) -> list[Example]:
+def examples_of(cases: Sequence[Case], clones: Path, state: Path, by: State, *, makes_vectors: bool) -> list[Example]:
     """Return the examples of the questions and commits of all clones that are there."""
-    taught = both_wordings()
     vectors = state / "vectors.sqlite"
     semantics = open_semantics(vectors, here=True) if by == "vectors" else None
     found: list[Example] = []
@@ -67,9 +60,6 @@ def examples_of(
         if semantics is not None and makes_vectors:
             _make_vectors(codebase, vectors)
         own = [case for case in cases if case.folder == name]
-        part = part_of(own[0].repo, taught)
-        if unseen is not None and part is not None:
-            codebase.index = with_vectors(codebase.index, vectors_without(part, unseen))
         made = [_example(case, codebase, semantics) for case in own + commit_cases(clones / name, own[0].repo)]
         kept = [one for one in made if one is not None and one.state == by]
         found += kept
@@ -176,7 +166,6 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, default=CASES)
     parser.add_argument("--rankers", default="words,vectors")
     parser.add_argument("--kept", action="store_true")
-    parser.add_argument("--unseen", type=Path)
     parser.add_argument("--judge", action="store_true")
     given = parser.parse_args()
     given.state.mkdir(parents=True, exist_ok=True)
@@ -186,7 +175,7 @@ def main() -> None:
             cases = read_cases(given.cases)
             # Their vectors are not made: it would take hours.
             cases += both_wordings() if by == "words" else []
-            found = examples_of(cases, given.clones, given.state, by, makes_vectors=not given.kept, unseen=given.unseen)
+            found = examples_of(cases, given.clones, given.state, by, makes_vectors=not given.kept)
             work(found, by)
 
 

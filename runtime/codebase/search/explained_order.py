@@ -48,7 +48,7 @@ def explained_order(
     gathered = gather(index, lines_about_code(query, index.defined_names), None, meaning)
     if gathered is None:
         return ExplainedOrder()
-    by = ranker(gathered.state)
+    by = ranker(gathered.state, by_likeness=gathered.by_likeness)
     rows = features(gathered.asked, gathered.candidates)
     sums = by.sums(rows)
     shaped = shape_gains(gathered, sums, read)

@@ -103,6 +103,11 @@ class Gathered:
     by_meaning: bool
 
     @property
+    def by_likeness(self) -> bool:
+        """True if the question was compared with pieces by its terms."""
+        return any(candidate.alike is not None for candidate in self.candidates)
+
+    @property
     def state(self) -> State:
         """The ranker that orders them: by vectors if half of the code and documents have one, else by words."""
         kinds = self.asked.kinds
@@ -132,7 +137,9 @@ def gather(
     named = _named(index, terms.identifiers[:MAX_NAMED], scope)
     may_mean = len(terms.counts) >= LEAST_TERMS or bool(weights)
     near = _near(index, meaning, kinds, scope) if meaning is not None and may_mean else {}
-    likeness = index.chunk_vectors().likeness(terms.counts) if _says_enough(terms.counts) else None
+    # Likeness was learned from questions about code alone.
+    may_be_like = not kinds and _says_enough(terms.counts)
+    likeness = index.chunk_vectors().likeness(terms.counts) if may_be_like else None
     alike = _alike(index, likeness, kinds, scope)
     found = score_chunks(index, weights, fields, scope, related, [*named, *near, *alike])
     if not any(chunk.score for chunk in found):

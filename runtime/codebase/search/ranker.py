@@ -22,6 +22,8 @@ State = Literal["words", "vectors"]
 MILDNESS = 4.0
 
 _FOLDER = Path(__file__).parent / "rankers"
+# By how much the weights of both rankers change where likeness counts.
+LIKENESS_FILE = _FOLDER / "likeness.json"
 _FILES: dict[State, str] = {"words": "words.json", "vectors": "vectors.json"}
 
 
@@ -44,9 +46,16 @@ def scaled(sums: Sequence[float]) -> list[float]:
 
 
 @functools.cache
-def ranker(state: State) -> Ranker:
-    """Return the ranker of a state, read once from the package."""
-    return ranker_from(state, json.loads(weights_file(state).read_text(encoding="utf-8"))["weights"])
+def ranker(state: State, *, by_likeness: bool = False) -> Ranker:
+    """Return the ranker of a state, read once from the package.
+
+    `by_likeness`: for questions that were compared by their terms, which moves the weights of other features as well.
+    """
+    weights: dict[str, float] = json.loads(weights_file(state).read_text(encoding="utf-8"))["weights"]
+    if by_likeness:
+        moved: dict[str, float] = json.loads(LIKENESS_FILE.read_text(encoding="utf-8"))["weights"]
+        weights = {name: weights.get(name, 0.0) + moved.get(name, 0.0) for name in weights.keys() | moved.keys()}
+    return ranker_from(state, weights)
 
 
 def weights_file(state: State) -> Path:

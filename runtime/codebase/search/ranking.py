@@ -47,7 +47,7 @@ def rank_chunks(
     gathered = gather(index, asked, scope, meaning, by_words) if limit >= 1 else None
     if gathered is None:
         return []
-    by = ranker(gathered.state)
+    by = ranker(gathered.state, by_likeness=gathered.by_likeness)
     ranked = ordered(gathered, by, meaning, read)
     best = widened(spread(joined(ranked), MAX_JOINED_PER_FILE_IN_FRONT)) if join else spread(ranked)
     return [replace(hit, score=round(score, 6), ranker=by.state) for score, hit in best[:limit]]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.search.features import BY_TERMS, BY_WORDS, FEATURES, Asked, Candidate, features
+from runtime.codebase.search.features import BY_MEANING, BY_TERMS, BY_WORDS, FEATURES, Asked, Candidate, features
 from runtime.codebase.search.full_text import ScoredChunk
 from runtime.codebase.search.gathering import LEAST_ALIKE, MAX_ALIKE, MAX_BY_MEANING, Gathered, gather
 from runtime.codebase.search.prose.near_passages import near_passages
@@ -120,10 +120,18 @@ def test_a_file_has_one_kind_and_one_asked_for_is_as_good_as_source(path: str, k
 @pytest.mark.parametrize("state", STATES)
 def test_each_ranker_of_the_package_knows_its_features_and_cases(state: State) -> None:
     trained = json.loads(weights_file(state).read_text(encoding="utf-8"))
-    assert trained["weights"].keys() == set(BY_WORDS + BY_TERMS if state == "words" else FEATURES)
+    assert trained["weights"].keys() == set(BY_WORDS if state == "words" else BY_WORDS + BY_MEANING)
     assert trained["cases"] > 0
     assert len(trained["repositories"]) >= 10
     assert ranker(state).weights != ranker(STATES[state == "words"]).weights
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_likeness_moves_the_weights_of_both_rankers(state: State) -> None:
+    plain, moved = ranker(state).weights, ranker(state, by_likeness=True).weights
+    places = [FEATURES.index(name) for name in BY_TERMS]
+    assert [plain[place] for place in places] == [0.0] * len(BY_TERMS)
+    assert all(moved[place] > 0 for place in places)
 
 
 def test_a_ranker_with_features_that_are_no_more_says_so() -> None:

@@ -80,8 +80,9 @@ class BodyJudge:
     # Names that hold what was taken, and those that got something else as well.
     copies: set[str] = field(default_factory=set)
     rebound: set[str] = field(default_factory=set)
-    # Names that hold an empty value, and those that hold something else as well.
+    # Names that hold an empty value, those of functions that do nothing, and names that hold something else as well.
     empties: set[str] = field(default_factory=set)
+    idle: set[str] = field(default_factory=set)
     filled: set[str] = field(default_factory=set)
     depth: int = 0
     # A part of a body is judged, whose returns, exits and variables count for what stands around it.
@@ -118,7 +119,7 @@ class BodyJudge:
     def _sequence(self, node: tree_sitter.Node, *, decided: bool, tail: bool) -> bool:
         parts: Sequence[tree_sitter.Node] = [each for each in node.named_children if self._said(each)]
         idle = (each for each in node.named_children if self.says_nothing(self._said(each)))
-        self.empties |= {name for each in idle if (name := named_function(each)) is not None}
+        self.idle |= {name for each in idle if (name := named_function(each)) is not None}
         for at, part in enumerate(parts):
             if part.type in kinds.LABELS:
                 continue
@@ -160,7 +161,7 @@ class BodyJudge:
         if self._is_nothing(node, said, tail=tail):
             return True
         if node.type in kinds.CALLS and not (self.results_count or self.is_part):
-            call = lost_call(node, self._said, self.syntax, self.empties - self.filled)
+            call = lost_call(node, self._said, self.syntax, (self.empties | self.idle) - self.filled)
             if call is not None and self._is_pure(call.given):
                 self.looks_up = self.looks_up or call.checks
                 return True
