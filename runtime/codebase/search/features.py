@@ -70,7 +70,7 @@ class Candidate:
 
     `named`: 1 for the only definition of a name in the question, less for one of several. `cosine`: of its vector
     and the question's; None without a vector. `said`: the greatest cosine of the passages and the windows in it, None
-    without any. `alike`: the cosine of its terms and the question's; None for a question of unknown terms.
+    without any. `alike`: the cosine of its terms and the question's; None for one not compared by them.
     """
 
     words: ScoredChunk
