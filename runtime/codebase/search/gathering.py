@@ -143,7 +143,8 @@ def gather(
     alike = _alike(index, likeness, kinds, scope)
     found = score_chunks(index, weights, fields, scope, related, [*named, *near, *alike])
     if not any(chunk.score for chunk in found):
-        alike = {}  # something is always most alike: that tells nothing where no word is found
+        # Something is always most alike: that tells nothing where no word is found.
+        likeness, alike = None, {}
         if not named and terms.identifiers:
             return None  # a name is there or is not: nothing means the same
     files = _files_named({chunk.hit.file for chunk in found}, query)
