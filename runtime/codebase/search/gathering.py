@@ -194,7 +194,7 @@ def _named(index: IndexReader, identifiers: Sequence[str], scope: str | None) ->
     named: dict[int, float] = {}
     for name in identifiers:
         symbols = symbols_named(index, name, fuzzy=False, limit=MAX_DEFINITIONS)
-        symbols = [symbol for symbol in symbols if _is_within(symbol.file, scope)]
+        symbols = [symbol for symbol in symbols if is_within(symbol.file, scope)]
         symbols = [symbol for symbol in symbols if symbol.kind not in VALUE_KINDS] or symbols
         for symbol in symbols:
             chunk_id = index.chunk_at(symbol.file, symbol.name_line)
@@ -228,7 +228,7 @@ def _compared(
     places = {
         chunk_id: (path, symbol)
         for chunk_id, path, _, _, _, symbol in index.chunk_places(list(near))
-        if _is_within(path, scope)
+        if is_within(path, scope)
     }
     compared = [chunk_id for chunk_id in near if chunk_id in places and is_compared(kinds, *places[chunk_id])]
     return {chunk_id: near[chunk_id] for chunk_id in compared[:limit]}
@@ -277,7 +277,8 @@ def _files_named(files: Collection[str], query: str) -> frozenset[str]:
     return frozenset(file for file in files if any(_same_path(file, path) for path in paths))
 
 
-def _is_within(file: str, scope: str | None) -> bool:
+def is_within(file: str, scope: str | None) -> bool:
+    """Return whether a file is a scope, or lies in it; always without a scope."""
     return scope is None or file == scope or file.startswith(f"{scope}/")
 
 

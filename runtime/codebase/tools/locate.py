@@ -25,6 +25,7 @@ from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.excerpts import excerpt_of, informative_terms
+from runtime.codebase.search.gathering import is_within
 from runtime.codebase.search.prose.report import MAX_REPORT_CHARS
 from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.search.values.named_values import VALUES, values_for
@@ -199,7 +200,7 @@ class _Search:
     def of_kinds(self, scope: str | None) -> list[_Located]:
         """Return all definitions of the kinds, source files first, by file and line."""
         symbols = self._codebase.symbols_of_kinds(sorted(self._kinds), limit=MAX_COUNTED)
-        kept = [symbol for symbol in symbols if _within(symbol.file, scope)]
+        kept = [symbol for symbol in symbols if is_within(symbol.file, scope)]
         self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
         kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
         return self._rows(kept, "symbol")
@@ -228,7 +229,7 @@ class _Search:
     def named(self, scope: str | None, *, fuzzy: bool, name: str | None = None) -> list[_Located]:
         wanted = normal_name(self._query if name is None else name)
         symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit if fuzzy else MAX_COUNTED)
-        kept = [symbol for symbol in symbols if _within(symbol.file, scope) and self._fits(symbol.kind)]
+        kept = [symbol for symbol in symbols if is_within(symbol.file, scope) and self._fits(symbol.kind)]
         if not fuzzy:
             self.definitions = sum(_is_defined(symbol, wanted) for symbol in kept)
         return self._rows(kept, "symbol_partial" if fuzzy else "symbol")
@@ -247,7 +248,7 @@ class _Search:
         rows = []
         for symbol, share in values_for(index, read, self._query, self._kinds, self._limit):
             citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
-            if citation is not None and _within(symbol.file, scope):
+            if citation is not None and is_within(symbol.file, scope):
                 rows.append((_symbol_row(symbol, share, "value"), citation))
         return rows
 
@@ -368,10 +369,6 @@ def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
     """Return True for a definition in a source file with exactly that name: one that the name may mean."""
     is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
     return is_code and symbol.name == last_part(wanted) and kind_of_path(symbol.file) == "source"
-
-
-def _within(file: str, scope: str | None) -> bool:
-    return scope is None or file == scope or file.startswith(scope + "/")
 
 
 def _merged(lists: Sequence[list[_Located]], limit: int) -> list[_Located]:
