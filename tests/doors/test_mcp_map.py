@@ -113,7 +113,8 @@ async def test_agreements_that_a_repository_brings_along_add_hints_until_they_ar
     (project / FILE).parent.mkdir(parents=True)
     content = json.dumps({"version": 1, "query": QUERY, "symbols": ["KEPT", "nowhere"]})
     (project / FILE).write_text(content)
-    found = search(site)
+    # In so small a project the search itself may find all there is; what the map adds shows beyond its best place.
+    found = search(site, max_results=1)
     assert "found_by" not in found
     assert found["hits"][0]["symbol"] == "load"
     brought = [hit for hit in found["hits"] if hit.get("found_by") == "map"]
