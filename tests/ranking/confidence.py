@@ -183,7 +183,9 @@ def _answered(case: Case, codebase: Codebase, shares: Mapping[str, float]) -> tu
     claims = write_claims(evidence_of(asked.question, asked.facts), [GOAL.id])[GOAL.id]
     text = compose(asked.question, [Finding(GOAL, tuple(claims))], {}, None)
     absence = msgspec.structs.replace(asked.absence, familiar=_familiar(case.question, codebase, shares))
-    features = confidence.all_features(in_answer_order(asked.facts), asked.facts, absence, codebase.meaning)
+    features = confidence.all_features(
+        case.question, in_answer_order(asked.facts), asked.facts, absence, codebase.meaning
+    )
     of_readings = (confidence.READING, confidence.READING_AHEAD)
     # What readings tell has weights of its own (reading_trust.py), fitted on repositories that did not train them.
     by_others = {name: value for name, value in features.items() if name not in of_readings}

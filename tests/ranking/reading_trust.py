@@ -72,7 +72,9 @@ def _read(case: Case, codebase: Codebase) -> Read:
         asked = ask(case, codebase)
     claims = write_claims(evidence_of(asked.question, asked.facts), [GOAL.id])[GOAL.id]
     text = compose(asked.question, [Finding(GOAL, tuple(claims))], {}, None)
-    features = confidence.all_features(in_answer_order(asked.facts), asked.facts, asked.absence, codebase.meaning)
+    features = confidence.all_features(
+        case.question, in_answer_order(asked.facts), asked.facts, asked.absence, codebase.meaning
+    )
     return Read(case, features, told_by(case, text).is_good)
 
 

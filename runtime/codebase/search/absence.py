@@ -31,6 +31,7 @@ from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES
 from runtime.codebase.search.familiarity import AS_USUAL, familiarity
 from runtime.codebase.search.lexicon import is_ordinary
 from runtime.codebase.search.spellings import abbreviations, spellings
+from runtime.codebase.search.spoken_of import spoken_of
 
 # A longer text is a report: names in its logs are not what it is about.
 MAX_QUESTION_CHARS = 2_000
@@ -81,7 +82,8 @@ class Absence(msgspec.Struct, frozen=True):
 
     Words are as written. `unknown`: of the question's informative words the share that occurs nowhere, distinctive or
     not; `together`: of those that stand together in it the share that stand near each other in some piece; both 0 to 1.
-    `familiar`: how often the repository has its words, against other software (`familiarity`); `near`: the mean of the
+    `familiar`: how often the repository has its words, against other software (`familiarity`); `spoken_of`: how much of
+    it the code speaks of, in its words or in words of like meaning (`spoken_of`), 0 to 1; `near`: the mean of the
     greatest cosines of its pieces and the question, None where they cannot be compared by meaning. `documented`: a
     passage of documentation has all of its informative words, four at least.
     `files`: how many were searched whole; `in_part`: how many others that can be read were not; `pieces`: how many
@@ -93,6 +95,7 @@ class Absence(msgspec.Struct, frozen=True):
     unknown: float = 0.0
     together: float = 1.0
     familiar: float = AS_USUAL
+    spoken_of: float = 1.0
     near: float | None = None
     files: int = 0
     in_part: int = 0
@@ -123,6 +126,7 @@ def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence
         unknown=unknown_share(index, question),
         together=together_share(index, question),
         familiar=familiarity(index, question[:MAX_QUESTION_CHARS]),
+        spoken_of=spoken_of(index, question[:MAX_QUESTION_CHARS]),
         files=files,
         in_part=in_part,
         pieces=index.chunk_count(),

@@ -50,6 +50,7 @@ class TermVectors:
     """
 
     def __init__(self, terms: Sequence[str], rows: Rows, gains: Sequence[float], exponent: float) -> None:
+        self._terms = terms
         self._number = _Numbers(zip(terms, range(1, len(rows)), strict=True))
         self._rows = rows
         self._gains = np.array(gains, np.float32)
@@ -61,6 +62,28 @@ class TermVectors:
     def size(self) -> int:
         """The number of components of a vector."""
         return int(self._rows.shape[1])
+
+    def weight(self, term: str) -> float:
+        """Return how much a term tells, 1 for a rare one; one that is not known is taken for a rare one."""
+        number = self._number[term]
+        return float(np.linalg.norm(self._rows[number]) / np.sqrt(self._rare)) if number else 1.0
+
+    def most_alike(self, term: str, most: int) -> list[tuple[str, float]]:
+        """Return at most so many other terms with their likeness, -1 to 1, the most alike first.
+
+        Terms that are equally alike stand in the order of the table; an unknown one is like none.
+        """
+        number = self._number[term]
+        if not number:
+            return []
+        alike = self._directions @ self._directions[number]
+        alike[[0, number]] = -2.0
+        chosen = np.argsort(-alike, kind="stable")[: min(most, len(alike) - 2)]
+        return [(self._terms[at - 1], float(alike[at])) for at in chosen]
+
+    @functools.cached_property
+    def _directions(self) -> Rows:
+        return _of_length_one(self._rows)
 
     def of_question(self, counts: Mapping[str, int]) -> Rows | None:
         """Return the vector of a question, by the number of occurrences of each of its terms; None if none is known.

@@ -235,6 +235,7 @@ def test_what_counts_is_the_best_of_the_first_three_places() -> None:
     ("absence", "expected"),
     [
         (None, {"present": 1.0, "together": 1.0, "familiar": 0.5}),
+        (Absence(spoken_of=0.25), {"present": 1.0, "together": 1.0, "familiar": 0.5, "spoken_of": 0.25}),
         (Absence(together=0.5, familiar=0.7), {"present": 1.0, "together": 1.0, "familiar": 0.7}),
         (Absence(together=0.5, pieces=PIECES_OF_HALF), {"present": 1.0, "together": 0.75, "familiar": 0.5}),
         (Absence(unknown=MOST_UNKNOWN), {"present": 1.0, "together": 1.0, "familiar": 0.5}),
@@ -245,7 +246,7 @@ def test_what_counts_is_the_best_of_the_first_three_places() -> None:
 )
 def test_what_occurs_nowhere_counts(absence: Absence | None, expected: dict[str, float]) -> None:
     told = features_of(in_answer_order([found("a.py", 1, 1.0, excerpt=excerpt(1, 5, 0.4))]), absence)
-    assert told == {"top_share": 0.4, "ahead": 1.0, "proven_value": 0.0, **expected}
+    assert told == {"top_share": 0.4, "ahead": 1.0, "proven_value": 0.0, "spoken_of": 1.0, **expected}
 
 
 QUESTIONS = (

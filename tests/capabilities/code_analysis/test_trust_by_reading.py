@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.answers.confidence import (
+    AHEAD_OF_NEXT,
     GOOD_BY_READING,
+    LEAD_READING,
     LEAST_READ,
     MOST_IF_ABSENT,
     NEAR,
@@ -16,6 +18,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     THERE_BY_READING,
     WITH_READINGS,
     all_features,
+    features_of_lead,
     features_of_readings,
     trust_in,
     weights_of_models,
@@ -23,9 +26,10 @@ from actors.capabilities.code_analysis.answers.confidence import (
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.excerpts import Excerpt
 from tests.capabilities.code_analysis.support import cited
 
-USUAL = {"present": 1.0, "together": 0.6, "familiar": 0.5, "top_share": 0.4, "ahead": 0.2}
+USUAL = {"present": 1.0, "together": 0.6, "familiar": 0.5, "spoken_of": 0.8, "top_share": 0.4, "ahead": 0.2}
 
 
 def facts(*readings: float | None) -> list[CodeFact]:
@@ -51,12 +55,41 @@ def test_a_place_that_two_searches_found_counts_once() -> None:
 
 def test_what_was_read_is_among_the_features_of_an_answer() -> None:
     places = [Place(fact, 1.0) for fact in facts(1.0, 4.0, 2.0)]
-    found = all_features(places, (), Absence(), None)
+    found = all_features("Where is it?", places, (), Absence(), None)
     assert (found[READING], found[READING_AHEAD]) == (4.0, 2.0)
 
 
+def of_code(score: float, reading: float | None, number: int) -> Place:
+    shown = Excerpt(1, 9, 1, 9, "    return first(parcel)", (1,), ("return first(parcel)",), 0.5)
+    fact = CodeFact("definition", cited(f"{number}.py", 1, 9), reading=reading, score=score, excerpt=shown)
+    return Place(fact, score)
+
+
+@pytest.mark.parametrize(
+    ("readings", "expected"),
+    [
+        ([5.0, 1.0, 2.0], 5.0),
+        # One that was not read is taken to answer as badly as the worst of the others.
+        ([None, 1.0, 2.0, 3.0], 1.0),
+        ([5.0, 1.0], None),
+    ],
+)
+def test_the_place_that_leads_counts_by_how_it_reads_and_how_far_it_is_ahead(
+    readings: list[float | None], expected: float | None
+) -> None:
+    scores = [0.9, 0.4, 0.3, 0.2]
+    places = [of_code(score, reading, at) for at, (score, reading) in enumerate(zip(scores, readings, strict=False))]
+    found = features_of_lead("Where is it?", places)
+    assert found == ({} if expected is None else {LEAD_READING: expected, AHEAD_OF_NEXT: pytest.approx(0.5)})
+
+
+def test_places_without_chosen_lines_do_not_lead() -> None:
+    assert features_of_lead("Where is it?", [Place(fact, 1.0) for fact in facts(1.0, 2.0, 3.0)]) == {}
+
+
 def test_the_better_something_answers_the_more_an_answer_is_trusted() -> None:
-    trust = [trust_in({**USUAL, READING: reading, READING_AHEAD: 1.0}) for reading in (0.0, 4.0, 8.0, 12.0)]
+    told = [{READING: reading, READING_AHEAD: 1.0, LEAD_READING: reading} for reading in (0.0, 4.0, 8.0, 12.0)]
+    trust = [trust_in({**USUAL, **features}) for features in told]
     assert [one.presence for one in trust] == sorted({one.presence for one in trust})
     assert [one.confidence for one in trust] == sorted({one.confidence for one in trust})
     assert not trust[0].is_found

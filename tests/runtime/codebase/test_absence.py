@@ -247,7 +247,9 @@ def test_the_share_of_neighbouring_words_that_are_near_each_other(built: Codebas
 
 def test_a_repository_without_a_word_has_nothing(root: Path, opened: Open) -> None:
     write_files(root, {"blank.txt": "\n"})
-    assert absence_of(opened(root).index, "Where is kafka used?") == Absence(("kafka",), unknown=1.0, files=1)
+    assert absence_of(opened(root).index, "Where is kafka used?") == Absence(
+        ("kafka",), unknown=1.0, spoken_of=0.5, files=1
+    )
 
 
 @given(st.text(max_size=300))

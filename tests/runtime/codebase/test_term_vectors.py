@@ -196,3 +196,17 @@ def test_the_nearest_are_as_many_as_asked_for_or_as_there_are(opened: Codebase, 
     assert [cosine for _, cosine in nearest] == sorted((cosine for _, cosine in nearest), reverse=True)
     assert likeness.of([number for number, _ in nearest]) == dict(nearest)
     assert likeness.of([-1, 99]) == {}
+
+
+def test_a_rare_term_weighs_one_and_so_does_one_that_is_not_known(small: TermVectors) -> None:
+    assert small.weight("alpha") == pytest.approx(1.0, abs=0.1)
+    assert small.weight("alpha") == pytest.approx(2 * small.weight("beta"))
+    assert small.weight("delta") == 1.0
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3])
+def test_the_most_alike_terms_come_first_and_never_the_term_itself(small: TermVectors, most: int) -> None:
+    found = small.most_alike("alpha", most)
+    assert [term for term, _ in found] == ["gamma", "beta"][:most]
+    assert [likeness for _, likeness in found] == pytest.approx([0.5**0.5, 0.0][:most])
+    assert small.most_alike("delta", most) == []

@@ -58,7 +58,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     absence = msgspec.convert(given.facts.get("absence"), Absence | None)
     is_told = "answer" in question.aspects or is_nowhere(question.identifiers, absence)
     ranked, compared = in_answer_order(evidence.facts), given.facts.get("meaning")
-    features = all_features(ranked, evidence.facts, absence, compared) if is_told else {}
+    features = all_features(question.text, ranked, evidence.facts, absence, compared) if is_told else {}
     trust = trust_in(features) if features else None
     absences = msgspec.convert(given.facts.get("part_absences", {}), dict[str, Absence])
     is_in_words = "answer" in question.aspects

@@ -21,6 +21,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
+from actors.capabilities.code_analysis.ranking.leading_place import in_leading_order
 from runtime.codebase.search.absence import Absence
 
 # Below this presence an answer begins with «I did not find this».
@@ -40,14 +41,16 @@ FILE = Path(__file__).parent / "confidence.json"
 # The features of each model, and that which presence has with vectors.
 THERE = ("present", "together", "familiar")
 GOOD = ("top_share", "ahead", "proven_value")
-FEATURES = (*GOOD, *THERE)
+SPOKEN_OF = "spoken_of"
+FEATURES = (*GOOD, *THERE, SPOKEN_OF)
 NEAR = "near"
 WITH_VECTORS = "_with_vectors"
 # Those of readings, by which models of their own go.
 READING, READING_AHEAD = "reading", "reading_ahead"
 WITH_READINGS = "_with_readings"
-THERE_BY_READING = (*THERE, "top_share", READING, READING_AHEAD)
-GOOD_BY_READING = ("top_share", "ahead", READING, READING_AHEAD)
+THERE_BY_READING = (*THERE, SPOKEN_OF, "top_share", READING, READING_AHEAD)
+LEAD_READING, AHEAD_OF_NEXT = "lead_reading", "ahead_of_next"
+GOOD_BY_READING = (LEAD_READING, AHEAD_OF_NEXT)
 # Of fewer places none stands out.
 LEAST_READ = 3
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
@@ -103,7 +106,8 @@ def features_of_subject(absence: Absence | None) -> dict[str, float]:
 
     `present`: 0 if a distinctive word of the question occurs nowhere, or only aside, or most of its words occur
     nowhere; `together`: the share of its neighbouring words that occur near each other, which counts less in a small
-    repository; `familiar`: how often its words occur, against other software.
+    repository; `familiar`: how often its words occur, against other software; `spoken_of`: how much of it the code
+    speaks of, which only the models by readings weigh.
     """
     size = absence.pieces / (absence.pieces + PIECES_OF_HALF) if absence is not None else 0.0
     absence = absence or Absence()
@@ -111,6 +115,7 @@ def features_of_subject(absence: Absence | None) -> dict[str, float]:
         "present": float(not absence.nowhere and not absence.aside and absence.unknown <= MOST_UNKNOWN),
         "together": 1 - size * (1 - absence.together),
         "familiar": absence.familiar,
+        SPOKEN_OF: absence.spoken_of,
     }
 
 
@@ -136,6 +141,22 @@ def features_of_readings(facts: Sequence[CodeFact]) -> dict[str, float]:
     return {READING: best, READING_AHEAD: best - statistics.median_low(of_places.values())}
 
 
+def features_of_lead(question: str, places: Sequence[Place]) -> dict[str, float]:
+    """Return the features of the place that leads the answer, of places of which enough were read; none of others.
+
+    `lead_reading`: how well it answers, as well as the worst one if it was not read; `ahead_of_next`: how far its score
+    is above that of the place which comes next, below 0 if another order put it first.
+    """
+    read = [place.fact.reading for place in places if place.fact.reading is not None]
+    ordered = in_leading_order(question, places)
+    code = [place for place in ordered if place.fact.excerpt is not None and not place.is_prose]
+    if len(read) < LEAST_READ or not code:
+        return {}
+    lead, behind = code[0], code[1].score if len(code) > 1 else 0.0
+    answers = lead.fact.reading if lead.fact.reading is not None else min(read)
+    return {LEAD_READING: answers, AHEAD_OF_NEXT: lead.score - behind}
+
+
 def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
     """Return the feature of an answer that proves a value; none without one."""
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
@@ -147,13 +168,17 @@ def features_of_documents(absence: Absence | None) -> dict[str, float]:
 
 
 def all_features(
-    places: Sequence[Place], facts: Sequence[CodeFact], absence: Absence | None, compared: float | None
+    question: str,
+    places: Sequence[Place],
+    facts: Sequence[CodeFact],
+    absence: Absence | None,
+    compared: float | None,
 ) -> dict[str, float]:
-    """Return all features of an answer, also those that only some have."""
+    """Return all features of an answer to a question, also those that only some have."""
     features = features_of(places, absence)
     if any(features.values()):
         features |= features_of_meaning(absence, compared) | features_of_values(facts) | features_of_documents(absence)
-        features |= features_of_readings([place.fact for place in places])
+        features |= features_of_readings([place.fact for place in places]) | features_of_lead(question, places)
     return features
 
 

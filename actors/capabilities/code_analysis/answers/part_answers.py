@@ -105,7 +105,8 @@ def trust_in_parts(
     """
     trusted: list[tuple[str, Trust | None]] = []
     for part in places_of_parts(question, places):
-        own = [trust_in(all_features(part.places, (), absences.get(step), compared)) for step in part.steps]
+        said = [all_features(part.part.text, part.places, (), absences.get(step), compared) for step in part.steps]
+        own = [trust_in(features) for features in said]
         least = min(own, key=lambda trust: (trust.presence, trust.confidence), default=whole)
         trusted.append((part.part.text, least))
     return trusted
