@@ -10,7 +10,7 @@ from actors.capabilities.code_analysis.agents.planner import plan_steps
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct, facts_of
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 from runtime.codebase.tools.locate import locate
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal

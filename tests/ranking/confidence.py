@@ -29,8 +29,8 @@ from actors.capabilities.code_analysis.answers.evidence import evidence_of
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import query_terms
-from runtime.codebase.search.absence import MAX_QUESTION_CHARS, Absence
-from runtime.codebase.search.familiarity import familiarity
+from runtime.codebase.search.presence.absence import MAX_QUESTION_CHARS, Absence
+from runtime.codebase.search.presence.familiarity import familiarity
 from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from runtime.codebase.tool_parts.absent_words import absent_words

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runtime.codebase.files.path_kinds import is_listed_only, kind_of_path
 from runtime.codebase.files.words import split_identifier
-from runtime.codebase.search import lexicon
+from runtime.codebase.search.presence import lexicon
 
 LEAST_CHARS = 3
 LEAST_REPOSITORIES = 10

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from runtime.codebase.search import familiarity
+from runtime.codebase.search.presence import familiarity
 from tests.ranking.examples import open_clone
 
 MOST_OFTEN = 5

@@ -34,6 +34,11 @@ _TEXT_MARK = re.compile(r'"""|\'\'\'')
 _CONTINUES = re.compile(r"\s*(?:[)\]}.,?:&|+*/=<>]|else\b|elif\b|except\b|finally\b|catch\b|and\b|or\b)")
 
 
+def leaves_open(line: str) -> bool:
+    """Return whether something that a line begins follows it: a body, an operand, an argument."""
+    return _LEAVES_OPEN.search(line) is not None
+
+
 def best_window(words: Words, weights: Mapping[str, float], low: int, high: int, most: int) -> tuple[int, int]:
     """Return the first and last position, within low to high (exclusive), of the window that covers most."""
     cost = LINE_COST * (sum(weights.values()) / len(weights) if weights else 1.0)
@@ -115,7 +120,7 @@ def _begins_within(lines: Sequence[str], start: int) -> bool:
     above = lines[start - 1].rstrip()
     if above.endswith(","):
         return not _is_member(lines, start)
-    return not _COMMENT.match(above) and not above.endswith((":", "{")) and _LEAVES_OPEN.search(above) is not None
+    return not _COMMENT.match(above) and not above.endswith((":", "{")) and leaves_open(above)
 
 
 def _is_member(lines: Sequence[str], place: int) -> bool:
@@ -137,12 +142,7 @@ def is_cut(lines: Sequence[str], start: int, end: int) -> bool:
     is_deeper = bool(following) and indent_of(following) > indent_of(last) and bool(last.strip())
     # Members of one thing end with commas, and each is whole by itself.
     last = last.rstrip().removesuffix(",")
-    return (
-        is_deeper
-        or following.lstrip().startswith("{")
-        or _LEAVES_OPEN.search(last) is not None
-        or _CASES.match(last) is not None
-    )
+    return is_deeper or following.lstrip().startswith("{") or leaves_open(last) or _CASES.match(last) is not None
 
 
 def _left_open(lines: Sequence[str]) -> int:

@@ -14,8 +14,17 @@ import msgspec
 
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.search.excerpt_windows import Words, balanced, best_window, grown, is_cut, without_blanks
+from runtime.codebase.search.excerpt_windows import (
+    Words,
+    balanced,
+    best_window,
+    grown,
+    is_cut,
+    leaves_open,
+    without_blanks,
+)
 from runtime.codebase.search.prose.sentences import Sentence, best_quote
+from runtime.codebase.search.quoted_lines import quoted_places
 from runtime.codebase.search.statements import Statements
 from runtime.codebase.search.telling_lines import says_nothing
 
@@ -27,7 +36,6 @@ MAX_REST_LINES = 14
 FEW_LINES = 3
 # A longer comment above a definition that is shown whole is left out.
 MAX_COMMENT_LINES = 6
-MAX_QUOTED = 2
 MAX_PARAMETER_LINES = 30
 # A condition is shown above an excerpt in at most so many lines.
 MAX_HEAD_LINES = 3
@@ -37,23 +45,7 @@ UNKNOWN_WEIGHT = 0.5
 # What a line weighs that answers the question as a reading has found, of an average word.
 READ_SHARE = 0.2
 
-# What leaves a statement open at the end of a line: its body, an operand or an argument follows.
-_LEAVES_OPEN = re.compile(r"(?:[:{(\[,=+*/&|\\?]|=>|->|\b(?:then|do|else|return|and|or|not|in))\s*$")
-_COMMENT = re.compile(r"\s*(?:#(?![\w!\[])|//|/?\*|--|;)")
 _NO_CONTENT = re.compile(r"[\W_]*$")
-# Lines of keywords alone.
-_TRIVIAL = re.compile(r"\s*(?:try|else|finally|do|return|break|continue|pass|begin|end|then|this|self|default)?[\W_]*$")
-# Lines that tell little by themselves: what is imported, logged, or declared without a body.
-_BARE = re.compile(
-    r"\s*(?:import\b|from\s+\S+\s+import\b|use\s+[\w:\\{]|using\s|require(?:_once|_relative)?\b|#\s*include\b"
-    r"|package\s|namespace\s|export\s+\*|(?:const|let|var)\s.{1,80}=\s*require\("
-    r"|@\w|(?:\w+(?:\.|->|::))*(?:_?log(?:ger|ging)?|LOG(?:GER|_\w+)?|console|slog|debug|warn(?:ing)?|trace)s?"
-    r"(?:\.\w+)?!?\("
-    r"|(?:(?:public|private|protected|internal|static|final|async|export|default|pub(?:\([^)]*\))?|override|virtual"
-    r"|inline|abstract|extern|unsafe|const)\s+)*(?:def|fn|func|function|class|struct|interface|trait|impl|enum|module)\b"
-    r"[^=]*$"
-    r"|(?:public|private|protected|internal)\s[^=;]*\([^=;]*$)"
-)
 
 
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -127,7 +119,9 @@ def excerpt_of(
         start, end = balanced(cut, start, end, 0, len(cut), MAX_SPAN_LINES)
     of_code = own if statements is None else _without_prose(statements, own, words, start, end)
     first, last = _shown(cut, _marked(of_code, marks), {**weights, **marks}, statements, start, end)
-    quoted = _telling(cut, of_code, weights, start, end)
+    bare = set() if statements is None else _heads_of_definitions(cut)
+    read = {int(mark[1:]) for mark in marks if statements is None or not statements.is_comment[int(mark[1:])]}
+    quoted = quoted_places(cut, of_code, weights, range(start, end + 1), read, bare)
     covered = {term for found in words[start : end + 1] for term in found}
     told = {term for place in quoted for term in words[place]}
     whole = sum(weights.values())
@@ -145,7 +139,6 @@ def excerpt_of(
     )
     if statements is None:
         return chosen
-    bare = _heads_of_definitions(cut)
     body = _body(cut, own, weights, statements, bare, first, last)
     return msgspec.structs.replace(
         chosen,
@@ -219,7 +212,7 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
     # What stands for itself, as a setting does, has nothing that follows from it.
     if any(map(statements.is_member, code)) or (whole is None and not lines[last][:1].isspace()):
         return last
-    is_open = bool(code) and code[-1] == last and _LEAVES_OPEN.search(lines[last]) is not None
+    is_open = bool(code) and code[-1] == last and leaves_open(lines[last])
     if not code or not (is_open or len(code) <= FEW_LINES):
         return last
     end = whole.end if whole is not None and whole.end > last else len(lines) - 1
@@ -234,7 +227,7 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
 def _ends_well(statements: Statements, lines: Sequence[str], at: int) -> bool:
     """Return whether a line of code leaves nothing open."""
     line = lines[at]
-    return bool(line.strip()) and not statements.is_comment[at] and _LEAVES_OPEN.search(line) is None
+    return bool(line.strip()) and not statements.is_comment[at] and not leaves_open(line)
 
 
 def _heads_of_definitions(lines: Sequence[str]) -> set[int]:
@@ -314,46 +307,3 @@ def _without_prose(statements: Statements, own: Words, words: Words, start: int,
     """Return the words of the lines of code; all words where those lines have none of the question's."""
     of_code = [[] if prose else found for found, prose in zip(own, statements.is_comment, strict=True)]
     return of_code if any(of_code[start : end + 1]) else words
-
-
-def _telling(lines: Sequence[str], words: Words, weights: Mapping[str, float], start: int, end: int) -> list[int]:
-    """Return the positions of the lines that together cover most of the question, in order, at most two.
-
-    Behind one that begins something stands the line that goes on with it: a condition tells little without its outcome.
-    """
-    chosen: list[int] = []
-    covered: set[str] = set()
-    for _ in range(MAX_QUOTED):
-        best = _best_line(lines, words, weights, range(start, end + 1), covered)
-        if best is None or best in chosen:
-            break
-        chosen.append(best)
-        covered |= set(words[best])
-    if not chosen:
-        chosen = [place for place in range(start, end + 1) if not _NO_CONTENT.match(lines[place])][:1]
-    outcomes = (_outcome(lines, place, end) for place in chosen)
-    return sorted({*chosen, *(place for place in outcomes if place is not None)})
-
-
-def _outcome(lines: Sequence[str], place: int, end: int) -> int | None:
-    """Return the position of the first line of what a line of code begins; None where it is whole by itself."""
-    if _COMMENT.match(lines[place]) or not _LEAVES_OPEN.search(lines[place]):
-        return None
-    following = range(place + 1, end + 1)
-    return next((at for at in following if not (_NO_CONTENT.match(lines[at]) or _COMMENT.match(lines[at]))), None)
-
-
-def _best_line(
-    lines: Sequence[str],
-    words: Words,
-    weights: Mapping[str, float],
-    places: range,
-    covered: Collection[str],
-) -> int | None:
-    # Sums that no order of the terms changes: that of a set differs from process to process.
-    gains = {place: math.fsum(weights[term] for term in set(words[place]) - set(covered)) for place in places}
-    useful = [place for place in places if gains[place] > 0 and not _TRIVIAL.match(lines[place])]
-    telling = [place for place in useful if not _BARE.match(lines[place])]
-    # Where nothing else speaks of the question, an import or a signature does.
-    useful = telling if telling or covered else useful
-    return max(useful, key=lambda place: (gains[place], -place), default=None)

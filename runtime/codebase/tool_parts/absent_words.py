@@ -10,7 +10,7 @@ import msgspec
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.absence import Mention, absence_of
+from runtime.codebase.search.presence.absence import Mention, absence_of
 from runtime.codebase.tool_parts.citing import cite
 
 # One piece may be near by chance.

@@ -48,8 +48,8 @@ from actors.capabilities.code_analysis.ranking.answer_order import (
     Place,
     in_answer_order,
 )
-from runtime.codebase.search.absence import Absence, Mention
 from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.presence.absence import Absence, Mention
 from runtime.codebase.search.prose.sentences import Documented, Sentence, holds
 from serve.answer_document import EXIT_ANSWERED, EXIT_NOTHING_FOUND, exit_status
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, reasoning, with_agents

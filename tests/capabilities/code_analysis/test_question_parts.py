@@ -29,7 +29,7 @@ from actors.capabilities.code_analysis.question.parts import (
 )
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from runtime.agents.capability import Reasoner, StageContext, StageInput
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, reasoning, with_agents
 from tests.capabilities.code_analysis.test_open_answers import found

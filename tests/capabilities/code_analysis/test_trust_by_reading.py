@@ -25,8 +25,8 @@ from actors.capabilities.code_analysis.answers.confidence import (
 )
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
-from runtime.codebase.search.absence import Absence
 from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.presence.absence import Absence
 from tests.capabilities.code_analysis.support import cited
 
 USUAL = {"present": 1.0, "together": 0.6, "familiar": 0.5, "spoken_of": 0.8, "top_share": 0.4, "ahead": 0.2}

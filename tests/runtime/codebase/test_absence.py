@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.search.absence import (
+from runtime.codebase.search.presence.absence import (
     MAX_ASIDE,
     MAX_QUESTION_CHARS,
     MAX_SUBJECTS,
@@ -22,8 +22,8 @@ from runtime.codebase.search.absence import (
     is_documented,
     subjects,
 )
-from runtime.codebase.search.familiarity import AS_USUAL, LEAST_USUAL, familiarity, usual_words
-from runtime.codebase.search.lexicon import is_ordinary
+from runtime.codebase.search.presence.familiarity import AS_USUAL, LEAST_USUAL, familiarity, usual_words
+from runtime.codebase.search.presence.lexicon import is_ordinary
 from tests.runtime.codebase.sample_repository import write_files
 
 Open = Callable[[Path], Codebase]

@@ -12,12 +12,13 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
     FEW_LINES,
     MAX_LINE_CHARS,
-    MAX_QUOTED,
     MAX_REST_LINES,
     MAX_SHOWN_LINES,
     MAX_SPAN_LINES,
     excerpt_of,
 )
+from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.quoted_lines import MAX_QUOTED, quoted_places
 
 LINE = st.text("abc rout()[]{}#/*\"'.,:;_=-\t`«»", max_size=40) | st.sampled_from(
     ["def route(request):", "    return route", '    """Routes a request to its handler."""', "}", "", "# the route"]
@@ -376,3 +377,67 @@ def test_of_lines_that_say_the_same_the_first_is_quoted_in_whatever_order_they_s
         weights = {term: draw.uniform(0.1, 9.0) for term in terms}
         found = excerpt_of([" ".join(terms), " ".join(reversed(terms))], 1, weights, is_document=True)
         assert found.quoted == (1,)
+
+
+SEND = [
+    "fn send(",
+    "    mut parcel: Parcel,",
+    "    depot: &Depot,",
+    ") -> Result<Parcel, Error> {",
+    "    let parcel = parcel.weighed();",
+    "    if label.is_torn() {",
+    "        return Err(Error::Unreadable);",
+    "    }",
+    "    depot.keep(parcel)",
+    "}",
+]
+
+
+@pytest.mark.parametrize(
+    ("read_lines", "quoted"),
+    [
+        # By words alone: the line that has both.
+        (None, ("depot.keep(parcel)",)),
+        # What was read to answer has a condition with its outcome, none of whose words the question has.
+        ((6, 8), ("if label.is_torn() {", "return Err(Error::Unreadable);", "depot.keep(parcel)")),
+        # What was read decides nothing.
+        ((8, 8), ("depot.keep(parcel)",)),
+        ((5, 5), ("depot.keep(parcel)",)),
+    ],
+)
+def test_lines_that_were_read_to_answer_are_quoted_where_they_decide_something(
+    read_lines: tuple[int, int] | None, quoted: tuple[str, ...]
+) -> None:
+    chosen = excerpt_of(SEND, 1, {"parcel": 1.0, "depot": 0.4}, read_lines=read_lines)
+    assert chosen.quotes == quoted
+
+
+def test_the_parameters_of_a_signature_are_quoted_only_where_nothing_else_speaks_of_the_question() -> None:
+    told = excerpt_of([*SEND[:4], "    go()", "}"], 1, {"parcel": 1.0})
+    assert told.quotes == ("mut parcel: Parcel,", "depot: &Depot,")
+    told = excerpt_of(SEND, 1, {"parcel": 1.0})
+    assert told.quotes == ("let parcel = parcel.weighed();",)
+
+
+@pytest.mark.parametrize("line", ["# Is it torn? Then it is not sent.", "// if it is torn", "break", "}"])
+def test_remarks_and_bare_keywords_are_never_quoted_for_deciding(line: str) -> None:
+    lines = ["depot.keep(parcel)", line]
+    assert quoted_places(lines, [["parcel"], []], {"parcel": 1.0}, range(2), read={1} - _remarks(lines)) == [0]
+
+
+def _remarks(lines: list[str]) -> set[int]:
+    return {at for at, remark in enumerate(comment_lines(lines)) if remark}
+
+
+@given(st.lists(LINE, min_size=1, max_size=40), WEIGHTS, st.data())
+def test_what_is_quoted_lies_in_the_span_each_line_once_in_order(
+    lines: list[str], weights: dict[str, float], data: st.DataObject
+) -> None:
+    words = [[term for term in index_terms(line).split() if term in weights] for line in lines]
+    start = data.draw(st.integers(0, len(lines) - 1))
+    span = range(start, data.draw(st.integers(start + 1, len(lines))))
+    read = data.draw(st.sets(st.sampled_from(range(len(lines)))))
+    quoted = quoted_places(lines, words, weights, span, read, read)
+    assert quoted == sorted(set(quoted))
+    assert set(quoted) <= set(span)
+    assert len(quoted) <= 2 * MAX_QUOTED

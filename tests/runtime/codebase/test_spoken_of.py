@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.search.spoken_of import MOST_MISSING, SURELY_IN_CODE, spoken_of
+from runtime.codebase.search.presence.spoken_of import MOST_MISSING, SURELY_IN_CODE, spoken_of
 from runtime.codebase.term_meaning.term_vectors import TermVectors
 from tests.runtime.codebase.sample_repository import write_files
 

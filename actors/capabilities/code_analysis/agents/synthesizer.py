@@ -30,7 +30,7 @@ from actors.capabilities.code_analysis.ranking.relevance import (
     is_named,
 )
 from runtime.agents.capability import StageContext, StageInput, StageResult
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 from runtime.run.stage_view import StageView
 
 MAX_RELATED = 6

@@ -43,7 +43,7 @@ from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 from runtime.codebase.tool_registry import remembered_of
 from runtime.run.stage_view import StageView
 

@@ -26,7 +26,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import query_terms
 from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
 from runtime.codebase.resolution.symbol_links import normal_name
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (

@@ -22,7 +22,7 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.leading_place import in_leading_order
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 
 # Below this presence an answer begins with «I did not find this».
 ENOUGH = 0.5

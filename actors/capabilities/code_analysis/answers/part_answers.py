@@ -15,7 +15,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.parts import AskedPart, asked_parts, searched_parts
 from actors.capabilities.code_analysis.ranking.answer_order import PART, Place
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 
 # How much of a part stands ahead of what answers it.
 MAX_PART_CHARS = 60

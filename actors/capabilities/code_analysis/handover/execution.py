@@ -9,7 +9,7 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedR
 from actors.capabilities.code_analysis.evidence.steps import StepReport, purpose_of_old
 from actors.capabilities.code_analysis.handover.explained import ExplainedSteps
 from actors.capabilities.code_analysis.handover.reading import optional, required
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 from runtime.run.stage_view import StageView
 from runtime.tools.result import Attempt
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, plain
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.search.absence import Absence
+from runtime.codebase.search.presence.absence import Absence
 
 MAX_ASIDES = 3
 _WHERE = {"test": "tests", "changelog": "a changelog", "vendored": "code of others", "generated": "generated files"}

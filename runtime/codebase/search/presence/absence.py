@@ -28,10 +28,10 @@ from runtime.codebase.index.rows import MAX_CHUNK_CHARS
 from runtime.codebase.language_parts.language import PathKind
 from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES
-from runtime.codebase.search.familiarity import AS_USUAL, familiarity
-from runtime.codebase.search.lexicon import is_ordinary
+from runtime.codebase.search.presence.familiarity import AS_USUAL, familiarity
+from runtime.codebase.search.presence.lexicon import is_ordinary
+from runtime.codebase.search.presence.spoken_of import spoken_of
 from runtime.codebase.search.spellings import abbreviations, spellings
-from runtime.codebase.search.spoken_of import spoken_of
 
 # A longer text is a report: names in its logs are not what it is about.
 MAX_QUESTION_CHARS = 2_000
