@@ -2,7 +2,8 @@
 
 A cross-encoder is too slow for all candidates and better than the ranker at telling which of the first comes first
 (docs/ranking.md). It reads a window of lines at a time: of each of the first pieces the one that shares most words with
-the question, then all others of the pieces that did best, since the lines that decide often share no word with it.
+the question, then all others of the pieces that did best and of those close behind, since the lines that decide often
+share no word with it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from runtime.codebase.search.features import kind_asked
 from runtime.codebase.search.gathering import Gathered, Meaning, Reading
 
-# With twenty, hardly more first places are right.
+# With ten as many first places are right, and fewer of those that follow; with twenty, no more are.
 READ_AGAIN = 14
 READ_WHOLE = 6
+# What is further behind the best one does not come first, however its other lines read.
+MOST_BEHIND = 3.0
 # The kinds of places that the cross-encoder was trained to tell apart.
 READ_KINDS = frozenset({"source"})
 
@@ -35,7 +38,9 @@ def readings(gathered: Gathered, sums: Sequence[float], meaning: Meaning | None)
     if once is None:
         return {}
     read = dict(zip(places, once, strict=True))
-    best = sorted(places, key=lambda place: -sums[place] - read[place].score)[:READ_WHOLE]
+    order = sorted(places, key=lambda place: -sums[place] - read[place].score)
+    least = sums[order[0]] + read[order[0]].score - MOST_BEHIND
+    best = [place for place in order[:READ_WHOLE] if sums[place] + read[place].score >= least]
     whole = meaning.readings([hits[place] for place in best], whole=True)
     return read | dict(zip(best, whole or [read[place] for place in best], strict=True))
 

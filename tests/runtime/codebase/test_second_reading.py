@@ -21,7 +21,7 @@ from runtime.codebase.search.full_text import ScoredChunk
 from runtime.codebase.search.gathering import Gathered, Reading
 from runtime.codebase.search.ranker import ranker
 from runtime.codebase.search.ranking import ordered
-from runtime.codebase.search.second_reading import READ_AGAIN, READ_WHOLE, gains, readings
+from runtime.codebase.search.second_reading import MOST_BEHIND, READ_AGAIN, READ_WHOLE, gains, readings
 from runtime.codebase.semantics.cross_encoding.cross_encoder import MAX_TOKENS, CrossEncoder, shared_cross_encoder
 from runtime.codebase.semantics.cross_encoding.reading_windows import MAX_WINDOWS
 from runtime.codebase.semantics.cross_encoding.scoring import KeptScores
@@ -82,11 +82,20 @@ def test_only_the_first_fourteen_of_code_are_read_by_rank() -> None:
 
 def test_those_that_did_best_are_read_whole_and_the_better_number_counts() -> None:
     files = [f"src/b{number}.py" for number in range(READ_WHOLE + 2)]
-    best_last = {number + 1: float(number) for number in range(len(files))}
+    best_last = {number + 1: number / 8 for number in range(len(files))}
     reader = Reader(best_last, {3: 9.0, 1: 50.0})
     added = gains(readings(gathered(files), [0.0] * len(files), reader))
     assert reader.read_whole == list(range(len(files), len(files) - READ_WHOLE, -1))
-    assert added == {**{place: float(place) for place in range(len(files))}, 2: 9.0}
+    assert added == {**{place: place / 8 for place in range(len(files))}, 2: 9.0}
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_read"), [(MOST_BEHIND - 0.125, True), (MOST_BEHIND, True), (MOST_BEHIND + 0.125, False)]
+)
+def test_what_is_far_behind_the_best_is_not_read_whole(behind: float, is_read: bool) -> None:
+    reader = Reader({1: 8.0, 2: 8.5 - behind, 3: -9.0}, {1: 8.0})
+    readings(gathered(["src/a.py", "src/b.py", "src/c.py"]), [1.0, 0.5, 0.0], reader)
+    assert reader.read_whole == ([1, 2] if is_read else [1])
 
 
 def test_where_nothing_is_read_whole_what_was_read_first_counts() -> None:
