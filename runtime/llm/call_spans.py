@@ -6,7 +6,7 @@ import secrets
 
 from runtime.llm.call_metrics import Outcome
 from runtime.llm.messages import Completion
-from runtime.primitives.spans import Span, SpanKind, current_stage, emit, stage_span_id_of, trace_id_of
+from runtime.primitives.spans import Span, SpanKind, SpanValue, current_stage, emit, stage_span_id_of, trace_id_of
 
 _CALLED = {"jeeves.role": str, "jeeves.deployment": str, "jeeves.outcome": str}
 UNANSWERED = SpanKind(_CALLED)
@@ -29,6 +29,6 @@ def emit_model_call(
     error = None if outcome in ("served", "cancelled") else outcome
     trace_id, parent_id = trace_id_of(key.run_id), stage_span_id_of(key)
     span_id = secrets.randbits(64) or 1
-    values = (role, deployment, outcome, *used)
+    values: tuple[SpanValue, ...] = (role, deployment, outcome, *used)
     span = Span(trace_id, span_id, parent_id, kind, f"model {deployment}", start_ms, end_ms, values, error)
     emit(lambda: span)
