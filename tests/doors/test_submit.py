@@ -17,7 +17,7 @@ from runtime.errors import ClusterError, InputError, OwnedError, UnknownNameErro
 from serve.batch.fix_lock import check_fix_id, only_one
 from serve.cli.commands.submit import app
 from serve.jobs.job_environment import join_cluster_of_job
-from serve.ray_jobs import RayJobs, check_name, job_name
+from serve.ray_jobs import AGENT_AWAITED_FOR_S, WAITS_FOR_AGENT, RayJobs, check_name, job_name
 
 
 class JobServer:
@@ -27,6 +27,7 @@ class JobServer:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.rival: str | None = None
         self.fault: tuple[int, str] | None = None
+        self.without_agent = 0
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -68,6 +69,9 @@ class JobServer:
             job["status"] = "STOPPED"
             return 200, {"stopped": was_under_way}
         submission_id = told["submission_id"]
+        if self.without_agent > 0:
+            self.without_agent -= 1
+            return 500, "No available agent to submit job, please try again later."
         if self.rival is not None:
             self.rival = None
             self.add(submission_id, told)
@@ -116,6 +120,23 @@ def test_of_two_that_submit_at_once_the_second_follows_the_first(server: JobServ
     server.rival = "another process"
     assert submitted(server) == ("batch-1a-1", False)
     assert list(server.jobs) == ["batch-1a-1"]
+
+
+@pytest.mark.parametrize(("refusals", "is_taken"), [(WAITS_FOR_AGENT, True), (WAITS_FOR_AGENT + 1, False)])
+def test_a_cluster_that_has_just_started_is_waited_for_until_it_takes_jobs(
+    server: JobServer, refusals: int, is_taken: bool
+) -> None:
+    server.without_agent = refusals
+    pauses: list[float] = []
+    jobs = RayJobs(server.address, pauses.append)
+    if is_taken:
+        job, is_new = jobs.submit("batch", "batch-1a", "echo hello", {})
+        assert (job.id, is_new) == ("batch-1a-1", True)
+    else:
+        with pytest.raises(ClusterError, match="no node of it takes jobs"):
+            jobs.submit("batch", "batch-1a", "echo hello", {})
+        assert not server.jobs
+    assert pauses == [AGENT_AWAITED_FOR_S] * WAITS_FOR_AGENT
 
 
 def test_jobs_of_others_are_left_alone(server: JobServer) -> None:
