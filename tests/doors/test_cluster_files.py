@@ -1,7 +1,4 @@
-"""The deployment files: what each of them names exists, and Ray's own schemas accept them.
-
-Against the schemas of KubeRay's resources they were checked by hand (docs/guides/deploy.md); those are no package.
-"""
+"""The deployment files: what each of them names exists, and the schemas of Ray and of KubeRay accept them."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from actors.model_handle import application_name
@@ -26,6 +24,7 @@ from serve.llm.resources import lacking
 CONFIGS = Path("configs")
 SERVE = sorted((CONFIGS / "serve").glob("*.yaml"))
 CLUSTER = CONFIGS / "cluster"
+SCHEMAS = Path(__file__).parents[1] / "fixtures" / "kuberay"
 KUBERNETES = sorted(path for path in CLUSTER.glob("*.yaml") if path.name != "ray_up.yaml")
 ARGUMENTS: dict[str, type[BaseModel]] = {
     "serve.deployed.application:application": ServiceArguments,
@@ -53,6 +52,27 @@ CLUSTERS = ray_clusters()
 def pods(cluster: dict[str, Any]) -> list[dict[str, Any]]:
     groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
     return [group["template"]["spec"] for group in groups]
+
+
+def kuberay_faults(document: dict[str, Any]) -> list[str]:
+    """What KubeRay's schema of a resource says against it; fields that it does not name are faults, too."""
+    schema = json.loads((SCHEMAS / f"{document['kind']}.json").read_text(encoding="utf-8"))
+    return [error.message for error in Draft202012Validator(schema).iter_errors(document)]
+
+
+RESOURCES = [(path.name, each) for path in KUBERNETES for each in documents(path) if each["kind"].startswith("Ray")]
+
+
+@pytest.mark.parametrize(("name", "document"), RESOURCES)
+def test_kuberay_accepts_each_of_its_resources(name: str, document: dict[str, Any]) -> None:
+    assert kuberay_faults(document) == [], name
+    cluster = document["spec"].get("rayClusterConfig", document["spec"])
+    cluster["headGroupSpec"]["template"]["spec"]["containrs"] = []
+    cluster["workerGroupSpecs"][0]["replicas"] = "two"
+    assert sorted(message.partition(" (")[2] or message for message in kuberay_faults(document)) == [
+        "'containrs' was unexpected)",
+        "'two' is not of type 'integer'",
+    ]
 
 
 @pytest.mark.parametrize("path", SERVE, ids=lambda path: path.stem)
