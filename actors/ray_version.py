@@ -9,12 +9,15 @@ import re
 from typing import Any
 
 import ray
+import ray._raylet
 from ray._common.usage import usage_lib
 from ray._private.utils import check_version_info
-from ray._raylet import GcsClient
 from ray.exceptions import RayError
 
 from runtime.errors import VersionMismatchError
+
+# Ray's own module declares nothing of this.
+_raylet: Any = ray._raylet
 
 RAY_VERSIONS = "2.60"
 """The minor version of Ray that pyproject.toml asks for."""
@@ -31,7 +34,7 @@ def check_ray_version(version: str = ray.__version__) -> None:
 def check_cluster_version(address: str) -> None:
     """Return if the cluster at an address runs our Ray and Python, or does not tell. Raises VersionMismatchError."""
     try:
-        told: Any = usage_lib.get_cluster_metadata(GcsClient(address=address))
+        told: Any = usage_lib.get_cluster_metadata(_raylet.GcsClient(address=address))
     except (RayError, RuntimeError, OSError, ValueError):  # whoever joins the cluster is told why
         return
     try:

@@ -1,12 +1,14 @@
 """Writes spans as the JSON of OTLP: ids in hexadecimal, numbers of 64 bits as text.
 
-What all spans of one kind have in common is written once, as a format; each span only fills it in.
+An attribute that has the same value on several spans of a batch is written once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import partial
+from itertools import starmap
+from operator import getitem
 from typing import Any
 
 import msgspec
@@ -18,46 +20,41 @@ SCOPE = "jeeves"
 
 def spans_document(resource: Mapping[str, str], spans: Iterable[LateSpan]) -> tuple[bytes, bytes, bytes]:
     """Return the document that carries the spans of one process, in parts; `resource`: what is told of the process."""
-    told = _attributes(resource) % tuple(map(_value, resource.values()))
-    head = f'{{"resourceSpans":[{{"resource":{{{told}}},"scopeSpans":[{{"scope":{{"name":"{SCOPE}"}},"spans":['
-    values, texts = _Written(_value), _Written(_text)
-    return head.encode(), ",".join([_line(span(), values, texts) for span in spans]).encode(), b"]}]}]}"
+    told = ",".join(starmap(_attribute, resource.items()))
+    told = f'{{"resource":{{"attributes":[{told}]}},"scopeSpans":[{{"scope":{{"name":"{SCOPE}"}},"spans":['
+    written, names = _Written(_attributes_of), _Written(_text)
+    lines = ",".join([_line(span(), written, names) for span in spans])
+    return f'{{"resourceSpans":[{told}'.encode(), lines.encode(), b"]}]}]}"
 
 
-class _Written(dict[Any, str]):
-    """Remembers how each value is written: most come again, and to look one up costs next to nothing."""
+class _Written(dict[Any, Any]):
+    """Remembers what is made of each key: most come again, and to look one up costs next to nothing."""
 
-    def __init__(self, write: Callable[[Any], str]) -> None:
+    def __init__(self, write: Callable[[Any], Any]) -> None:
         self._write = write
 
-    def __missing__(self, value: SpanValue) -> str:
-        self[value] = written = self._write(value)
+    def __missing__(self, key: Any) -> Any:
+        self[key] = written = self._write(key)
         return written
 
 
-def _line(span: Span, values: _Written, texts: _Written) -> str:
-    parent, error = span.parent_id, span.error
-    return _format(span.kind) % (
-        span.trace_id,
-        span.span_id,
-        span.start_ms,
-        span.end_ms,
-        "" if parent is None else f',"parentSpanId":"{parent:016x}"',
-        *map(values.__getitem__, span.values),
-        texts[span.name],
-        "" if error is None else f',"status":{{"message":{_text(error)},"code":2}}',
+def _attributes_of(kind: SpanKind) -> list[_Written]:
+    return [_Written(partial(_attribute, name)) for name in kind.attributes]
+
+
+def _line(span: Span, written: _Written, names: _Written) -> str:
+    attributes = ",".join(map(getitem, written[span.kind], span.values))
+    parent = "" if span.parent_id is None else f'"parentSpanId":"{span.parent_id:016x}",'
+    error = "" if span.error is None else f',"status":{{"message":{_text(span.error)},"code":2}}'
+    return (
+        f'{{"traceId":"{span.trace_id:032x}","spanId":"{span.span_id:016x}",{parent}"kind":1,"name":{names[span.name]},'
+        f'"startTimeUnixNano":"{span.start_ms}000000","endTimeUnixNano":"{span.end_ms}000000",'
+        f'"attributes":[{attributes}]{error}}}'
     )
 
 
-@lru_cache
-def _format(kind: SpanKind) -> str:
-    ids_and_times = '"traceId":"%032x","spanId":"%016x","startTimeUnixNano":"%d000000","endTimeUnixNano":"%d000000"%s'
-    return f'{{"kind":1,{ids_and_times},{_attributes(kind.attributes)},"name":%s%s}}'
-
-
-def _attributes(names: Iterable[str]) -> str:
-    each = [f'{{"key":{_text(name)},"value":%s}}' for name in names]
-    return f'"attributes":[{",".join(each)}]'
+def _attribute(name: str, value: SpanValue) -> str:
+    return f'{{"key":{_text(name)},"value":{_value(value)}}}'
 
 
 def _value(value: SpanValue) -> str:

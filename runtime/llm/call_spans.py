@@ -8,10 +8,9 @@ from runtime.llm.call_metrics import Outcome
 from runtime.llm.messages import Completion
 from runtime.primitives.spans import Span, SpanKind, SpanValue, current_stage, emit, stage_span_id_of, trace_id_of
 
-_CALLED = {"jeeves.role": str, "jeeves.deployment": str, "jeeves.outcome": str}
-UNANSWERED = SpanKind(_CALLED)
+UNANSWERED = SpanKind("jeeves.role", "jeeves.deployment", "jeeves.outcome")
 ANSWERED = SpanKind(
-    _CALLED | {f"gen_ai.usage.{which}_tokens": int for which in ("input", "output")} | {"jeeves.tokens_cached": int}
+    *UNANSWERED.attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "jeeves.tokens_cached"
 )
 
 

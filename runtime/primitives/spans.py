@@ -8,7 +8,7 @@ stage.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -21,10 +21,10 @@ SpanValue = str | int
 
 
 class SpanKind:
-    """Names the attributes of all spans of one kind, with their types; an exporter prepares once for each kind."""
+    """Names the attributes that all spans of one kind have."""
 
-    def __init__(self, attributes: Mapping[str, type[SpanValue]]) -> None:
-        self.attributes = dict(attributes)
+    def __init__(self, *attributes: str) -> None:
+        self.attributes = attributes
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
@@ -75,7 +75,7 @@ def is_traced(run_id: RunId) -> bool:
     """Return whether spans of a run are exported; every process of a system decides alike."""
     if _Tracing.sink is None:
         return False
-    return _Tracing.ratio >= 1 or trace_id_of(run_id) < _Tracing.ratio * _MOST_TRACES
+    return _Tracing.ratio >= 1 or run_ids_of(run_id)[0] < _Tracing.ratio * _MOST_TRACES
 
 
 def emit(span: LateSpan) -> None:
@@ -102,26 +102,26 @@ def current_stage() -> StageKey | None:
 
 def trace_id_of(run_id: RunId) -> int:
     """Return the trace id of a run, 128 bits and never 0."""
-    return _ids_of(run_id)[0]
+    return run_ids_of(run_id)[0]
 
 
-def run_span_id_of(run_id: RunId) -> int:
-    """Return the span id of a run, 64 bits and never 0."""
-    return _ids_of(run_id)[1]
+@lru_cache(_REMEMBERED_IDS)
+def run_ids_of(run_id: RunId) -> tuple[int, int]:
+    """Return the trace id of a run, and the id of its own span, 64 bits and never 0."""
+    digest = hashlib.sha256(run_id.encode()).digest()
+    return int.from_bytes(digest[:16]) or 1, int.from_bytes(digest[16:24]) or 1
+
+
+def attempt_span_id(run_span_id: int, hop: int, item: int, attempt: int) -> int:
+    """Return the span id of a stage attempt; made from that of its run without a hash, as each attempt asks for it."""
+    return (run_span_id + hop * _APART[0] + item * _APART[1] + attempt * _APART[2]) % _MOST_SPANS or 1
 
 
 def stage_span_id_of(key: StageKey) -> int:
-    """Return the span id of a stage attempt; made from that of its run without a hash, as each attempt asks for it."""
-    apart = key.hop * _APART[0] + key.item * _APART[1] + key.attempt * _APART[2]
-    return (run_span_id_of(key.run_id) + apart) % _MOST_SPANS or 1
+    """Return the span id of the stage attempt with this key."""
+    return attempt_span_id(run_ids_of(key.run_id)[1], key.hop, key.item, key.attempt)
 
 
 def tool_span_id_of(key: StageKey, seq: int) -> int:
     """Return the span id of the tool call of a stage attempt that the event `seq` of its run records."""
     return (stage_span_id_of(key) + seq * _APART[3]) % _MOST_SPANS or 1
-
-
-@lru_cache(_REMEMBERED_IDS)
-def _ids_of(run_id: RunId) -> tuple[int, int]:
-    digest = hashlib.sha256(run_id.encode()).digest()
-    return int.from_bytes(digest[:16]) or 1, int.from_bytes(digest[16:24]) or 1

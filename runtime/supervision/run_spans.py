@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from runtime.primitives.ids import RunId, StageKey
+from runtime.primitives.ids import RunId
 from runtime.primitives.spans import (
     LateSpan,
     Span,
     SpanKind,
-    run_span_id_of,
+    attempt_span_id,
+    run_ids_of,
     stage_span_id_of,
     tool_span_id_of,
     trace_id_of,
@@ -25,14 +26,14 @@ from runtime.tools.result import USABLE
 
 MAX_ERROR_CHARS = 500
 
-TOOL = SpanKind({"jeeves.tool": str, "jeeves.status": str})
+TOOL = SpanKind("jeeves.tool", "jeeves.status")
 STAGE = SpanKind(
-    {"jeeves.run_id": str, "jeeves.stage": str, "jeeves.hop": int, "jeeves.item": int, "jeeves.attempt": int}
-    | {"jeeves.status": str, "jeeves.llm_calls": int, "jeeves.tool_calls": int, "jeeves.tokens": int}
+    *("jeeves.run_id", "jeeves.stage", "jeeves.hop", "jeeves.item", "jeeves.attempt"),
+    *("jeeves.status", "jeeves.llm_calls", "jeeves.tool_calls", "jeeves.tokens"),
 )
 RUN = SpanKind(
-    {"jeeves.run_id": str, "jeeves.pipeline": str, "jeeves.terminal_reason": str, "jeeves.hops": int}
-    | {"jeeves.llm_calls": int, "jeeves.tool_calls": int, "jeeves.tokens_in": int, "jeeves.tokens_out": int}
+    *("jeeves.run_id", "jeeves.pipeline", "jeeves.terminal_reason", "jeeves.hops"),
+    *("jeeves.llm_calls", "jeeves.tool_calls", "jeeves.tokens_in", "jeeves.tokens_out"),
 )
 
 
@@ -68,15 +69,16 @@ def _of_tool(at_ms: int, seq: int, called: ToolCalled) -> Span:
 
 
 def _of_stage(run_id: RunId, record: HistoryRecord) -> Span:
-    stage, hop, item, attempt = record.stage, record.hop, record.item, record.attempt
+    trace_id, run_span_id = run_ids_of(run_id)
+    stage, hop, item, attempt, began_ms = record.stage, record.hop, record.item, record.attempt, record.started_at_ms
     return Span(
-        trace_id_of(run_id),
-        stage_span_id_of(StageKey(run_id, hop, item, attempt)),
-        run_span_id_of(run_id),
+        trace_id,
+        attempt_span_id(run_span_id, hop, item, attempt),
+        run_span_id,
         STAGE,
         f"stage {stage}",
-        record.started_at_ms,
-        record.started_at_ms + record.duration_ms,
+        began_ms,
+        began_ms + record.duration_ms,
         (run_id, stage, hop, item, attempt, record.status, record.llm_calls, record.tool_calls, record.tokens),
         record.error[:MAX_ERROR_CHARS] if record.error else None,
     )
@@ -87,8 +89,7 @@ def _of_run(
 ) -> Span:
     spent = (used.agent_hops, used.llm_calls, used.tool_calls, used.tokens_in, used.tokens_out)
     return Span(
-        trace_id_of(run_id),
-        run_span_id_of(run_id),
+        *run_ids_of(run_id),
         None,
         RUN,
         f"run {pipeline}",

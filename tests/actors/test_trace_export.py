@@ -25,7 +25,7 @@ from runtime.primitives.spans import (
     SpanKind,
     current_stage,
     is_traced,
-    run_span_id_of,
+    run_ids_of,
     stage_span_id_of,
     tool_span_id_of,
     trace_id_of,
@@ -42,7 +42,7 @@ from tests.runtime.llm.test_model_client import client_of
 PIPELINE = PipelineBuilder("sample").stage("look", default_next="tell", max_retries=1).stage("tell").build()
 
 
-NUMBERED = SpanKind({"number": int})
+NUMBERED = SpanKind("number")
 ORDER = ("tool look", "model served", "model down", "stage look", "run sample")
 
 
@@ -188,14 +188,14 @@ def test_no_two_attempts_and_tool_calls_of_a_run_and_not_the_run_itself_have_one
     run_id = RunId("r-1")
     keys = [StageKey(run_id, hop, item, attempt) for hop in range(1, 40) for item in range(20) for attempt in (1, 2, 3)]
     calls = [(key, seq) for key in keys[::9] for seq in range(1, 30)]
-    ids = {run_span_id_of(run_id), *map(stage_span_id_of, keys), *map(stage_span_id_of, [StageKey(RunId("r-2"), 1)])}
+    ids = {run_ids_of(run_id)[1], *map(stage_span_id_of, keys), *map(stage_span_id_of, [StageKey(RunId("r-2"), 1)])}
     ids |= {tool_span_id_of(*each) for each in calls}
     assert len(ids) == len(keys) + len(calls) + 2
     assert all(0 < each < 2**64 for each in ids)
 
 
 def test_every_value_arrives_as_it_is(collector: Collector) -> None:
-    kind = SpanKind({"number": int, "text": str, "other": str})
+    kind = SpanKind("number", "text", "other")
     export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
     values = [(1, "1", "1"), (-7, 'a "quoted" %s 100 %', "näh\n"), (2**40, "lone \ud800", "")]
     for number, each in enumerate(values, 1):
