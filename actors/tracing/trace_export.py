@@ -24,6 +24,8 @@ QUEUE_SPANS = 4_096
 BATCH_SPANS = 1_024
 EXPORT_EVERY_S = 1.0
 TIMEOUT_S = 2.0
+# An answer says next to nothing.
+MOST_ANSWER_BYTES = 65_536
 
 # As the exporters of OpenTelemetry read it: name=value, with commas between and both percent-encoded.
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
@@ -106,7 +108,9 @@ class SpanExport:
         try:
             connection.request("POST", self._path, body, headers)
             answer = connection.getresponse()
-            answer.read()
+            answer.read(MOST_ANSWER_BYTES)
+            if not answer.isclosed():  # it goes on: the next batch has a connection of its own
+                connection.close()
         except (OSError, http.client.HTTPException) as error:
             return f"{type(error).__name__}: {error}"
         return None if 200 <= answer.status < 300 else f"status {answer.status}"

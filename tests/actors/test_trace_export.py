@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from actors.tracing.trace_export import QUEUE_SPANS, SpanExport, TraceOptions, headers_of
+from actors.tracing.trace_export import BATCH_SPANS, QUEUE_SPANS, SpanExport, TraceOptions, headers_of
 from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import ModelDownError
 from runtime.llm.scripted import ScriptedModel
@@ -53,6 +53,7 @@ class Collector:
         self.spans: list[dict[str, Any]] = []
         self.resources: list[dict[str, Any]] = []
         self.answer = 200
+        self.is_endless = False
         self.held = threading.Event()
         self.held.set()
         collector = self
@@ -64,8 +65,12 @@ class Collector:
                 if collector.answer == 200:
                     collector.take(json.loads(body))
                 self.send_response(collector.answer)
-                self.send_header("Content-Length", "0")
+                if not collector.is_endless:
+                    self.send_header("Content-Length", "0")
                 self.end_headers()
+                with suppress(OSError):
+                    while collector.is_endless:
+                        self.wfile.write(b"x" * 65_536)
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
@@ -182,6 +187,15 @@ def test_a_collector_that_comes_back_gets_the_spans_from_then_on(
     export.close()
     assert [int(span["spanId"], 16) for span in collector.spans] == [3]
     assert [each.message for each in caplog.records] == ["traces.collector_away", "traces.collector_back"]
+
+
+def test_an_answer_without_an_end_is_not_read_to_it(collector: Collector) -> None:
+    collector.is_endless = True
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    for number in range(1, 2 * BATCH_SPANS + 1):
+        export.emit(a_span(number))
+    export.close()
+    assert len(collector.spans) == 2 * BATCH_SPANS
 
 
 def test_no_two_attempts_and_tool_calls_of_a_run_and_not_the_run_itself_have_one_span_id() -> None:
