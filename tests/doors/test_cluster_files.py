@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from serve.contributions import providers
 from serve.deployed.application import ServiceArguments
 from serve.deployed.model_application import ModelArguments, deployment_of
 from serve.llm.resources import lacking
+from tests.doors.program import TREE
 
 CONFIGS = Path("configs")
 SERVE = sorted((CONFIGS / "serve").glob("*.yaml"))
@@ -101,6 +105,28 @@ def test_the_application_has_the_deployment_that_the_configs_configure() -> None
             if each["name"] == "jeeves"
         ]
         assert [each["name"] for each in service["deployments"]] == [built._bound_deployment.name]
+
+
+@pytest.mark.long
+def test_serve_build_writes_the_config_of_the_application_once_its_arguments_are_given(tmp_path: Path) -> None:
+    told = "from serve.deployed.application import application\nservice = application({'grpc': False})\n"
+    (tmp_path / "built.py").write_text(told, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "ray.serve.scripts",
+        "build",
+        "-d",
+        str(tmp_path),
+        "-o",
+        "built.yaml",
+        "built:service",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | TREE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = yaml.safe_load((tmp_path / "built.yaml").read_text(encoding="utf-8"))["applications"]
+    (shipped,) = yaml.safe_load((CONFIGS / "serve" / "jeeves.yaml").read_text(encoding="utf-8"))["applications"]
+    assert [each["name"] for each in built["deployments"]] == [each["name"] for each in shipped["deployments"]]
 
 
 def test_unknown_arguments_are_refused_by_name() -> None:
