@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -217,7 +220,7 @@ def test_arguments_reach_the_job_as_they_are_quoted_for_its_shell(server: JobSer
     ended = command(*given, "in; rm -r x.jsonl", "--out", "$HOME", "--name", "y")
     assert (ended.exit_code, ended.stderr.endswith("-1 is submitted\n")) == (0, True)
     (job,) = server.jobs.values()
-    wanted = "cd '/a b' && exec python -m serve.jobs.batch 'in; rm -r x.jsonl' --out '$HOME' --name y"
+    wanted = "cd '/a b' && exec python -P -m serve.jobs.batch 'in; rm -r x.jsonl' --out '$HOME' --name y"
     assert (job["entrypoint"], job["runtime_env"]["env_vars"]) == (wanted, {"X": "1=2"})
     command("fix", "--address", server.address, "--name", "nightly", "--no-follow", "--repo", ".")
     assert "-m serve.jobs.fix --id nightly --repo ." in server.jobs["nightly-1"]["entrypoint"]
@@ -225,6 +228,19 @@ def test_arguments_reach_the_job_as_they_are_quoted_for_its_shell(server: JobSer
     assert [line.split()[1] for line in listed.stdout.splitlines()] == ["RUNNING", "RUNNING"]
     stopped = command("stop", "nightly", "--address", server.address)
     assert stopped.stdout == "job nightly-1 is being stopped\n"
+
+
+def test_a_job_runs_our_code_whatever_its_folder_has_of_that_name(server: JobServer, tmp_path: Path) -> None:
+    for package in ("serve", "runtime"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit('foreign code')", encoding="utf-8")
+    place = ("--address", server.address, "--folder", str(tmp_path), "--python", sys.executable, "--no-follow")
+    for kind in ("batch", "fix"):
+        command(kind, *place, "--name", kind, "in.jsonl")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "JEEVES_"))}
+        entrypoint = server.jobs[f"{kind}-1"]["entrypoint"]
+        ran = subprocess.run(entrypoint, shell=True, env=environment, capture_output=True, text=True, check=False)
+        assert (ran.returncode, "not the driver of a Ray job" in ran.stderr) == (1, True), ran.stderr
 
 
 def test_a_variable_without_a_value_is_refused_before_anything_is_submitted(server: JobServer) -> None:

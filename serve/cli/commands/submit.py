@@ -51,8 +51,8 @@ def submit(
     variables = _variables(env or [])
     place = folder or Path.cwd()
     named = job_name(kind, place, context.args) if name is None else check_name(name)
-    # Paths among the arguments mean the same there as here, if the folder is there.
-    work = shlex.join([python, "-m", f"serve.jobs.{kind}", *_with_id(kind, named, context.args)])
+    # Paths among the arguments mean the same there as here, if the folder is there; what it has of Python is not ours.
+    work = shlex.join([python, "-P", "-m", f"serve.jobs.{kind}", *_with_id(kind, named, context.args)])
     jobs = RayJobs(address)
     job, is_new = jobs.submit(kind, named, f"cd {shlex.quote(str(place))} && exec {work}", variables)
     warn_line(f"job {job.id} {'is submitted' if is_new else 'is under way already'}")
