@@ -12,7 +12,6 @@ import ipaddress
 import logging
 import os
 import random
-import re
 import secrets
 import shutil
 import signal
@@ -40,7 +39,7 @@ from ray.job_config import JobConfig
 from actors.actor_logs import pass_on_log_options
 from actors.addresses import DEFAULT_NAMESPACE
 from actors.origin import check_origin, code_tree
-from actors.ray_version import RAY_VERSIONS, check_ray_version
+from actors.ray_version import check_ray_version, mismatch_told
 from actors.tracing.actor_traces import pass_on_trace_options
 from runtime.errors import ClusterError
 from runtime.settings import RaySettings, open_state_dir
@@ -183,16 +182,20 @@ def attach(address: str, token_path: Path | None = None, namespace: str = DEFAUL
         raise
 
 
-def probe(address: str) -> None:
-    """Return if a Ray cluster answers at `address` (host:port, or `auto`). Raises ClusterError within two seconds."""
+def probe(address: str) -> str:
+    """Return where a Ray cluster answers: `address` (host:port), or what Ray finds for `auto`.
+
+    Raises ClusterError within two seconds.
+    """
     if address != "auto":
         _probe_host(address)
-        return
+        return address
     with _faults_as_cluster_error("no Ray cluster is found on this machine (`ray.address` is auto)"):
         found = canonicalize_bootstrap_address(address)
     if not found:
         raise ClusterError("no Ray cluster is found on this machine (`ray.address` is auto)", address=address)
     _probe_host(found)
+    return str(found)
 
 
 def has_process(actor: Any) -> bool:
@@ -301,13 +304,8 @@ def _faults_as_cluster_error(problem: str) -> Iterator[None]:
 def _reason_of(cause: BaseException) -> str:
     """Return one sentence of what Ray says: of two versions that differ, both; else the last line."""
     text = str(cause).strip()
-    versions = re.findall(r"^ *Ray: (\S+)\n *Python: (\S+)$", text, re.MULTILINE)
-    if text.startswith("Version mismatch") and len(versions) == len(("theirs", "ours")):
-        (their_ray, their_python), (our_ray, our_python) = versions
-        return (
-            f"it runs Ray {their_ray} on Python {their_python}, this process runs Ray {our_ray} on Python {our_python};"
-            f" install the same versions on both sides (Jeeves works with Ray {RAY_VERSIONS}.x)"
-        )
+    if (mismatch := mismatch_told(text)) is not None:
+        return mismatch
     # Ray quotes whole tracebacks in messages, and follows them with advice for other cases.
     return (text.splitlines() or [type(cause).__name__])[-1].split(". ")[0]
 

@@ -31,6 +31,7 @@ from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbe
 from runtime.primitives.background_tasks import spawn
 from runtime.primitives.clock import Clock, SystemClock
 from runtime.primitives.ids import Address, new_message_id
+from runtime.processes.garbage import collect_rarely
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class CommBusActor:
         links: LinksBy = True,
     ) -> None:
         check_origin()
+        collect_rarely()
         configure_actor_logs(type(self).__name__)
         clock = clock or SystemClock()
         self._guard = Watch(Heartbeats(hangs_after_s), watched)

@@ -15,6 +15,7 @@ from actors.tracing.trace_export import flush_traces
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import decode_frame
 from runtime.errors import WireError
+from runtime.processes.garbage import collect_rarely
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,7 @@ class Participant:
 
     def __init__(self) -> None:
         check_origin()
+        collect_rarely()
         configure_actor_logs(type(self).__name__)
         export_actor_traces(type(self).__name__)
         self.transport = RayTransport()

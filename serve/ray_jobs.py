@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +27,9 @@ T = TypeVar("T")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 NAME_KEY, KIND_KEY = "jeeves.name", "jeeves.kind"
 TRIES = 3
+# A node that has just started answers before it can run jobs. Ray's job API waits for that as well, for ten seconds.
+WAITS_FOR_AGENT, AGENT_AWAITED_FOR_S = 5, 2.0
+_NO_AGENT = "No available agent"
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +58,12 @@ class Submission(msgspec.Struct, frozen=True):
 class RayJobs:
     """Submits and follows jobs of one cluster."""
 
-    def __init__(self, address: str | None) -> None:
-        """Connect to the job API at `address`, or where the environment says. Raises ClusterError."""
+    def __init__(self, address: str | None, pause: Callable[[float], None] = time.sleep) -> None:
+        """Connect to the job API at `address`, or where the environment says. Raises ClusterError.
+
+        `pause`: waits for so many seconds before a cluster that takes no jobs yet is asked again.
+        """
+        self._pause = pause
         self._client: JobSubmissionClient = _called(lambda: _client_of(address))
 
     def submit(self, kind: str, name: str, entrypoint: str, variables: dict[str, str]) -> tuple[Submission, bool]:
@@ -71,20 +79,32 @@ class RayJobs:
                 return known[-1], False
             submission_id = f"{name}-{known[-1].number + 1 if known else 1}"
             try:
-                _called(
-                    lambda: self._client.submit_job(
-                        entrypoint=entrypoint,
-                        submission_id=submission_id,  # noqa: B023 (called at once)
-                        runtime_env={"env_vars": variables},
-                        metadata=metadata,
-                    )
+                self._begin(
+                    entrypoint=entrypoint,
+                    submission_id=submission_id,
+                    runtime_env={"env_vars": variables},
+                    metadata=metadata,
                 )
             except ClusterError as error:
+                if _NO_AGENT in error.message:
+                    raise
                 # Another process may have submitted it a moment ago: then it is under way.
                 fault = error
                 continue
             return self.of(submission_id), True
         raise fault or ClusterError(f"job {name} could not be submitted", job=name)
+
+    def _begin(self, **job: Any) -> None:
+        """Submit a job, once the cluster takes jobs. Raises ClusterError."""
+        for waits_left in range(WAITS_FOR_AGENT, -1, -1):
+            try:
+                _called(lambda: self._client.submit_job(**job))
+            except ClusterError as error:
+                if _NO_AGENT not in error.message or waits_left == 0:
+                    raise
+                self._pause(AGENT_AWAITED_FOR_S)
+            else:
+                return
 
     def all(self) -> list[Submission]:
         """Return the submissions of all jobs of Jeeves, oldest first. Raises ClusterError."""
@@ -158,6 +178,11 @@ def _fault(error: Exception) -> ClusterError:
     if "uthentication" in text:
         told = "the Ray cluster wants a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH if it is not yours"
         return ClusterError(f"{told} ({_first(text)})")
+    if _NO_AGENT in text:
+        told = (
+            "the Ray cluster answers, but no node of it takes jobs; `ray status` on the head, and dashboard_agent.log"
+        )
+        return ClusterError(f"{told} in /tmp/ray/session_latest/logs, tell why ({_first(text)})")
     return ClusterError(
         f"the job API of the Ray cluster failed: {_first(text)}; --address names it (http://HOST:8265), and the cluster"
         " needs its dashboard (`ray start --head`)"

@@ -105,7 +105,7 @@ class Metrics(Middleware):
 
     def after(self, header: Header, outcome: Outcome) -> None:
         """Count a message."""
-        self.messages.add(header.kind, header.type, outcome)
+        self.messages.count(1, (header.kind, header.type, outcome))
 
     def stats(self) -> Mapping[str, Any]:
         """Return the counts, as samples."""

@@ -6,14 +6,12 @@ Counts are sent as reports with numbers from 1, so that the store adds each repo
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 
 from runtime.memory.run_metrics import RunReport
-from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.counters import LabelledCounter, LabelledHistogram
 from runtime.primitives.metrics import STORE_WRITE_S, CounterMetric, HistogramMetric, metrics_of
-from runtime.supervision.events import Event
-from runtime.supervision.run_counts import counts_of
-from runtime.supervision.state import Decision, RunState
+from runtime.supervision.run_counts import Count
 
 REPORT_EVERY_S = 5.0
 
@@ -31,9 +29,9 @@ class RunMeter:
         self._has_counted = False
         self._last_shown = (0, 0)
 
-    def note(self, config: PipelineConfig, before: RunState, event: Event, decision: Decision) -> None:
-        """Count an event that has been recorded."""
-        for metric, value, labels in counts_of(config, before, event, decision):
+    def add(self, counts: Iterable[Count]) -> None:
+        """Count what recorded events add."""
+        for metric, value, labels in counts:
             self._count[metric.name](value, labels)
             self._has_counted = True
 

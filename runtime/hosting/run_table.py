@@ -23,12 +23,12 @@ from runtime.hosting.run_meter import RunMeter
 from runtime.hosting.run_quotas import RunQuotas
 from runtime.hosting.snapshots import RunSnapshots
 from runtime.hosting.unconfirmed_records import UnconfirmedRecords
-from runtime.hosting.write_batch import Decided, RunBatch
+from runtime.hosting.write_batch import RunBatch, observed
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.run_modes import check_run_mode
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId, StageName, new_run_id
-from runtime.primitives.spans import emit, is_traced
+from runtime.primitives.spans import LateSpan, emit
 from runtime.run.bounds import check_limits
 from runtime.run.envelope import SCHEMA_VERSION, Envelope, InterruptResponse, Request
 from runtime.run.interrupts import refusal
@@ -46,7 +46,7 @@ from runtime.supervision.events import (
     TimerFired,
 )
 from runtime.supervision.replay import client_events_of, decisions
-from runtime.supervision.run_spans import spans_of
+from runtime.supervision.run_counts import Count
 from runtime.supervision.state import Decision, RunState
 
 log = logging.getLogger(__name__)
@@ -195,7 +195,7 @@ class RunTable:
             self._forget(run_id)
             raise
         for _ in entry:
-            self._note(Decided(copy.config, state, event, decision))
+            self._tell(*observed(copy.config, state, event, decision))
         commands = [command for _ in entry for command in self._took_effect(event, decision)]
         self._recorded(run_id, state, at_seq)
         return run_id, commands
@@ -223,17 +223,17 @@ class RunTable:
             fields = {"run_id": run_id, "event": type(payload).__name__, "reason": decision.ignored}
             log.debug("event.ignored", extra=fields)
             return self._settled(run_id)
-        entry = entry_of(config, event, decision.state.envelope)
+        entry, seen = entry_of(config, event, decision.state.envelope), observed(config, state, event, decision)
         if self._batch is not None:
             place = self.quotas.place(run_id)
-            self._batch.add(entry, self._books.kept(run_id, place), Decided(config, state, event, decision))
+            self._batch.add(entry, self._books.kept(run_id, place), seen)
             return [*self._settled(run_id), *self._took_effect(event, decision)]
         try:
             self._write([entry])
         except StateStorageError:
             self._unconfirmed.failed(run_id, [payload])
             raise
-        self._note(Decided(config, state, event, decision))
+        self._tell(*seen)
         commands = self._took_effect(event, decision)
         self._recorded(run_id, state, event.seq - 1)
         return [*self._settled(run_id), *commands]
@@ -254,8 +254,7 @@ class RunTable:
             self._batch = None
             self._take_back(batch)
             raise
-        for decided in batch.decided:
-            self._note(decided)
+        self._tell(batch.counts, batch.spans)
         for run_id, before in batch.before.items():
             if run_id in self._books:
                 self._recorded(run_id, before.state, before.logged)
@@ -266,12 +265,11 @@ class RunTable:
         self._log.append_all(entries, self._epoch)
         self._meter.wrote(self._clock.monotonic_s() - started_s)
 
-    def _note(self, decided: Decided) -> None:
-        """Count an event that was recorded, and emit the spans that it completes."""
-        self._meter.note(*decided)
-        if is_traced(decided.event.run_id):
-            for span in spans_of(decided.before, decided.event, decided.decision):
-                emit(span)
+    def _tell(self, counts: list[Count], spans: list[LateSpan]) -> None:
+        """Count what recorded events add to the metrics, and emit the spans that they complete."""
+        self._meter.add(counts)
+        for span in spans:
+            emit(span)
 
     def _recorded(self, run_id: RunId, before: RunState, logged_before: int) -> None:
         """Book the spending of a run since `before`, and save a snapshot if one is due, after a write."""
@@ -315,7 +313,7 @@ class RunTable:
             state = books.states[run_id]
             before = state.envelope
             decision = decide(books.rules[run_id], state, event)
-            self._note(Decided(books.rules[run_id], state, event, decision))
+            self._tell(*observed(books.rules[run_id], state, event, decision))
             self._unconfirmed.was_kept(run_id, event.payload, self._took_effect(event, decision))
             self.quotas.book(run_id, before, decision.state.envelope)
         self._unconfirmed.confirmed(run_id)

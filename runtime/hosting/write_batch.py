@@ -9,10 +9,13 @@ import msgspec
 from runtime.hosting.limits.admission import Place
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
+from runtime.primitives.spans import LateSpan, is_traced
 from runtime.run.envelope import Envelope
 from runtime.store.run_log import Entry
 from runtime.supervision.commands import Command
-from runtime.supervision.events import Event, Payload
+from runtime.supervision.events import Event, Payload, StageStarted
+from runtime.supervision.run_counts import Count, counts_of
+from runtime.supervision.run_spans import spans_of
 from runtime.supervision.state import Decision, RunState
 
 
@@ -25,13 +28,26 @@ class Kept(NamedTuple):
     place: Place | None
 
 
-class Decided(NamedTuple):
-    """Holds an event with the rules and the state that it was decided on, and the decision."""
+class Observed(NamedTuple):
+    """Holds what an event adds to the metrics, and the spans that it completes."""
 
-    config: PipelineConfig
-    before: RunState
-    event: Event
-    decision: Decision
+    counts: list[Count]
+    spans: list[LateSpan]
+
+
+_NOTHING = Observed([], [])
+
+
+def observed(config: PipelineConfig, before: RunState, event: Event, decision: Decision) -> Observed:
+    """Return what is to be told of an event once it is recorded.
+
+    It is found out at once, while the processor has at hand what was decided on.
+    """
+    then, now = before.envelope, decision.state.envelope
+    if type(event.payload) is StageStarted and now.usage is then.usage and now.lifecycle == then.lifecycle:
+        return _NOTHING  # as it is with nearly half of all events
+    spans = spans_of(before, event, decision) if is_traced(event.run_id) else []
+    return Observed(counts_of(config, before, event, decision), spans)
 
 
 class RunBatch(msgspec.Struct):
@@ -39,7 +55,7 @@ class RunBatch(msgspec.Struct):
 
     `before`: each run before the batch. `opened`: runs that the batch added to the table. `settled`: pending commands
     of earlier events that were handed out in this batch; `replayed`: payloads in it that were recorded already.
-    `decided`: its events with their decisions, in their order.
+    `counts` and `spans`: what its events add to the metrics and to traces.
     """
 
     entries: list[Entry] = []
@@ -48,11 +64,13 @@ class RunBatch(msgspec.Struct):
     opened: list[RunId] = []
     settled: dict[RunId, list[Command]] = {}
     replayed: list[tuple[RunId, Payload]] = []
-    decided: list[Decided] = []
+    counts: list[Count] = []
+    spans: list[LateSpan] = []
 
-    def add(self, entry: Entry, before: Kept, decided: Decided) -> None:
+    def add(self, entry: Entry, before: Kept, seen: Observed) -> None:
         """Add an event that has been decided on; `before`: the run before it."""
-        self.decided.append(decided)
+        self.counts += seen.counts
+        self.spans += seen.spans
         run_id = entry.event.run_id
         self.before.setdefault(run_id, before)
         self.payloads.setdefault(run_id, []).append(entry.event.payload)

@@ -6,7 +6,12 @@ import secrets
 
 from runtime.llm.call_metrics import Outcome
 from runtime.llm.messages import Completion
-from runtime.primitives.spans import Span, SpanValue, current_stage, emit, stage_span_id_of, trace_id_of
+from runtime.primitives.spans import Span, SpanKind, SpanValue, current_stage, emit, stage_span_id_of, trace_id_of
+
+UNANSWERED = SpanKind("jeeves.role", "jeeves.deployment", "jeeves.outcome")
+ANSWERED = SpanKind(
+    *UNANSWERED.attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "jeeves.tokens_cached"
+)
 
 
 def emit_model_call(
@@ -16,16 +21,13 @@ def emit_model_call(
     key = current_stage()
     if key is None:
         return
-    attributes: dict[str, SpanValue] = {
-        "jeeves.role": role,
-        "jeeves.deployment": deployment,
-        "jeeves.outcome": outcome,
-    }
+    kind = UNANSWERED
+    used: tuple[int, ...] = ()
     if completion is not None:
-        attributes["gen_ai.usage.input_tokens"] = completion.tokens_in
-        attributes["gen_ai.usage.output_tokens"] = completion.tokens_out
-        attributes["jeeves.tokens_cached"] = completion.tokens_cached
+        kind, used = ANSWERED, (completion.tokens_in, completion.tokens_out, completion.tokens_cached)
     error = None if outcome in ("served", "cancelled") else outcome
     trace_id, parent_id = trace_id_of(key.run_id), stage_span_id_of(key)
     span_id = secrets.randbits(64) or 1
-    emit(Span(trace_id, span_id, parent_id, f"model {deployment}", start_ms, end_ms, attributes, error))
+    values: tuple[SpanValue, ...] = (role, deployment, outcome, *used)
+    span = Span(trace_id, span_id, parent_id, kind, f"model {deployment}", start_ms, end_ms, values, error)
+    emit(lambda: span)

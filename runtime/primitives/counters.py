@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -67,7 +66,7 @@ class LabelledCounter:
         self.help_text = help_text
         self.labels = labels
         self._bounds = BoundedLabels(labels, max_values)
-        self._counts: Counter[tuple[str, ...]] = Counter()
+        self._counts: dict[tuple[str, ...], int] = {}
 
     @classmethod
     def of(cls, metric: CounterMetric) -> LabelledCounter:
@@ -80,9 +79,11 @@ class LabelledCounter:
 
     def count(self, amount: float, values: tuple[str, ...]) -> None:
         """Count a whole number of times under one value for each label."""
-        if values not in self._counts:  # what is counted there was bounded before
+        known = self._counts.get(values)
+        if known is None:  # what is counted there was bounded before
             values = self._bounds.bounded(values)
-        self._counts[values] += int(amount)
+            known = self._counts.get(values, 0)
+        self._counts[values] = known + int(amount)
 
     def samples(self) -> list[Sample]:
         """Return the counts, one sample for each set of labels."""

@@ -17,26 +17,43 @@ import msgspec
 
 from runtime.primitives.ids import RunId, StageKey
 
-SpanValue = str | int | float | bool
+SpanValue = str | int
+
+
+class SpanKind:
+    """Names the attributes that all spans of one kind have."""
+
+    def __init__(self, *attributes: str) -> None:
+        self.attributes = attributes
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
-    """Describes one operation of a trace; `error` is its failure in words."""
+    """Describes one operation of a trace: `values` of the attributes of its kind; `error` is its failure in words."""
 
     trace_id: int
     span_id: int
     parent_id: int | None
+    kind: SpanKind
     name: str
     start_ms: int
     end_ms: int
-    attributes: dict[str, SpanValue] = {}
+    values: tuple[SpanValue, ...]
     error: str | None = None
+
+    @property
+    def attributes(self) -> dict[str, SpanValue]:
+        """The values by the names of their attributes."""
+        return dict(zip(self.kind.attributes, self.values, strict=True))
+
+
+# Makes a span when it is to be sent, in a thread of the exporter.
+LateSpan = Callable[[], Span]
 
 
 class _Tracing:
     """Holds the exporter of the process: as with loggers, there is one."""
 
-    sink: Callable[[Span], None] | None = None
+    sink: Callable[[LateSpan], None] | None = None
     ratio: float = 1.0
 
 
@@ -44,12 +61,12 @@ _STAGE: ContextVar[StageKey | None] = ContextVar("jeeves_traced_stage", default=
 _MOST_TRACES = 2**128
 _MOST_SPANS = 2**64
 # Odd and without a pattern: small multiples of them differ in their sums.
-_APART = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93)
+_APART = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)
 # Every event of a run asks for its ids: as many as runs may well be under way at once.
 _REMEMBERED_IDS = 4_096
 
 
-def trace_to(sink: Callable[[Span], None] | None, ratio: float = 1.0) -> None:
+def trace_to(sink: Callable[[LateSpan], None] | None, ratio: float = 1.0) -> None:
     """Give spans of this share of the runs to `sink` from now on; None: to nobody. `sink` must not block."""
     _Tracing.sink, _Tracing.ratio = sink, ratio
 
@@ -58,10 +75,10 @@ def is_traced(run_id: RunId) -> bool:
     """Return whether spans of a run are exported; every process of a system decides alike."""
     if _Tracing.sink is None:
         return False
-    return _Tracing.ratio >= 1 or trace_id_of(run_id) < _Tracing.ratio * _MOST_TRACES
+    return _Tracing.ratio >= 1 or run_ids_of(run_id)[0] < _Tracing.ratio * _MOST_TRACES
 
 
-def emit(span: Span) -> None:
+def emit(span: LateSpan) -> None:
     """Give a span to the exporter."""
     if _Tracing.sink is not None:
         _Tracing.sink(span)
@@ -83,19 +100,28 @@ def current_stage() -> StageKey | None:
     return key if key is not None and is_traced(key.run_id) else None
 
 
-@lru_cache(_REMEMBERED_IDS)
 def trace_id_of(run_id: RunId) -> int:
     """Return the trace id of a run, 128 bits and never 0."""
-    return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16]) or 1
+    return run_ids_of(run_id)[0]
+
+
+@lru_cache(_REMEMBERED_IDS)
+def run_ids_of(run_id: RunId) -> tuple[int, int]:
+    """Return the trace id of a run, and the id of its own span, 64 bits and never 0."""
+    digest = hashlib.sha256(run_id.encode()).digest()
+    return int.from_bytes(digest[:16]) or 1, int.from_bytes(digest[16:24]) or 1
+
+
+def attempt_span_id(run_span_id: int, hop: int, item: int, attempt: int) -> int:
+    """Return the span id of a stage attempt; made from that of its run without a hash, as each attempt asks for it."""
+    return (run_span_id + hop * _APART[0] + item * _APART[1] + attempt * _APART[2]) % _MOST_SPANS or 1
 
 
 def stage_span_id_of(key: StageKey) -> int:
-    """Return the span id of a stage attempt; made from that of its run without a hash, as each attempt asks for it."""
-    apart = key.hop * _APART[0] + key.item * _APART[1] + key.attempt * _APART[2]
-    return (span_id_of(key.run_id) + apart) % _MOST_SPANS or 1
+    """Return the span id of the stage attempt with this key."""
+    return attempt_span_id(run_ids_of(key.run_id)[1], key.hop, key.item, key.attempt)
 
 
-@lru_cache(_REMEMBERED_IDS)
-def span_id_of(name: str) -> int:
-    """Return the span id of what has this name in its system, 64 bits and never 0."""
-    return int.from_bytes(hashlib.sha256(f"span {name}".encode()).digest()[:8]) or 1
+def tool_span_id_of(key: StageKey, seq: int) -> int:
+    """Return the span id of the tool call of a stage attempt that the event `seq` of its run records."""
+    return (stage_span_id_of(key) + seq * _APART[3]) % _MOST_SPANS or 1

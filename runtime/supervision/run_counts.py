@@ -7,7 +7,7 @@ choose are bounded where they are added up (`runtime.hosting.run_meter`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -29,14 +29,17 @@ from runtime.primitives.metrics import (
     CounterMetric,
     HistogramMetric,
 )
-from runtime.run.envelope import Envelope
-from runtime.supervision.commands import ClientEvent, Command, Emit, RunStage, SetTimer
+from runtime.run.envelope import Usage
+from runtime.supervision.commands import Command, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, Event, Payload, RunAdopted, StageFailed, StageSucceeded, TimerFired
 from runtime.supervision.state import Decision, RunState
 
 # The strategy of an attempt that was not made.
 _SKIPPED = "skipped"
 _RETRY_TIMER = "retry:"
+# Events of processes that are gone, after which their stages are issued again.
+_LOSSES = (ActorLost, RunAdopted)
+_REASONS: Mapping[type, str] = {TimerFired: "timeout", ActorLost: "process_lost", RunAdopted: "supervisor_lost"}
 # A field that claims more of one kind was not counted by a check.
 MOST_OF_ONE = 1_000_000
 
@@ -50,66 +53,51 @@ def counts_of(config: PipelineConfig, before: RunState, event: Event, decision: 
 
     Every event of every run passes here: most add nothing, and are to cost next to nothing.
     """
-    found = _spent(before.envelope, decision.state.envelope)
-    for command in decision.commands:
-        if type(command) is Emit:
-            if (read := _OF_CLIENT_EVENTS.get(command.event.type)) is not None:
-                found += read(command.event, decision.state.envelope)
-        elif (stage := _retried(command, before, event.payload)) is not None:
-            found += ((RETRIES, 1, (stage, "stage")), (RETRY_REASONS, 1, (_reason(event.payload),)))
-    if type(event.payload) is StageSucceeded and config.measured_stages:
+    then, now = before.envelope, decision.state.envelope
+    found: list[Count] = []
+    if now.usage is not then.usage:
+        _spent(then.usage, now.usage, found)
+    may_repeat = type(event.payload) in _LOSSES
+    if now.history is not then.history:
+        for record in now.history[len(then.history) :]:
+            found.append((STAGE_S, record.duration_ms / 1000, (record.stage, record.status)))
+            may_repeat = may_repeat or record.status == "error"
+    if may_repeat:
+        found += _repeated(before, event.payload, decision.commands)
+    if config.measured_stages and type(event.payload) is StageSucceeded:
         found += _of_output(config, before, event.payload)
+    if now.lifecycle == "terminated" and then.lifecycle != "terminated":
+        found.append((REQUESTS, 1, (str(now.terminal_reason),)))
+        found.append((REQUEST_S, max(0, event.at_ms - now.received_at_ms) / 1000, ()))
     return found
 
 
-def _spent(before: Envelope, after: Envelope) -> list[Count]:
-    then, now = before.usage, after.usage
-    if then is now:
-        return []
-    found: list[Count] = []
+def _spent(then: Usage, now: Usage, found: list[Count]) -> None:
     if now.agent_hops != then.agent_hops:
         found.append((HOPS, now.agent_hops - then.agent_hops, ()))
     if now.tool_calls != then.tool_calls:
         found.append((TOOL_CALLS, now.tool_calls - then.tool_calls, ()))
     if now.slow_stages != then.slow_stages:
         found.append((SLOW_STAGES, now.slow_stages - then.slow_stages, ()))
-    return found
 
 
-def _of_stage_end(event: ClientEvent, _after: Envelope) -> tuple[Count, ...]:
-    return ((STAGE_S, event.data["duration_ms"] / 1000, (str(event.stage), event.data["status"])),)
-
-
-def _of_run_end(event: ClientEvent, after: Envelope) -> tuple[Count, ...]:
-    took_s = max(0, event.at_ms - after.received_at_ms) / 1000
-    return (REQUESTS, 1, (event.data["terminal_reason"],)), (REQUEST_S, took_s, ())
-
-
-_OF_CLIENT_EVENTS: Mapping[str, Callable[[ClientEvent, Envelope], tuple[Count, ...]]] = {
-    "stage.finished": _of_stage_end,
-    "run.finished": _of_run_end,
-}
-
-
-def _retried(command: Command, before: RunState, payload: Payload) -> StageName | None:
-    """Return the stage that a command repeats, after a failure or because its process or its supervisor was lost."""
-    if type(command) is SetTimer and command.timer_id.startswith(_RETRY_TIMER):
-        entry = before.in_flight.get(command.timer_id.removeprefix(_RETRY_TIMER))
-        return None if entry is None else entry.stage
-    if type(command) is RunStage and command.key.attempt > 1 and isinstance(payload, ActorLost | RunAdopted):
-        return command.stage
-    return None
+def _repeated(before: RunState, payload: Payload, commands: tuple[Command, ...]) -> Iterator[Count]:
+    """Count the stages that commands repeat, after a failure or because a process or the supervisor was lost."""
+    for command in commands:
+        stage: StageName | None = None
+        if type(command) is SetTimer and command.timer_id.startswith(_RETRY_TIMER):
+            entry = before.in_flight.get(command.timer_id.removeprefix(_RETRY_TIMER))
+            stage = None if entry is None else entry.stage
+        elif type(command) is RunStage and command.key.attempt > 1 and type(payload) in _LOSSES:
+            stage = command.stage
+        if stage is not None:
+            yield RETRIES, 1, (stage, "stage")
+            yield RETRY_REASONS, 1, (_reason(payload),)
 
 
 def _reason(payload: Payload) -> str:
     """Return why an attempt is repeated: the kind of its failure, or what was lost."""
-    if isinstance(payload, StageFailed):
-        return payload.kind
-    if isinstance(payload, TimerFired):
-        return "timeout"
-    if isinstance(payload, ActorLost):
-        return "process_lost"
-    return "supervisor_lost" if isinstance(payload, RunAdopted) else "internal"
+    return payload.kind if isinstance(payload, StageFailed) else _REASONS.get(type(payload), "internal")
 
 
 def _of_output(config: PipelineConfig, before: RunState, payload: StageSucceeded) -> Iterator[Count]:

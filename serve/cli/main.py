@@ -14,10 +14,8 @@ from collections.abc import Callable, Sequence
 
 from runtime.errors import JeevesError
 from runtime.primitives.structured_logs import LogOptions, configure_logs
+from runtime.processes.garbage import OBJECTS_BETWEEN_COLLECTIONS
 from serve.cli.output.terminal import escape_what_cannot_be_written, print_traceback, warn_line
-
-# What a command imports stays until it ends; looking through it as often as by default is a tenth of a warm question.
-OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main(arguments: Sequence[str] | None = None, prepare: Callable[[], None] = lambda: None) -> None:
@@ -33,6 +31,7 @@ def main(arguments: Sequence[str] | None = None, prepare: Callable[[], None] = l
 
 def _run(arguments: Sequence[str] | None, prepare: Callable[[], None]) -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
+    # What a command imports stays until it ends; looking through it by default is a tenth of a warm question.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     sys.excepthook = print_traceback
     escape_what_cannot_be_written()

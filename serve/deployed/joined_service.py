@@ -27,6 +27,7 @@ from actors.system import System
 from actors.system_actors import attach_system, systems_on_cluster
 from runtime.errors import ClusterError, SettingsError
 from runtime.pipeline.config import PipelineConfig
+from runtime.processes.garbage import collect_rarely
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.deployed.replica_stop import close_once_stopping, drain_s_within, grace_s, stopping_seen
 from serve.http.answering.service import Service
@@ -81,6 +82,7 @@ def joined_service(config: str | None) -> Joined:
     """
     check_origin()
     check_ray_version()
+    collect_rarely()
     configure_actor_logs("http")
     settings = _settings_here(load_settings(None if config is None else Path(config)))
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]

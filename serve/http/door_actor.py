@@ -14,6 +14,7 @@ import msgspec
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
 from actors.system_actors import attach_system
+from runtime.processes.garbage import collect_rarely
 from serve.http.answering.service import Service, ServiceSpec
 from serve.http.app import http_app
 from serve.http.connections.listening import http_server, listening_socket
@@ -27,6 +28,7 @@ class HttpDoor:
 
     def __init__(self, spec: dict[str, Any], host: str, port: int) -> None:
         check_origin()
+        collect_rarely()
         configure_actor_logs("http")
         given = msgspec.convert(spec, ServiceSpec)
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

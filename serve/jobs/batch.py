@@ -1,6 +1,6 @@
 """Runs `jeeves batch` as a Ray job.
 
-    ray job submit … -- python -m serve.jobs.batch IN.jsonl --out OUT.jsonl
+    ray job submit … -- python -P -m serve.jobs.batch IN.jsonl --out OUT.jsonl
 
 The arguments are those of `jeeves batch`. A job that was stopped goes on when it is submitted again; several with the
 same arguments share the lines among themselves.

@@ -1,6 +1,6 @@
 """Runs `jeeves fix` as a Ray job.
 
-    ray job submit … -- python -m serve.jobs.fix --repo FOLDER
+    ray job submit … -- python -P -m serve.jobs.fix --repo FOLDER
 
 The arguments are those of `jeeves fix`. A job that was stopped goes on when it is submitted again from the same folder
 with the same arguments, or with the same `--id`; one with the same id that is under way is refused.

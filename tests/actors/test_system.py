@@ -16,6 +16,7 @@ import pytest
 from runtime.bus.outbox import FIRST_WAIT_MS
 from runtime.errors import ClusterError, SettingsError
 from runtime.primitives.ids import RunId
+from runtime.processes.garbage import OBJECTS_BETWEEN_COLLECTIONS
 from runtime.run.envelope import Request
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.commands import TEXT_EVENTS
@@ -252,3 +253,15 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
 
     with pytest.raises(error, match=word):
         asyncio.run(ping())
+
+
+async def test_every_process_looks_for_garbage_rarely_and_never_through_what_it_imported(system: Any) -> None:
+    def collections(_: Any) -> tuple[int, int]:
+        import gc
+
+        return gc.get_threshold()[0], gc.get_freeze_count()
+
+    actors = [system._bus, system._supervisors[0].handle, *system._agents]
+    told = await asyncio.gather(*(each.__ray_call__.remote(collections) for each in actors))
+    assert {objects for objects, _ in told} == {OBJECTS_BETWEEN_COLLECTIONS}
+    assert all(left_out > 10_000 for _, left_out in told)

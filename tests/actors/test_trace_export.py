@@ -7,24 +7,27 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from actors.tracing.trace_export import QUEUE_SPANS, SpanExport, TraceOptions, headers_of
+from actors.tracing.trace_export import BATCH_SPANS, QUEUE_SPANS, SpanExport, TraceOptions, headers_of
 from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import ModelDownError
 from runtime.llm.scripted import ScriptedModel
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId, StageKey
 from runtime.primitives.spans import (
+    LateSpan,
     Span,
-    SpanValue,
+    SpanKind,
     current_stage,
     is_traced,
-    span_id_of,
+    run_ids_of,
     stage_span_id_of,
+    tool_span_id_of,
     trace_id_of,
     trace_to,
     traced_stage,
@@ -39,6 +42,7 @@ from tests.runtime.llm.test_model_client import client_of
 PIPELINE = PipelineBuilder("sample").stage("look", default_next="tell", max_retries=1).stage("tell").build()
 
 
+NUMBERED = SpanKind("number")
 ORDER = ("tool look", "model served", "model down", "stage look", "run sample")
 
 
@@ -49,6 +53,7 @@ class Collector:
         self.spans: list[dict[str, Any]] = []
         self.resources: list[dict[str, Any]] = []
         self.answer = 200
+        self.is_endless = False
         self.held = threading.Event()
         self.held.set()
         collector = self
@@ -60,8 +65,12 @@ class Collector:
                 if collector.answer == 200:
                     collector.take(json.loads(body))
                 self.send_response(collector.answer)
-                self.send_header("Content-Length", "0")
+                if not collector.is_endless:
+                    self.send_header("Content-Length", "0")
                 self.end_headers()
+                with suppress(OSError):
+                    while collector.is_endless:
+                        self.wfile.write(b"x" * 65_536)
 
             def log_message(self, *_: Any) -> None:
                 """Say nothing."""
@@ -97,8 +106,8 @@ def attributes(told: dict[str, Any]) -> dict[str, Any]:
     return {each["key"]: read[kind](value) for each in told["attributes"] for kind, value in each["value"].items()}
 
 
-def a_span(number: int = 1) -> Span:
-    return Span(1, number, None, "run x", 1_000, 2_000)
+def a_span(number: int = 1) -> LateSpan:
+    return lambda: Span(1, number, None, NUMBERED, "run x", 1_000, 2_000, (number,))
 
 
 async def test_a_run_arrives_as_a_tree_of_stages_below_it(collector: Collector) -> None:
@@ -124,8 +133,8 @@ async def test_a_run_arrives_as_a_tree_of_stages_below_it(collector: Collector) 
 
 
 async def test_tool_calls_and_model_calls_stand_below_the_stage_that_made_them() -> None:
-    seen: list[Span] = []
-    trace_to(seen.append)
+    late: list[LateSpan] = []
+    trace_to(late.append)
     clock = FakeClock()
     down = ScriptedModel([ModelDownError("gone", permanent=True)])
     clients = [client_of(clock, served=ScriptedModel(["hello"])), client_of(clock, down=down)]
@@ -141,6 +150,7 @@ async def test_tool_calls_and_model_calls_stand_below_the_stage_that_made_them()
     hosted = Hosted(pipeline, {"look": [work]}, tools=[LOOK])
     await hosted.run()
     trace_to(None)
+    seen = [span() for span in late]
     tool, served, gone, stage, run = sorted(seen, key=lambda span: ORDER.index(span.name))
     assert {tool.parent_id, served.parent_id, gone.parent_id} == {stage.span_id}
     assert (stage.parent_id, run.parent_id) == (run.span_id, None)
@@ -179,26 +189,39 @@ def test_a_collector_that_comes_back_gets_the_spans_from_then_on(
     assert [each.message for each in caplog.records] == ["traces.collector_away", "traces.collector_back"]
 
 
-def test_no_two_attempts_of_a_run_and_not_the_run_itself_have_one_span_id() -> None:
+def test_an_answer_without_an_end_is_not_read_to_it(collector: Collector) -> None:
+    collector.is_endless = True
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    for number in range(1, 2 * BATCH_SPANS + 1):
+        export.emit(a_span(number))
+    export.close()
+    assert len(collector.spans) == 2 * BATCH_SPANS
+
+
+def test_no_two_attempts_and_tool_calls_of_a_run_and_not_the_run_itself_have_one_span_id() -> None:
     run_id = RunId("r-1")
     keys = [StageKey(run_id, hop, item, attempt) for hop in range(1, 40) for item in range(20) for attempt in (1, 2, 3)]
-    ids = {span_id_of(run_id), *map(stage_span_id_of, keys), *map(stage_span_id_of, [StageKey(RunId("r-2"), 1)])}
-    assert len(ids) == len(keys) + 2
+    calls = [(key, seq) for key in keys[::9] for seq in range(1, 30)]
+    ids = {run_ids_of(run_id)[1], *map(stage_span_id_of, keys), *map(stage_span_id_of, [StageKey(RunId("r-2"), 1)])}
+    ids |= {tool_span_id_of(*each) for each in calls}
+    assert len(ids) == len(keys) + len(calls) + 2
     assert all(0 < each < 2**64 for each in ids)
 
 
-def test_numbers_that_are_equal_keep_their_kinds(collector: Collector) -> None:
+def test_every_value_arrives_as_it_is(collector: Collector) -> None:
+    kind = SpanKind("number", "text", "other")
     export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
-    values: tuple[SpanValue, ...] = (1, True, 1.0, "1")
-    for number, value in enumerate(values, 1):
-        export.emit(Span(1, number, None, "run x", 1, 2, {"value": value}))
+    values = [(1, "1", "1"), (-7, 'a "quoted" %s 100 %', "näh\n"), (2**40, "lone \ud800", "")]
+    for number, each in enumerate(values, 1):
+        export.emit(partial(Span, 1, number, 9, kind, "run %d", 1, 2, each, "%s broke"))
     export.close()
-    told = [span["attributes"][0]["value"] for span in collector.spans]
-    assert told == [{"intValue": "1"}, {"boolValue": True}, {"doubleValue": 1.0}, {"stringValue": "1"}]
+    assert [tuple(attributes(span).values()) for span in collector.spans] == [*values[:2], (2**40, "lone ?", "")]
+    assert {span["status"]["message"] for span in collector.spans} == {"%s broke"}
+    assert {(span["name"], span["parentSpanId"]) for span in collector.spans} == {("run %d", f"{9:016x}")}
 
 
 def test_a_share_of_the_runs_is_traced_and_every_process_takes_the_same() -> None:
-    seen: list[Span] = []
+    seen: list[LateSpan] = []
     runs = [RunId(f"r-{number}") for number in range(1_000)]
     shares = []
     for ratio in (0.0, 0.25, 1.0):

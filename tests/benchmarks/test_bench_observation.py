@@ -24,13 +24,13 @@ from prometheus_client import generate_latest
 
 from actors.tracing.trace_export import SpanExport, TraceOptions
 from runtime.hosting.run_meter import RunMeter
-from runtime.hosting.write_batch import Decided
+from runtime.hosting.write_batch import observed
 from runtime.pipeline.config import PipelineConfig
 from runtime.run.envelope import Request
 from runtime.store.options import StoreOptions
 from runtime.supervision.decide import decide
-from runtime.supervision.run_spans import spans_of
-from runtime.supervision.state import new_state
+from runtime.supervision.events import Event
+from runtime.supervision.state import Decision, RunState, new_state
 from runtime.testing import Bench, PipelineBuilder
 from serve.http.answering.service import Service, ServiceSpec
 from tests.benchmarks.conftest import Report, TellRows
@@ -167,20 +167,21 @@ def test_counting_and_tracing_the_events_of_a_run(benchmark: Any, held_against: 
 
     def observe() -> None:
         for each in decided:
-            meter.note(*each)
-            for span in spans_of(each.before, each.event, each.decision):
+            seen = observed(*each)
+            meter.add(seen.counts)
+            for span in seen.spans:
                 export.emit(span)
 
     def floor() -> None:
-        for each in decided:
-            decide(each.config, each.before, each.event)
+        for config, before, event, _ in decided:
+            decide(config, before, event)
 
     benchmark(observe)
     held_against(floor, "events", len(decided), named="deciding on them")
     assert benchmark.extra_info["ratio"] <= MOST_OF_DECIDING
 
 
-def decided_run() -> list[Decided]:
+def decided_run() -> list[tuple[PipelineConfig, RunState, Event, Decision]]:
     """A run of three stages that do nothing: each event, and what was decided on it."""
     bench = Bench(short_pipeline())
     bench.request()
@@ -191,6 +192,6 @@ def decided_run() -> list[Decided]:
     state, decided = new_state(bench.run_id), []
     for event in bench.log:
         decision = decide(bench.config, state, event)
-        decided.append(Decided(bench.config, state, event, decision))
+        decided.append((bench.config, state, event, decision))
         state = decision.state
     return decided

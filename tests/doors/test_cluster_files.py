@@ -1,18 +1,19 @@
-"""The deployment files: what each of them names exists, and Ray's own schemas accept them.
-
-Against the schemas of KubeRay's resources they were checked by hand (docs/guides/deploy.md); those are no package.
-"""
+"""The deployment files: what each of them names exists, and the schemas of Ray and of KubeRay accept them."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from actors.model_handle import application_name
@@ -22,10 +23,12 @@ from serve.contributions import providers
 from serve.deployed.application import ServiceArguments
 from serve.deployed.model_application import ModelArguments, deployment_of
 from serve.llm.resources import lacking
+from tests.doors.program import TREE
 
 CONFIGS = Path("configs")
 SERVE = sorted((CONFIGS / "serve").glob("*.yaml"))
 CLUSTER = CONFIGS / "cluster"
+SCHEMAS = Path(__file__).parents[1] / "fixtures" / "kuberay"
 KUBERNETES = sorted(path for path in CLUSTER.glob("*.yaml") if path.name != "ray_up.yaml")
 ARGUMENTS: dict[str, type[BaseModel]] = {
     "serve.deployed.application:application": ServiceArguments,
@@ -55,6 +58,27 @@ def pods(cluster: dict[str, Any]) -> list[dict[str, Any]]:
     return [group["template"]["spec"] for group in groups]
 
 
+def kuberay_faults(document: dict[str, Any]) -> list[str]:
+    """What KubeRay's schema of a resource says against it; fields that it does not name are faults, too."""
+    schema = json.loads((SCHEMAS / f"{document['kind']}.json").read_text(encoding="utf-8"))
+    return [error.message for error in Draft202012Validator(schema).iter_errors(document)]
+
+
+RESOURCES = [(path.name, each) for path in KUBERNETES for each in documents(path) if each["kind"].startswith("Ray")]
+
+
+@pytest.mark.parametrize(("name", "document"), RESOURCES)
+def test_kuberay_accepts_each_of_its_resources(name: str, document: dict[str, Any]) -> None:
+    assert kuberay_faults(document) == [], name
+    cluster = document["spec"].get("rayClusterConfig", document["spec"])
+    cluster["headGroupSpec"]["template"]["spec"]["containrs"] = []
+    cluster["workerGroupSpecs"][0]["replicas"] = "two"
+    assert sorted(message.partition(" (")[2] or message for message in kuberay_faults(document)) == [
+        "'containrs' was unexpected)",
+        "'two' is not of type 'integer'",
+    ]
+
+
 @pytest.mark.parametrize("path", SERVE, ids=lambda path: path.stem)
 def test_ray_serve_accepts_each_config_and_what_it_names_exists(path: Path) -> None:
     from ray.serve.schema import ServeDeploySchema
@@ -81,6 +105,28 @@ def test_the_application_has_the_deployment_that_the_configs_configure() -> None
             if each["name"] == "jeeves"
         ]
         assert [each["name"] for each in service["deployments"]] == [built._bound_deployment.name]
+
+
+@pytest.mark.long
+def test_serve_build_writes_the_config_of_the_application_once_its_arguments_are_given(tmp_path: Path) -> None:
+    told = "from serve.deployed.application import application\nservice = application({'grpc': False})\n"
+    (tmp_path / "built.py").write_text(told, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "ray.serve.scripts",
+        "build",
+        "-d",
+        str(tmp_path),
+        "-o",
+        "built.yaml",
+        "built:service",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | TREE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = yaml.safe_load((tmp_path / "built.yaml").read_text(encoding="utf-8"))["applications"]
+    (shipped,) = yaml.safe_load((CONFIGS / "serve" / "jeeves.yaml").read_text(encoding="utf-8"))["applications"]
+    assert [each["name"] for each in built["deployments"]] == [each["name"] for each in shipped["deployments"]]
 
 
 def test_unknown_arguments_are_refused_by_name() -> None:

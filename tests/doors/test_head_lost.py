@@ -113,3 +113,8 @@ def test_a_cluster_of_another_ray_is_refused_with_its_version_and_the_one_that_i
             assert f"it runs Ray 2.59.0 on Python 3.11.2, this process runs Ray {ray.__version__}" in refused.err
             assert "Jeeves works with Ray 2.60.x" in refused.err
             assert "Traceback" not in refused.err
+        told = ray_jeeves.run("doctor", env=env)
+        assert told.status == 1
+        assert (
+            "it runs Ray 2.59.0 on Python 3.11.2" in told.out and "install the same versions on both sides" in told.out
+        )

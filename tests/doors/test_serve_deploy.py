@@ -1,4 +1,4 @@
-"""`serve build` and `serve deploy` with the shipped Serve configs, on a real cluster of this machine."""
+"""`serve deploy` with the shipped Serve configs, on a real cluster of this machine."""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +20,7 @@ from runtime.errors import ClusterError, InputError, OwnedError, UnknownNameErro
 from serve.batch.fix_lock import check_fix_id, only_one
 from serve.cli.commands.submit import app
 from serve.jobs.job_environment import join_cluster_of_job
-from serve.ray_jobs import RayJobs, check_name, job_name
+from serve.ray_jobs import AGENT_AWAITED_FOR_S, WAITS_FOR_AGENT, RayJobs, check_name, job_name
 
 
 class JobServer:
@@ -27,6 +30,7 @@ class JobServer:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.rival: str | None = None
         self.fault: tuple[int, str] | None = None
+        self.without_agent = 0
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -68,6 +72,9 @@ class JobServer:
             job["status"] = "STOPPED"
             return 200, {"stopped": was_under_way}
         submission_id = told["submission_id"]
+        if self.without_agent > 0:
+            self.without_agent -= 1
+            return 500, "No available agent to submit job, please try again later."
         if self.rival is not None:
             self.rival = None
             self.add(submission_id, told)
@@ -116,6 +123,23 @@ def test_of_two_that_submit_at_once_the_second_follows_the_first(server: JobServ
     server.rival = "another process"
     assert submitted(server) == ("batch-1a-1", False)
     assert list(server.jobs) == ["batch-1a-1"]
+
+
+@pytest.mark.parametrize(("refusals", "is_taken"), [(WAITS_FOR_AGENT, True), (WAITS_FOR_AGENT + 1, False)])
+def test_a_cluster_that_has_just_started_is_waited_for_until_it_takes_jobs(
+    server: JobServer, refusals: int, is_taken: bool
+) -> None:
+    server.without_agent = refusals
+    pauses: list[float] = []
+    jobs = RayJobs(server.address, pauses.append)
+    if is_taken:
+        job, is_new = jobs.submit("batch", "batch-1a", "echo hello", {})
+        assert (job.id, is_new) == ("batch-1a-1", True)
+    else:
+        with pytest.raises(ClusterError, match="no node of it takes jobs"):
+            jobs.submit("batch", "batch-1a", "echo hello", {})
+        assert not server.jobs
+    assert pauses == [AGENT_AWAITED_FOR_S] * WAITS_FOR_AGENT
 
 
 def test_jobs_of_others_are_left_alone(server: JobServer) -> None:
@@ -196,7 +220,7 @@ def test_arguments_reach_the_job_as_they_are_quoted_for_its_shell(server: JobSer
     ended = command(*given, "in; rm -r x.jsonl", "--out", "$HOME", "--name", "y")
     assert (ended.exit_code, ended.stderr.endswith("-1 is submitted\n")) == (0, True)
     (job,) = server.jobs.values()
-    wanted = "cd '/a b' && exec python -m serve.jobs.batch 'in; rm -r x.jsonl' --out '$HOME' --name y"
+    wanted = "cd '/a b' && exec python -P -m serve.jobs.batch 'in; rm -r x.jsonl' --out '$HOME' --name y"
     assert (job["entrypoint"], job["runtime_env"]["env_vars"]) == (wanted, {"X": "1=2"})
     command("fix", "--address", server.address, "--name", "nightly", "--no-follow", "--repo", ".")
     assert "-m serve.jobs.fix --id nightly --repo ." in server.jobs["nightly-1"]["entrypoint"]
@@ -204,6 +228,19 @@ def test_arguments_reach_the_job_as_they_are_quoted_for_its_shell(server: JobSer
     assert [line.split()[1] for line in listed.stdout.splitlines()] == ["RUNNING", "RUNNING"]
     stopped = command("stop", "nightly", "--address", server.address)
     assert stopped.stdout == "job nightly-1 is being stopped\n"
+
+
+def test_a_job_runs_our_code_whatever_its_folder_has_of_that_name(server: JobServer, tmp_path: Path) -> None:
+    for package in ("serve", "runtime"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit('foreign code')", encoding="utf-8")
+    place = ("--address", server.address, "--folder", str(tmp_path), "--python", sys.executable, "--no-follow")
+    for kind in ("batch", "fix"):
+        command(kind, *place, "--name", kind, "in.jsonl")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "JEEVES_"))}
+        entrypoint = server.jobs[f"{kind}-1"]["entrypoint"]
+        ran = subprocess.run(entrypoint, shell=True, env=environment, capture_output=True, text=True, check=False)
+        assert (ran.returncode, "not the driver of a Ray job" in ran.stderr) == (1, True), ran.stderr
 
 
 def test_a_variable_without_a_value_is_refused_before_anything_is_submitted(server: JobServer) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from runtime.errors import JeevesError
+from runtime.errors import JeevesError, VersionMismatchError
 from runtime.settings import Settings, open_state_dir
 from serve.cli.output.terminal import counted
 
@@ -233,10 +233,14 @@ def check_cluster(settings: Settings) -> Iterator[Check]:
     if settings.ray.mode != "attach":
         return
     from actors.cluster import probe
+    from actors.ray_version import check_cluster_version
 
     address = str(settings.ray.address)
     try:
-        probe(address)
+        check_cluster_version(probe(address))
+    except VersionMismatchError as error:
+        problem, _, remedy = error.message.partition("; ")
+        yield Check("ray cluster", "failed", f"at {address}, {problem}", remedy)
     except JeevesError as error:
         problem = error.message.partition(";")[0]
         yield Check("ray cluster", "failed", problem, "start that cluster, or correct ray.address")

@@ -16,6 +16,7 @@ from serve.ray_jobs import RayJobs, Submission, check_name, job_name
 app = typer.Typer(help="Run batches and fixes as jobs on a Ray cluster.", no_args_is_help=True)
 
 STOPPED = 1
+_REPEATED_LOG = ", last available logs"
 # Of what follows the options of these commands, every argument belongs to the job.
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 _BEHIND = "Run `{}` as a job: give its arguments behind the options; a job that was stopped goes on."
@@ -50,8 +51,8 @@ def submit(
     variables = _variables(env or [])
     place = folder or Path.cwd()
     named = job_name(kind, place, context.args) if name is None else check_name(name)
-    # Paths among the arguments mean the same there as here, if the folder is there.
-    work = shlex.join([python, "-m", f"serve.jobs.{kind}", *_with_id(kind, named, context.args)])
+    # Paths among the arguments mean the same there as here, if the folder is there; what it has of Python is not ours.
+    work = shlex.join([python, "-P", "-m", f"serve.jobs.{kind}", *_with_id(kind, named, context.args)])
     jobs = RayJobs(address)
     job, is_new = jobs.submit(kind, named, f"cd {shlex.quote(str(place))} && exec {work}", variables)
     warn_line(f"job {job.id} {'is submitted' if is_new else 'is under way already'}")
@@ -115,7 +116,10 @@ def _followed(jobs: RayJobs, job: Submission) -> int:
 
 
 def _why(ended: Submission) -> str:
-    return "" if ended.status == "SUCCEEDED" or not ended.message else f": {ended.message.splitlines()[0][:300]}"
+    if ended.status == "SUCCEEDED" or not ended.message:
+        return ""
+    # What follows the reason is the end of the log, which was printed.
+    return f": {ended.message.splitlines()[0].partition(_REPEATED_LOG)[0][:300]}"
 
 
 async def _print_log(jobs: RayJobs, submission_id: str) -> None:
