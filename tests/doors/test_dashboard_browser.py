@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 import time
@@ -34,6 +35,7 @@ pytestmark = [
 AXE = "axe-core@4.14.1"
 LISTED = 1_000
 EVENTS = 10_000
+HOSTILE = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script></textarea>\u202eback\u2066 why cite"
 QUESTIONS = ("Where? cite", "<b>markup</b>\u202e", "fail here", "\u05d0\u05d1\u05d2 of it? cite", "word " * 60)
 
 CIRCLE = (
@@ -125,6 +127,36 @@ async def test_what_happens_is_seen(site: Site, tab: Tab) -> None:
     site.hold.set()
     await tab.until("document.querySelector('#run-state .badge').textContent === 'completed'")
     await tab.until("document.getElementById('run-answer').innerText.includes('Answer to hold this')")
+
+
+async def is_only_text(tab: Tab) -> None:
+    """The page shows what a run holds, its marks escaped, and has made neither an element nor an order of it."""
+    shown = await tab.value(
+        "document.body.innerText + [...document.querySelectorAll('textarea')].map(each => each.value)"
+    )
+    assert "<img src=x onerror='window.ran = 1'><script>" in shown
+    assert not re.search("[\u202e\u2066]", shown)
+    assert "\\u202eback" in shown
+    assert await tab.value("document.querySelectorAll('img, script:not([src])').length + (window.ran ?? 0)") == 0
+
+
+async def test_markup_and_marks_of_direction_in_what_a_run_holds_stay_text_in_the_browser(site: Site, tab: Tab) -> None:
+    await tab.open(address(site))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    run_id = await asked(site, HOSTILE)
+    await tab.until(f"document.getElementById('row-{run_id}')")
+    await is_only_text(tab)
+    await tab.open(address(site, run_address(run_id)))
+    await tab.until("document.querySelector('textarea#text')")
+    await is_only_text(tab)
+    interrupt = site.hosted.runner.envelope(run_id).interrupt
+    assert interrupt is not None
+    await site.hosted.runner.answer(run_id, interrupt.id, "address:loopback", InterruptResponse(HOSTILE))
+    await tab.until("document.getElementById('run-answer').innerText.includes('Answer to')")
+    await is_only_text(tab)
+    for path in (DASHBOARD, run_address(run_id), run_address(run_id, "decisions")):
+        await tab.open(address(site, path))
+        await is_only_text(tab)
 
 
 async def test_a_run_of_ten_thousand_events_has_small_pages(tmp_path: Path, tab: Tab) -> None:
