@@ -46,6 +46,18 @@ def test_a_page_that_the_index_does_not_list_is_refused_by_name() -> None:
         )
 
 
+def test_the_guides_are_listed_in_groups_which_the_navigation_has_as_well() -> None:
+    guides = INDEX.partition("\n## Guides\n")[2].partition("\n## ")[0]
+    ahead, *groups = guides.split("\n### ")
+    assert "- [" not in ahead
+    # Nobody looks through more than ten entries.
+    assert all(0 < group.count("\n- [") <= 10 for group in groups)
+    pages = dict.fromkeys([README, *GENERATED, "a.md", "b.md"], "# x")
+    index = "## Guides\n\n### One\n\n- [x](../README.md)\n- [a](a.md)\n\n### Two\n\n- [b](b.md)\n\n## Reference\n"
+    trees = navigation(index, pages)
+    assert re.findall(r":caption: (.+)\n\n([\w./\n]+)\n`", trees)[:2] == [("One", "readme\na"), ("Two", "b")]
+
+
 def test_the_index_has_the_four_kinds_of_pages_in_their_order() -> None:
     headings = [line.removeprefix("## ") for line in INDEX.splitlines() if line.startswith("## ")]
     assert headings == list(SECTIONS)
