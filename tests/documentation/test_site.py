@@ -15,7 +15,10 @@ import pytest
 from runtime.errors import InputError
 from tests.documentation.assemble import CHANGELOG, GENERATED, README, SECTIONS, assemble, navigation, on_site
 from tests.documentation.site import BROWSER, build, loaded_from_elsewhere
-from tests.doors.browser import Tab, open_browser
+from tests.doors.axe import axe, violations
+from tests.doors.browser import DESKTOP, PHONE, Tab, open_browser
+
+__all__ = ["axe"]
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
@@ -184,12 +187,29 @@ async def test_what_is_too_wide_or_too_small_on_a_phone_is_found(tmp_path: Path,
         assert await too_wide_or_small(tab, tmp_path / "a.html", (300,)) == found
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    if not MUST_RUN and importlib.util.find_spec("furo") is None:
+        pytest.skip("Sphinx and furo are not installed: make docs")
+    return build(tmp_path_factory.mktemp("site"))
+
+
 @pytest.mark.long
-@pytest.mark.skipif(
-    not MUST_RUN and importlib.util.find_spec("furo") is None, reason="Sphinx and furo are not installed: make docs"
-)
-def test_the_site_builds_without_a_warning_and_a_browser_opens_it_without_a_network(tmp_path: Path) -> None:
-    pages = build(tmp_path)
+@pytest.mark.skipif(not MUST_RUN and BROWSER is None, reason="there is no Chromium to open it: .ci/browser")
+async def test_the_pages_of_the_site_are_for_everybody(pages: Path, tmp_path: Path, axe: str) -> None:
+    async with open_browser(tmp_path / "profile") as tab:
+        for page in ("index.html", "readme.html", "guides/deploy.html", "reference/pipelines.html"):
+            for size, dark in ((DESKTOP, False), (PHONE, True)):
+                await tab.look(size, dark, still=True)
+                await tab.open((pages / page).as_uri())
+                assert await violations(tab, axe) == [], (page, size)
+
+
+@pytest.mark.long
+def test_the_site_builds_without_a_warning_and_a_browser_opens_it_without_a_network(
+    pages: Path, tmp_path: Path
+) -> None:
     assert loaded_from_elsewhere(pages) == []
     if not MUST_RUN and BROWSER is None:
         pytest.skip("the site is built; there is no Chromium to open it: .ci/browser")
