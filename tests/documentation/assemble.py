@@ -59,6 +59,7 @@ _FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=mark)[
 _NAMED = re.compile(r"(?P<language>\w+) (?P<path>\S+)")
 _LINK = re.compile(r"\]\((?P<target>[^)#\s:]+)?(?P<anchor>#[^)\s]*)?\)")
 _SECTION = re.compile(r"^## (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_GROUP = re.compile(r"^### (?P<title>.+?)\n(?P<body>.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<page>[^)#]+\.md)\)", re.MULTILINE)
 # A link, a page named in a code span, another code span, or a page named in prose.
 _MENTION = re.compile(
@@ -121,15 +122,22 @@ def navigation(index: str, pages: dict[str, str]) -> str:
     """Return the hidden trees of contents for the lists of the index. Raises InputError for a page in none of them."""
     trees, listed = "", {INDEX, DECISIONS, *(name for name in pages if name.startswith("decisions/"))}
     for section in _SECTION.finditer(index):
-        names = [entry["page"] for entry in _ENTRY.finditer(section["body"])]
-        names = [OUTSIDE.get(name.removeprefix("../"), name) for name in names]
-        names += (name for name in GENERATED if section["title"] == GENERATED_SECTION and name not in names)
-        names += (DECISIONS,) if section["title"] == SECTIONS[-1] else ()
-        listed.update(names)
-        trees += _tree(section["title"], names)
+        for title, body in _groups(section):
+            names = [entry["page"] for entry in _ENTRY.finditer(body)]
+            names = [OUTSIDE.get(name.removeprefix("../"), name) for name in names]
+            names += (name for name in GENERATED if title == GENERATED_SECTION and name not in names)
+            names += (DECISIONS,) if title == SECTIONS[-1] else ()
+            listed.update(names)
+            trees += _tree(title, names)
     if missing := sorted(set(pages) - listed):
         raise InputError(f"docs/index.md does not list {', '.join(missing)}", pages=missing)
     return trees
+
+
+def _groups(section: re.Match[str]) -> list[tuple[str, str]]:
+    """Return the groups of a section, each with its title and its list; a section without groups is one."""
+    groups = [(group["title"], group["body"]) for group in _GROUP.finditer(section["body"])]
+    return groups or [(section["title"], section["body"])]
 
 
 def _tree(caption: str, names: list[str]) -> str:

@@ -15,6 +15,15 @@ from tests.documentation.assemble import ROOT, assemble
 # The browser that opens pages in tests; None where there is none.
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
+# As the theme writes it → with what a screen reader or a keyboard needs.
+_MENDED = (
+    ('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
+    ('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="All pages">'),
+    ('<aside class="toc-drawer">', '<aside class="toc-drawer" aria-label="This page">'),
+    ("<pre>", '<pre tabindex="0">'),
+    ('<th class="head"><p></p></th>', '<td class="head"></td>'),
+    ('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+)
 _LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "embed": "src"}
 _LINKS_LOADED = frozenset({"stylesheet", "icon", "preload", "preconnect", "modulepreload", "manifest"})
 _ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
@@ -28,7 +37,16 @@ def build(folder: Path) -> Path:
     # Sphinx keeps what it has read beside the pages unless told otherwise; a build begins afresh.
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-E", "-q", "-c", str(ROOT / "docs")]
     subprocess.run([*command, "-d", str(folder / "read"), str(source), str(pages)], cwd=ROOT, check=True)
+    for page in pages.rglob("*.html"):
+        page.write_text(with_roles(page.read_text(encoding="utf-8")), encoding="utf-8")
     return pages
+
+
+def with_roles(html: str) -> str:
+    """Return a page with what the theme leaves out: keys reach what scrolls, headings and sides say what they are."""
+    for lacking, mended in _MENDED:
+        html = html.replace(lacking, mended)
+    return html
 
 
 def loaded_from_elsewhere(pages: Path) -> list[str]:

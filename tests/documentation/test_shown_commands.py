@@ -81,6 +81,20 @@ def _command_of(words: list[str]) -> tuple[TyperCommand | TyperGroup | None, lis
     return command, rest
 
 
+def test_every_target_of_make_and_every_module_that_a_page_shows_is_there() -> None:
+    rules = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    targets = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.MULTILINE))
+    assert len(targets) > 10
+    assert targets - rules == set()
+    modules = set(re.findall(r"python -m ((?:serve|tests)[\w.]+\w)", text))
+    assert len(modules) > 10
+    places = [ROOT.joinpath(*module.split(".")) for module in modules]
+    assert [
+        place for place in places if not (place.with_suffix(".py").is_file() or (place / "__main__.py").is_file())
+    ] == []
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [

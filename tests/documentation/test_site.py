@@ -15,7 +15,10 @@ import pytest
 from runtime.errors import InputError
 from tests.documentation.assemble import CHANGELOG, GENERATED, README, SECTIONS, assemble, navigation, on_site
 from tests.documentation.site import BROWSER, build, loaded_from_elsewhere
-from tests.doors.browser import Tab, open_browser
+from tests.doors.axe import axe, violations
+from tests.doors.browser import DESKTOP, PHONE, Tab, open_browser
+
+__all__ = ["axe"]
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
@@ -44,6 +47,18 @@ def test_a_page_that_the_index_does_not_list_is_refused_by_name() -> None:
             "## Tutorial\n\n- [First tour](tutorial.md)\n## Reference\n## Guides\n- [x](../README.md)\n",
             pages | {"extra.md": ""},
         )
+
+
+def test_the_guides_are_listed_in_groups_which_the_navigation_has_as_well() -> None:
+    guides = INDEX.partition("\n## Guides\n")[2].partition("\n## ")[0]
+    ahead, *groups = guides.split("\n### ")
+    assert "- [" not in ahead
+    # Nobody looks through more than ten entries.
+    assert all(0 < group.count("\n- [") <= 10 for group in groups)
+    pages = dict.fromkeys([README, *GENERATED, "a.md", "b.md"], "# x")
+    index = "## Guides\n\n### One\n\n- [x](../README.md)\n- [a](a.md)\n\n### Two\n\n- [b](b.md)\n\n## Reference\n"
+    trees = navigation(index, pages)
+    assert re.findall(r":caption: (.+)\n\n([\w./\n]+)\n`", trees)[:2] == [("One", "readme\na"), ("Two", "b")]
 
 
 def test_the_index_has_the_four_kinds_of_pages_in_their_order() -> None:
@@ -172,12 +187,29 @@ async def test_what_is_too_wide_or_too_small_on_a_phone_is_found(tmp_path: Path,
         assert await too_wide_or_small(tab, tmp_path / "a.html", (300,)) == found
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    if not MUST_RUN and importlib.util.find_spec("furo") is None:
+        pytest.skip("Sphinx and furo are not installed: make docs")
+    return build(tmp_path_factory.mktemp("site"))
+
+
 @pytest.mark.long
-@pytest.mark.skipif(
-    not MUST_RUN and importlib.util.find_spec("furo") is None, reason="Sphinx and furo are not installed: make docs"
-)
-def test_the_site_builds_without_a_warning_and_a_browser_opens_it_without_a_network(tmp_path: Path) -> None:
-    pages = build(tmp_path)
+@pytest.mark.skipif(not MUST_RUN and BROWSER is None, reason="there is no Chromium to open it: .ci/browser")
+async def test_the_pages_of_the_site_are_for_everybody(pages: Path, tmp_path: Path, axe: str) -> None:
+    async with open_browser(tmp_path / "profile") as tab:
+        for page in ("index.html", "readme.html", "guides/deploy.html", "reference/pipelines.html"):
+            for size, dark in ((DESKTOP, False), (PHONE, True)):
+                await tab.look(size, dark, still=True)
+                await tab.open((pages / page).as_uri())
+                assert await violations(tab, axe) == [], (page, size)
+
+
+@pytest.mark.long
+def test_the_site_builds_without_a_warning_and_a_browser_opens_it_without_a_network(
+    pages: Path, tmp_path: Path
+) -> None:
     assert loaded_from_elsewhere(pages) == []
     if not MUST_RUN and BROWSER is None:
         pytest.skip("the site is built; there is no Chromium to open it: .ci/browser")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import subprocess
+import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,20 +19,23 @@ from serve.http.dashboard.addresses import DASHBOARD, LOGIN, SYSTEM, run_address
 from serve.run_page import RunRecord, run_page
 from tests.documentation.site import BROWSER
 from tests.documentation.test_site import MUST_RUN
+from tests.doors.axe import axe, violations
 from tests.doors.browser import DESKTOP, PHONE, TABLET, Tab, open_browser
 from tests.doors.dashboard_browsing import accepted, address, asked, log_in, seen
 from tests.doors.http_site import PIPELINE, Site, open_site, until
 from tests.doors.test_http_tokens import Door
 from tests.doors.test_run_page import DOCUMENT
 
+__all__ = ["axe"]
+
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not MUST_RUN and BROWSER is None, reason="there is no Chromium to open it: .ci/browser"),
 ]
 
-AXE = "axe-core@4.14.1"
 LISTED = 1_000
 EVENTS = 10_000
+HOSTILE = "<img src=x onerror='window.ran = 1'><script>window.ran = 1</script></textarea>\u202eback\u2066 why cite"
 QUESTIONS = ("Where? cite", "<b>markup</b>\u202e", "fail here", "\u05d0\u05d1\u05d2 of it? cite", "word " * 60)
 
 CIRCLE = (
@@ -63,31 +65,6 @@ async def ended(site: Site, count: int) -> None:
     for number in range(count):
         await asked(site, f"{number}: {QUESTIONS[number % len(QUESTIONS)]}")
     await until(lambda: not site.log.unfinished(), 240)
-
-
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The accessibility checks of axe-core, from npm; never a part of the product."""
-    folder = tmp_path_factory.mktemp("axe")
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("there is no npm to fetch axe-core")
-    command = [npm, "pack", "--silent", AXE]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode:
-        pytest.skip(f"npm does not give {AXE}: {done.stderr[-200:]}")
-    subprocess.run(["tar", "-xzf", done.stdout.split()[-1], "package/axe.min.js"], cwd=folder, check=True)
-    return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
-
-
-async def violations(tab: Tab, axe: str) -> list[str]:
-    """What axe-core finds on the page: each rule with the first element that breaks it."""
-    # The policy of the page forbids foreign scripts; the protocol of the browser does not ask it.
-    await tab.value(axe + "; undefined")
-    found = await tab.value(
-        "axe.run().then(told => told.violations.map(each => `${each.impact} ${each.id}: ${each.nodes[0].html}`))"
-    )
-    return [str(each) for each in found]
 
 
 async def test_every_page_is_for_everybody_on_every_screen(site: Site, tab: Tab, axe: str) -> None:
@@ -125,6 +102,36 @@ async def test_what_happens_is_seen(site: Site, tab: Tab) -> None:
     site.hold.set()
     await tab.until("document.querySelector('#run-state .badge').textContent === 'completed'")
     await tab.until("document.getElementById('run-answer').innerText.includes('Answer to hold this')")
+
+
+async def is_only_text(tab: Tab) -> None:
+    """The page shows what a run holds, its marks escaped, and has made neither an element nor an order of it."""
+    shown = await tab.value(
+        "document.body.innerText + [...document.querySelectorAll('textarea')].map(each => each.value)"
+    )
+    assert "<img src=x onerror='window.ran = 1'><script>" in shown
+    assert not re.search("[\u202e\u2066]", shown)
+    assert "\\u202eback" in shown
+    assert await tab.value("document.querySelectorAll('img, script:not([src])').length + (window.ran ?? 0)") == 0
+
+
+async def test_markup_and_marks_of_direction_in_what_a_run_holds_stay_text_in_the_browser(site: Site, tab: Tab) -> None:
+    await tab.open(address(site))
+    await tab.until("document.getElementById('connection').textContent === 'Live'")
+    run_id = await asked(site, HOSTILE)
+    await tab.until(f"document.getElementById('row-{run_id}')")
+    await is_only_text(tab)
+    await tab.open(address(site, run_address(run_id)))
+    await tab.until("document.querySelector('textarea#text')")
+    await is_only_text(tab)
+    interrupt = site.hosted.runner.envelope(run_id).interrupt
+    assert interrupt is not None
+    await site.hosted.runner.answer(run_id, interrupt.id, "address:loopback", InterruptResponse(HOSTILE))
+    await tab.until("document.getElementById('run-answer').innerText.includes('Answer to')")
+    await is_only_text(tab)
+    for path in (DASHBOARD, run_address(run_id), run_address(run_id, "decisions")):
+        await tab.open(address(site, path))
+        await is_only_text(tab)
 
 
 async def test_a_run_of_ten_thousand_events_has_small_pages(tmp_path: Path, tab: Tab) -> None:

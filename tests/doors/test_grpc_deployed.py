@@ -23,14 +23,16 @@ import yaml
 from serve.grpc.statuses import DETAILS_KEY
 from serve.grpc.v1 import jeeves_pb2 as pb
 from tests.doors.grpc_site import STUBS
+from tests.doors.page_blocks import PageShell, shell_blocks
 from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
 from tests.doors.ray_head import RayHead, free_port
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_serve_deploy import PROGRAM, replicas_below
+from tests.doors.test_serve_deploy import replicas_below
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 
 SERVE_CONFIG = Path("configs/serve/jeeves_grpc.yaml")
+DEPLOY, _ = shell_blocks("guides/grpc.md")
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "grpc.md"
 OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.enable_retries", 0)]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -99,9 +101,9 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 
 def deploys(head: RayHead, config: Path) -> bool:
-    """Whether `serve deploy` was taken; the first one may come before the node's dashboard can take it."""
-    command = [*PROGRAM, "deploy", "-a", head.address, str(config)]
-    return subprocess.run(command, env=head.environment, capture_output=True, timeout=120, check=False).returncode == 0
+    """Whether `serve deploy` of the guide was taken; the first one may come before the node's dashboard can take it."""
+    page = PageShell(config.parent, {str(SERVE_CONFIG): str(config)}, **head.environment)
+    return "taken" in page.run(f"{DEPLOY.strip()} && echo taken || true", RAY_DASHBOARD_ADDRESS=head.address)
 
 
 def question(text: str, key: str) -> Any:

@@ -20,7 +20,7 @@ from ray.serve.config import gRPCOptions
 from runtime.errors import InputError, JeevesError
 from serve.deployed.application import JeevesGrpcService, JeevesService, ServiceArguments
 from serve.grpc.door import CALLS
-from serve.grpc.generate import GENERATED, ROOT, generate
+from serve.grpc.generate import GENERATED, ROOT
 from serve.grpc.messages import check_message
 from serve.grpc.statuses import MAX_DETAIL_BYTES, MAX_MESSAGE_BYTES, STATUS_OF_HTTP, cut, failure_of
 from serve.grpc.v1 import jeeves_pb2 as pb
@@ -29,6 +29,7 @@ from serve.http.connections.http_limits import HttpLimits
 from serve.http.documents.problems import RefusedError, members_of
 from serve.http.routes.openapi import answers_of
 from tests.doors.grpc_site import GrpcSite, open_grpc_site
+from tests.doors.page_blocks import shell_blocks
 
 Code = grpc.StatusCode
 LIMITS = HttpLimits()
@@ -268,7 +269,10 @@ def test_long_words_are_cut_to_what_metadata_can_hold(sign: str) -> None:
 
 
 def test_the_generated_code_is_what_the_proto_file_gives(tmp_path: Path) -> None:
-    generate(tmp_path)
+    _, command = shell_blocks("guides/grpc.md")
+    program, *arguments = command.split()
+    assert program == "python"
+    subprocess.run([sys.executable, *arguments, str(tmp_path)], cwd=ROOT, check=True, timeout=120)
     for name in GENERATED:
         kept = ROOT / "serve" / "grpc" / "v1" / name
         made = tmp_path / "serve" / "grpc" / "v1" / name

@@ -145,6 +145,15 @@ def test_log_tells_the_events_of_a_run_as_lines_and_as_json(asked: Asked) -> Non
     assert "tool_call" in "".join(lines)
 
 
+def test_log_and_why_number_events_as_a_fork_names_them(asked: Asked) -> None:
+    in_log = [int(line.split()[0]) for line in asked.runs("log", asked.run_id).answers().out.splitlines()]
+    in_why = [int(line.split()[0]) for line in asked.runs("why", asked.run_id).answers().out.splitlines()[::2]]
+    assert in_log == sorted(in_log)
+    assert in_log[0] == 1
+    assert set(in_why) <= set(in_log)
+    asked.runs("fork", asked.run_id, "--at", str(in_log[-1] + 1)).complains(2, f"no event {in_log[-1] + 1}")
+
+
 def test_log_of_a_session_is_that_of_its_runs_one_after_the_other(tree: Tree, tmp_path: Path) -> None:
     repo = write_files(tmp_path / "repo", FILES)
     runs = [tree.ask(QUESTION, repo, "--session", "tour").answers().document["run_id"] for _ in range(2)]

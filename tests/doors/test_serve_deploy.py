@@ -1,4 +1,4 @@
-"""`serve deploy` with the shipped Serve configs, on a real cluster of this machine."""
+"""`serve deploy` as docs/guides/deploy.md has it, with the shipped Serve configs, on a real cluster of this machine."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.doors.page_blocks import PageShell, shell_blocks
 from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
 from tests.doors.ray_head import RayHead, free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 
 SERVE_CONFIG = Path("configs/serve/jeeves.yaml")
+(DEPLOY,) = [block for block in shell_blocks("guides/deploy.md") if block.startswith("serve deploy")]
 PROGRAM = [sys.executable, "-m", "ray.serve.scripts"]
 
 
@@ -75,7 +77,8 @@ def deployed_twice(ray_jeeves: Program, repo: Path, tmp_path: Path) -> Iterator[
     assert made.status == 0, made.err
     with RayHead({**os.environ, **TREE, **WITHOUT_VECTORS, **UNHURRIED, **state}) as head:
         deployed = Deployed(head, f"http://127.0.0.1:{port}", made.out.strip())
-        deployed.serve("deploy", "-a", head.address, str(config))
+        page = PageShell(tmp_path, {str(SERVE_CONFIG): str(config)}, **head.environment)
+        assert "jeeves" in page.run(DEPLOY, RAY_DASHBOARD_ADDRESS=head.address)
         wait_until(lambda: deployed.ask("/ready")[0] == 200, timeout_s=200)
         wait_until(lambda: "RUNNING: 2" in deployed.serve("status", "-a", head.address), timeout_s=120)
         yield deployed

@@ -162,7 +162,10 @@ def log(
 
 def _line_of(event: LoggedEvent) -> str:
     said = "  ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event.payload.items())
-    return f"{_time(event.timestamp_ms)}  {event.event_type:16}  {event.agent or '-':12}  {said[:MOST_CHARS]}"
+    number = event.event_id.rpartition(":")[2].partition(".")[0]
+    return (
+        f"{number:>4}  {_time(event.timestamp_ms)}  {event.event_type:16}  {event.agent or '-':12}  {said[:MOST_CHARS]}"
+    )
 
 
 @app.command("fork")
