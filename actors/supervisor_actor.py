@@ -35,6 +35,7 @@ from runtime.memory.run_metrics import ADD_RUN_COUNTS
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId
+from runtime.processes.garbage import collect_less_often
 from runtime.run.envelope import InterruptResponse, Request, encode_envelope
 from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
@@ -87,6 +88,7 @@ class SupervisorActor(Participant):
         watched: tuple[Address, ...] = (),
     ) -> None:
         super().__init__()
+        collect_less_often()
         self._clock = SystemClock()
         self._told = told = msgspec.convert(ownership, Ownership)
         said = msgspec.convert(limits or {}, Limits)
