@@ -73,8 +73,9 @@ class AgentActor(Participant):
                 RECORDED: self._recorded,
             },
         )
-        self._owners = RunOwners(REMEMBERED_RUNS)
-        sender = ReliableSender(self.endpoint, clock)
+        self._sender = sender = ReliableSender(self.endpoint, clock)
+        # What the former supervisor had not recorded died with it.
+        self._owners = RunOwners(REMEMBERED_RUNS, on_successor=sender.lose)
         self._reporter = Reporter(sender, clock, address, PROCESS_ID, self._owners.address_of)
         self._texts = TextSender(clock, self._send_text)
         loaded = load_capability(capability, settings.get("capability_names", {}).get(capability))
@@ -90,6 +91,11 @@ class AgentActor(Participant):
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
+
+    async def rebind(self) -> None:
+        """Register with a bus that has replaced another, and resend the reports that the former one may have held."""
+        await super().rebind()
+        self._sender.lose()
 
     async def model_stats(self) -> tuple[str, bytes | None]:
         """Return the id of this agent's process, and the encoded counts of its model calls, if it makes any."""

@@ -149,9 +149,13 @@ class HostShell:
         """Acknowledge the last reports of attempts, in one frame for each agent."""
         await self._clock.sleep(LAST_REPORTS_GATHERED_FOR_S)
         gathered, self._last_reports = self._last_reports, {}
-        for address, (first, *others) in gathered.items():
-            body = encode_recorded([recorded.report_id for recorded in others])
-            await self._endpoint.command(address, RECORDED, body, first.run_id, first.report_id, self._epoch)
+        # None waits for another: the next ones would overtake it, and its agent would take reports for lost.
+        await asyncio.gather(*map(self._acknowledge, gathered.items()))
+
+    async def _acknowledge(self, reports: tuple[Address, list[ReportRecorded]]) -> None:
+        address, (first, *others) = reports
+        body = encode_recorded([recorded.report_id for recorded in others])
+        await self._endpoint.command(address, RECORDED, body, first.run_id, first.report_id, self._epoch)
 
     async def _send_stage(self, send: SendStage) -> SendOutcome:
         body = msgspec.msgpack.encode(send.command)

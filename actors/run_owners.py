@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from actors.addresses import SUPERVISOR
 from runtime.primitives.ids import Address, RunId
@@ -15,18 +16,25 @@ class RunOwners:
     may drive runs of several logs.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, on_successor: Callable[[], None] = lambda: None) -> None:
+        """`on_successor` is called once for each owner that takes over runs of another one."""
         self._capacity = capacity
+        self._on_successor = on_successor
+        self._successors: set[tuple[int, Address]] = set()
         self._owners: OrderedDict[RunId, tuple[int, Address]] = OrderedDict()
 
     def admit(self, run_id: RunId, epoch: int, supervisor: Address) -> bool:
         """Record the sender of a frame as the owner of its run; return False if a later one is known already."""
-        if epoch < self._owners.get(run_id, (0, supervisor))[0]:
+        owner, former = (epoch, supervisor), self._owners.get(run_id)
+        if former is not None and epoch < former[0]:
             return False
-        self._owners[run_id] = (epoch, supervisor)
+        self._owners[run_id] = owner
         self._owners.move_to_end(run_id)
         if len(self._owners) > self._capacity:
             self._owners.popitem(last=False)
+        if former is not None and former != owner and owner not in self._successors:
+            self._successors.add(owner)
+            self._on_successor()
         return True
 
     def address_of(self, run_id: RunId) -> Address:

@@ -126,6 +126,12 @@ class SupervisorActor(Participant):
         self._begin()
         await super().stay_alive(door)
 
+    async def rebind(self) -> None:
+        """Register with a bus that has replaced another, and resend the stages that the former one may have held."""
+        await super().rebind()
+        for driven in self._logs:
+            driven.host.on_bus_lost()
+
     async def door(self, node: str | None = None) -> tuple[str, Door] | None:
         """Return a new address and where to connect under it, for a caller on that machine; None without links."""
         return await self._door.door_for(node)

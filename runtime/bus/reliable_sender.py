@@ -1,4 +1,4 @@
-"""Resends commands until they are acknowledged, however often the bus or the receiver dies meanwhile.
+"""Resends commands that count as lost until they are acknowledged, whoever dies meanwhile.
 
 Every resend is a new message to the bus, which drops copies. The `correlation_id` is the same for all of them: under it
 the receiver acknowledges, and recognises duplicates.
@@ -46,19 +46,23 @@ class ReliableSender:
         self._loop: asyncio.Task[Any] | None = None
 
     async def send(self, message_id: MessageId, command: OutgoingCommand) -> SendOutcome:
-        """Send now, and again until `acknowledge(message_id)`; return the outcome of the first try.
+        """Send now, and when it counts as lost, until `acknowledge(message_id)`; return the outcome of the first try.
 
         With a full outbox the first try is the only one; after that only the stage's own timeout helps.
         """
         if self._loop is None:
             self._loop = asyncio.create_task(self._send_again())
-        if not self._outbox.put(message_id, (message_id, command), self._now_ms()):
+        if not self._outbox.put(message_id, (message_id, command), self._now_ms(), command.target):
             log.warning("courier.full", extra={"type": command.type, "run_id": command.run_id})
         return await self._hand_over(message_id, command)
 
     def acknowledge(self, message_id: MessageId) -> bool:
-        """Stop resending a command that arrived or is no longer wanted; return False when it did not wait here."""
-        return self._outbox.acknowledge(message_id)
+        """Stop resending a command that arrived; return False when it did not wait here."""
+        return self._outbox.acknowledge(message_id, self._now_ms())
+
+    def lose(self) -> None:
+        """Count all commands as lost that wait for an acknowledgement: the bus or their receiver has died."""
+        self._outbox.lose()
 
     def close(self) -> None:
         """Stop resending."""

@@ -68,23 +68,33 @@ class CommandDispatch:
                 found.append(DropTimers(run_id))
         return found
 
-    def acknowledge(self, key: StageKey) -> None:
-        """Stop resending an attempt, which its agent has received or no longer needs."""
+    def acknowledge(self, key: StageKey, now_ms: int) -> None:
+        """Stop resending an attempt, which its agent has received."""
         message_id = self._message_ids.pop(key, None)
         if message_id is not None:
-            self._unacknowledged.acknowledge(message_id)
+            self._unacknowledged.acknowledge(message_id, now_ms)
+
+    def forget(self, key: StageKey) -> None:
+        """Stop resending an attempt, which its agent no longer needs."""
+        message_id = self._message_ids.pop(key, None)
+        if message_id is not None:
+            self._unacknowledged.forget(message_id)
 
     def give_up(self, key: StageKey) -> None:
         """Stop resending and tracking an attempt that is no longer awaited."""
-        self.acknowledge(key)
+        self.forget(key)
         self._attempts.release(key)
+
+    def lose(self) -> None:
+        """Count all stages as lost that are not acknowledged: the bus has died."""
+        self._unacknowledged.lose()
 
     def due(self, now_ms: int) -> list[SendStage]:
         """Return the stages to resend now."""
         return [msgspec.structs.replace(message, origin=None) for message in self._unacknowledged.due(now_ms)]
 
     def next_due_ms(self) -> int | None:
-        """Return when the next message is to be resent; None if all are acknowledged."""
+        """Return when a message may have to be resent next; None if all are acknowledged."""
         return self._unacknowledged.next_due_ms()
 
     def awaits(self, message_id: MessageId) -> bool:
@@ -97,13 +107,13 @@ class CommandDispatch:
 
     def _send(self, run_id: RunId, command: RunStage, now_ms: int, origin: object) -> SendStage:
         key = command.key
-        self.acknowledge(self._attempts.on_issue(key))
+        self.forget(self._attempts.on_issue(key))
         address = self._address_of(run_id, command)
         self._attempts.on_send(key, address)
         message = SendStage(run_message_id(key), address, run_id, command, origin)
         if not self._sends_again:
             return message
-        if self._unacknowledged.put(message.message_id, message, now_ms):
+        if self._unacknowledged.put(message.message_id, message, now_ms, address):
             self._message_ids[key] = message.message_id
         else:
             # The message is sent once only, and if it is lost, the stage's timeout applies.

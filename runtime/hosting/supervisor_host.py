@@ -169,6 +169,10 @@ class SupervisorHost:
         self._admit()
         return self._taken()
 
+    def on_bus_lost(self) -> None:
+        """Resend all stages that are not acknowledged: what the bus had in hand is gone."""
+        self._dispatch.lose()
+
     def write(self, now_ms: int) -> list[Output]:
         """Record the inputs since the last write, and return the outputs that follow from them."""
         self._now_ms = now_ms
@@ -180,7 +184,7 @@ class SupervisorHost:
         return [] if self._records.is_deposed else self._dispatch.due(now_ms)
 
     def next_due_ms(self) -> int | None:
-        """Return when the next stage is to be resent; None if all are acknowledged."""
+        """Return when a stage may have to be resent next; None if all are acknowledged."""
         return self._dispatch.next_due_ms()
 
     def awaits(self, message_id: MessageId) -> bool:
@@ -217,7 +221,7 @@ class SupervisorHost:
     def _report_recorded(self, report_id: MessageId, report: Report, commands: list[Command], origin: object) -> None:
         key, agent = report.key, report.agent
         self._inbox.is_recorded(report_id)
-        self._dispatch.acknowledge(key)
+        self._dispatch.acknowledge(key, self._now_ms)
         is_held = self._attempts.on_report(key, agent, report.incarnation, report.has_ended)
         if report.was_refused or not is_held:
             self._lose(agent, {key.run_id: (key,)}, origin)
@@ -232,7 +236,7 @@ class SupervisorHost:
             return
         for run_id, keys in lost.items():
             for key in keys:
-                self._dispatch.acknowledge(key)
+                self._dispatch.forget(key)
             self._record_event(run_id, ActorLost(stage, keys), origin)
 
     def _record_event(self, run_id: RunId, payload: Payload, origin: object = None) -> None:

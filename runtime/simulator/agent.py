@@ -70,9 +70,11 @@ class SimulatedAgent(Speaker):
         if message.epoch is not None and self._place.habits.fencing:
             if message.epoch < self._epoch:
                 return
-            self._epoch = message.epoch
+            if message.epoch > self._epoch:
+                self._epoch = message.epoch
+                self.outbox.lose()
         if message.kind == "ack":
-            self.outbox.acknowledge(message.body)
+            self.hear(message.body)
             return
         if self._place.habits.dedup and self._inbox.is_duplicate(message.id):
             return

@@ -72,7 +72,8 @@ class Supervisor(Process):
         self._reported: dict[MessageId, Report] = {}
         self._over: set[RunId] = set()
         self._sent = 0
-        self._is_armed = False
+        self._timer = 0
+        self._armed_ms: int | None = None
         self._checked_ms = 0
         self.epoch = 0
         self._takes: dict[str, Callable[[SupervisorHost, Message], list[Output]]] = {
@@ -172,6 +173,7 @@ class Supervisor(Process):
         outputs = self._host.write(self.world.now_ms)
         self._on_record(self)  # the plan may end this process right here, between a record and what follows from it
         self._act(outputs)
+        self._arm()
 
     def _send_stage(self, send: SendStage) -> None:
         self._send(send.message_id, "run", send.command)
@@ -186,14 +188,17 @@ class Supervisor(Process):
         self.world.send(Message(message_id, kind, self.address, command.stage, command, self.epoch))
 
     def _arm(self) -> None:
-        due_ms = None if self._host is None or self._is_armed else self._host.next_due_ms()
-        if due_ms is not None and not self.world.is_perfect:
-            self._is_armed = True
-            self.after(due_ms - self.world.now_ms, self._resend)
+        due_ms = None if self._host is None or self.world.is_perfect else self._host.next_due_ms()
+        if due_ms is not None and (self._armed_ms is None or due_ms < self._armed_ms):
+            self._timer += 1
+            self._armed_ms = due_ms
+            self.after(due_ms - self.world.now_ms, self._resend, self._timer)
 
-    def _resend(self) -> None:
+    def _resend(self, timer: int) -> None:
         assert self._host is not None
-        self._is_armed = False
+        if timer != self._timer:
+            return  # an earlier one took its place
+        self._armed_ms = None
         for send in self._host.due(self.world.now_ms):
             self._send(send.message_id, "run", send.command)
         self._arm()

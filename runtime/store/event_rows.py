@@ -1,6 +1,7 @@
 """Encodes events as rows of a run log, with large values stored beside the row, once by hash.
 
-A row holds the payload alone; run, number and time are columns. Older rows held the whole event and are still read. A
+A row holds the payload alone; run, number and time are columns. Older rows held the whole event and are still read, and
+so are those from before small payloads were shortened (`runtime.store.compact_bodies`). A
 value of more than `LARGE_BYTES` is taken out of the payload, the innermost of that size, and put back when the event is
 read: a fork, or a request that comes again, does not store it twice.
 """
@@ -15,6 +16,7 @@ import msgspec
 from runtime.errors import StateStorageError, WireError
 from runtime.primitives.hashing import BlobHash, content_hash
 from runtime.primitives.ids import RunId
+from runtime.store.compact_bodies import compacted, expanded
 from runtime.supervision.events import Event, decode_event, decode_payload, encode_payload
 
 LARGE_BYTES = 64 * 1024
@@ -44,7 +46,7 @@ def row_of(event: Event) -> EventRow:
     """Encode the payload of an event, with its large values taken out."""
     body = encode_payload(event)
     if len(body) <= LARGE_BYTES:
-        return EventRow(body)
+        return EventRow(compacted(event.run_id, body))
     large: list[Large] = []
     lean = _without_large(msgspec.msgpack.decode(body), [], large)
     return EventRow(msgspec.msgpack.encode(lean), tuple(large))
@@ -59,7 +61,7 @@ def event_of(run_id: RunId, seq: int, at_ms: int, body: bytes, large: Iterable[t
     if body[where] == begin:
         return decode_event(body)
     try:
-        whole = _whole(body, large)
+        whole = _whole(expanded(run_id, body), large)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, LookupError, TypeError) as error:
         raise WireError(f"these {len(body)} bytes are no event: {error}", size_bytes=len(body)) from error
     return decode_payload(run_id, seq, at_ms, whole)

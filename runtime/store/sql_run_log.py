@@ -392,5 +392,7 @@ SCHEMA = Schema(
         ("CREATE TABLE run_rules (config_hash TEXT PRIMARY KEY, rules BYTEA NOT NULL)",),
         blobs.TABLES,
         ("ALTER TABLE runs ADD COLUMN used TEXT NOT NULL DEFAULT ''",),
+        # Bodies of small events are shortened from here on, which older programs cannot read.
+        (),
     ),
 )

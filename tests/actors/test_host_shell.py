@@ -8,7 +8,7 @@ import pytest
 
 from actors.host_shell import LAST_REPORTS_GATHERED_FOR_S, HostShell
 from runtime.agents.reporter import RECORDED, recorded_reports
-from runtime.bus.frames import Frame
+from runtime.bus.frames import Frame, SendOutcome, decode_frame
 from runtime.bus.memory_bus import MemoryBus, settle
 from runtime.bus.request_handlers import OnFrame
 from runtime.hosting.command_dispatch import Directory
@@ -55,6 +55,19 @@ async def test_reports_that_ended_their_attempts_are_acknowledged_in_one_frame_f
     told.shell.act([recorded(5)])
     await told.bus.clock.advance(LAST_REPORTS_GATHERED_FOR_S)
     assert told.frames[A][1:] == [["5"]]
+
+
+async def test_an_agent_to_which_nothing_can_be_sent_does_not_hold_back_what_the_others_are_told() -> None:
+    told = Told()
+    deliver = told.bus.deliver
+
+    def deliver_to_b(data: bytes) -> SendOutcome:
+        return "unreachable" if decode_frame(data).header.target == A else deliver(data)
+
+    told.bus.deliver = deliver_to_b  # type: ignore[method-assign]
+    told.shell.act([recorded(1), recorded(2, B)])
+    await told.bus.clock.advance(LAST_REPORTS_GATHERED_FOR_S)
+    assert told.frames == {A: [], B: [["2"]]}
 
 
 async def test_reports_of_attempts_that_go_on_are_acknowledged_at_once() -> None:

@@ -25,6 +25,23 @@ def test_frames_of_a_run_are_taken_from_its_newest_owner_alone_whatever_other_ru
         assert owners.address_of(RunId(run_id)) == newest.get(run_id, (0, SUPERVISOR))[1]
 
 
+def test_each_owner_that_takes_runs_over_is_told_of_once() -> None:
+    told: list[str] = []
+    owners = RunOwners(10, on_successor=lambda: told.append("again"))
+    first, second = Address("one"), Address("two")
+    for run_id in ("x", "y"):
+        owners.admit(RunId(run_id), 1, first)
+    assert told == [], "nobody had these runs before"
+    for run_id in ("x", "y", "x"):
+        owners.admit(RunId(run_id), 2, first)
+    assert told == ["again"]
+    owners.admit(RunId("x"), 1, first)
+    owners.admit(RunId("z"), 2, second)
+    assert told == ["again"], "an owner that was replaced, and one of a new run, take nothing over"
+    owners.admit(RunId("y"), 3, second)
+    assert told == ["again"] * 2
+
+
 def test_the_owners_of_the_last_runs_are_remembered() -> None:
     owners = RunOwners(2)
     for number in range(3):

@@ -144,7 +144,7 @@ def test_a_speaker_says_it_again_until_it_is_acknowledged() -> None:
     mouth.say(MessageId("m"), "word", "ear", "hello")
 
     def arrived() -> None:
-        mouth.outbox.acknowledge(MessageId("m"))
+        mouth.hear(MessageId("m"))
 
     world.schedule(2_000, None, arrived)
     world.run()
