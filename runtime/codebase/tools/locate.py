@@ -32,6 +32,7 @@ from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
+from runtime.codebase.tool_parts.shown_definitions import CODE_KINDS, HOLDER_KINDS, named_by_shown
 from runtime.codebase.tool_parts.value_rows import add_told_values, add_values
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
@@ -46,9 +47,6 @@ ALL_OF_KINDS = "*"
 BRANCH_WEIGHT = 0.6
 # How far below the best branch's share another branch may lie and still be reported.
 BRANCH_MARGIN = 0.25
-HOLDER_KINDS = frozenset({"class", "struct", "impl"})
-CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
-
 _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
 # A row of the result and the citation that backs it.
@@ -195,6 +193,8 @@ class _Search:
         chosen = excerpt_of(
             lines, row["start_line"], weights, is_document=is_document, read_lines=row.get("read_lines")
         )
+        if not is_document:
+            row, chosen = named_by_shown(self._codebase, row, chosen)
         return {**row, "excerpt": msgspec.to_builtins(chosen)}
 
     def of_kinds(self, scope: str | None) -> list[_Located]:

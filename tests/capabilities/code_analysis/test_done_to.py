@@ -200,7 +200,8 @@ def test_how_a_thing_works_in_general_begins_with_the_root_of_its_classes() -> N
 async def test_how_routes_are_matched_is_told_from_what_serves_requests_on(desk: AnalysisHarness) -> None:
     document = await desk.ask("How are routes matched?")
     answer = document["answer"]
-    assert answer.startswith("`Counter` in `office/routes.py`: «Registers a route that matches all letters.»")
+    # What documents one of its methods is shown, and not told of the class.
+    assert answer.startswith("`Counter` in `office/routes.py` [office/routes.py:1-11]")
     assert "self.routes.append((route, clerk))" in answer.split("```")[1]
     assert not mark_faults(answer, document["citations"])
 

@@ -451,6 +451,24 @@ def test_languages_without_a_grammar_are_read_by_the_look_of_their_lines() -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "language", "end"),
+    [
+        ("function run\n  true\nend\n\ncomplete -c run\n", "fish", 3),
+        ("function run\n  if true\n    go\n  end\nend\nrun\n", "fish", 5),
+        ("func run(\n    a: Int\n) {\n    go()\n}\n\nlet x = 1\n", "swift", 5),
+        ("sub run\n{\n    go();\n}\n\nrun();\n", "perl", 4),
+        # What is not closed in its column ends where the next one begins, or with the file.
+        ("function run\n  true\n", "fish", 2),
+        ("function run\ntrue\nend\n", "fish", 3),
+    ],
+)
+def test_without_a_grammar_a_function_ends_with_what_closes_it_in_its_column(
+    text: str, language: str, end: int
+) -> None:
+    assert by_name(read(text, language))["run"].end_line == end
+
+
+@pytest.mark.parametrize(
     ("path", "language"),
     [
         ("a/b.py", "python"),

@@ -1,0 +1,61 @@
+"""Names a place after the definition that holds what is shown of it.
+
+A piece of a long definition is found under that one's name, though all that an answer shows of it may lie in another
+one within. What is said of the inner one is not said of the outer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+
+HOLDER_KINDS = frozenset({"class", "struct", "impl"})
+CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
+
+
+def named_by_shown(codebase: Codebase, row: dict[str, Any], chosen: Excerpt) -> tuple[dict[str, Any], Excerpt]:
+    """Return a row of code and its chosen lines with the innermost definition that holds what is shown and quoted.
+
+    What follows to the end of the piece is cut where that definition ends, and a sentence that documents another one
+    than the one that is named is left out.
+    """
+    file, told = str(row["file"]), _told_lines(chosen)
+    inner = codebase.symbol_at(file, told[0]) if told else None
+    while inner is not None and not (inner.kind in CODE_KINDS and inner.end_line >= told[-1]):
+        inner = codebase.symbol_at(file, inner.start_line - 1) if inner.start_line > 1 else None
+    if inner is not None and _is_within(codebase, inner, row):
+        told_of = {"symbol": inner.qualified_name, "kind": inner.kind, "signature": inner.signature}
+        row = {**row, **told_of, "docstring": inner.docstring}
+        behind = max(0, inner.end_line - chosen.shown_end)
+        chosen = msgspec.structs.replace(chosen, rest=chosen.rest[:behind])
+    said = chosen.said
+    if said is not None and said.of is not None:
+        of = codebase.symbol_at(file, said.of.head_line)
+        if of is not None and of.kind in CODE_KINDS and of.name_line == said.of.head_line:
+            is_other = row["symbol"] is not None and of.qualified_name != row["symbol"]
+            chosen = msgspec.structs.replace(chosen, said=None) if is_other else chosen
+    return row, chosen
+
+
+def _told_lines(chosen: Excerpt) -> Sequence[int]:
+    """Return the numbers of the lines of code that are shown or quoted, in order."""
+    lines = chosen.text.split("\n")
+    shown = enumerate(zip(lines, comment_lines(lines), strict=True), chosen.shown_start)
+    code = {number for number, (line, is_comment) in shown if line.strip() and not is_comment}
+    return sorted({*code, *chosen.quoted, *(number for number, _ in chosen.body)})
+
+
+def _is_within(codebase: Codebase, inner: SymbolRecord, row: dict[str, Any]) -> bool:
+    """Return whether a definition lies in the one that a row is named after, and is another one."""
+    outer = row["symbol"]
+    if outer is None or inner.qualified_name == outer:
+        return False
+    around = "f.path = ? AND s.qualified_name = ? AND s.start_line <= ? AND s.end_line >= ?"
+    return bool(codebase.index.symbols(around, (row["file"], outer, inner.start_line, inner.end_line), 1))
