@@ -1,4 +1,4 @@
-"""Chooses the few lines of a place that an answer quotes: those that say most of what the question asks.
+"""Chooses the few lines of a place that an answer quotes: those that answer most of the question.
 
 Lines with words of the question count, more where reading has found that they answer it, and there also those without
 such a word that decide something: a condition, what is returned or raised. Pure.

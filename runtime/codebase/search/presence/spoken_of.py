@@ -1,4 +1,4 @@
-"""Measures how much of a question the code of a repository speaks of, by its words and by words of like meaning.
+"""Measures how much of a question the code of a repository speaks of, in its words or in like ones.
 
 What is asked for in everyday words often stands nowhere as such, and something near it does: «picture» where the code
 says `image`. Where nothing near stands either, the thing is hardly there, however well some place reads
