@@ -130,6 +130,55 @@ async def test_a_person_who_agrees_has_stale_branches_deleted_and_is_told_how_to
     assert "llm_task_old" in git(root, "branch", "--list", "llm_task_old")
 
 
+async def test_a_person_who_agrees_has_stale_branches_merged_before_the_session_begins(tmp_path: Path) -> None:
+    asked = []
+
+    async def agree(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    root = repository(tmp_path / "project")
+    git(root, "switch", "-qc", "llm_task_old")
+    (root / "old.py").write_text("left = 1\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "left")
+    git(root, "switch", "-q", "main")
+    agent = Agent(root, tmp_path / "state", confirm=agree)
+    await agent.start()
+    await agent.step(choice="merge")
+    assert "llm_task_old" in asked[0]
+    assert agent.last["phase"] == "DOCUMENT_RESEARCH"
+    assert "branch llm_task_old was merged into main" in agent.last["warnings"]
+    assert (root / "old.py").read_text() == "left = 1\n"
+    assert git(root, "branch", "--list", "llm_task_old") == ""
+    await agent.finish()
+    assert git(root, "show", "main:old.py") == "left = 1"
+
+
+async def test_a_stale_branch_that_conflicts_is_told_and_leaves_all_as_it_was(tmp_path: Path) -> None:
+    async def agree(_question: str) -> bool:
+        return True
+
+    root = repository(tmp_path / "project")
+    git(root, "switch", "-qc", "llm_task_old")
+    (root / "load.py").write_text("theirs = 1\n")
+    git(root, "commit", "-qam", "left")
+    git(root, "switch", "-q", "main")
+    (root / "load.py").write_text("ours = 1\n")
+    git(root, "commit", "-qam", "meanwhile")
+    before = git(root, "for-each-ref")
+    agent = Agent(root, tmp_path / "state", confirm=agree)
+    await agent.start()
+    refused = await agent.step(choice="merge")
+    assert refused["error"]["code"] == "git_refused"
+    assert "load.py" in str(refused["error"]["problems"])
+    assert refused["phase"] == "BRANCH_INTERVENTION"
+    assert git(root, "for-each-ref") == before
+    assert (root / "load.py").read_text() == "ours = 1\n"
+    await agent.step(choice="continue")
+    assert agent.last["phase"] == "DOCUMENT_RESEARCH"
+
+
 async def test_files_that_were_not_permitted_are_not_committed(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(13)
