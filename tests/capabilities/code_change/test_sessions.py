@@ -485,3 +485,32 @@ async def test_an_investigation_outside_of_git_has_a_workspace_too(tmp_path: Pat
     folder.mkdir()
     told = await Agent(folder, tmp_path / "state").start("QUESTION")
     assert (told["workspace"], told["branch"]) == (str(folder), None)
+
+
+EMPTY_BODIES = {
+    "retry.js": "export function retry(load) {\n  return null;\n}\n",
+    "retry.ts": "export function retry(load: () => void): void {\n}\n",
+    "retry.go": "package retry\n\nfunc Retry(load func()) error {\n\treturn nil\n}\n",
+    "retry.rs": "fn retry(load: fn()) {\n    todo!()\n}\n",
+    "Retry.java": "class Retry {\n  void retry(Runnable load) {\n  }\n}\n",
+    "retry.c": "int retry(void) {\n  return 0;\n}\n",
+    "retry.rb": "def retry(load)\n  nil\nend\n",
+    "retry.dart": "void retry(Function load) {\n  throw UnimplementedError();\n}\n",
+    "retry.hs": "retry :: IO a -> IO a\nretry load = undefined\n",
+    "retry.ex": "def retry(load), do: :ok\n",
+}
+
+
+@pytest.mark.parametrize("file", EMPTY_BODIES)
+async def test_an_empty_body_is_no_evidence_in_any_language(agent: Agent, file: str) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    payload = await agent.prepare()
+    assert (await agent.session.check_write_target(file))["permitted"] is True
+    agent.edit(file, EMPTY_BODIES[file])
+    evidence = f"{file}:1-{EMPTY_BODIES[file].count(chr(10))}"
+    payload = {**payload, "checklist": [{**payload["checklist"][0], "evidence": evidence}]}
+    told = await agent.submit(payload)
+    assert told["error"]["code"] == "payload_mismatch"
+    assert "implement nothing" in told["error"]["problems"][0]
+    assert told["step"] == 13
