@@ -7,9 +7,13 @@ judged as that of any other. Only plain ones are: a head with a condition, such 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 NEVER_MATCHES = r"(?!)"
+MAX_BODY_LINES = 400
+_CLOSES = re.compile(r"\s*(?:\}|end\b)")
+_NAME = r"\(\?P<name>"
 _NO_HEAD = rf"(?P<name>{NEVER_MATCHES})"
 _ANNOTATION = r"@\w+(?:\([^()\n]{0,200}\))?"
 _GROUP = r"\([^();]{0,200}\)"
@@ -43,6 +47,31 @@ class LineBodies:
             text, _ = _replaced(self.around, "", text)
             text, _ = _replaced(_line(self.empty), "pass", text)
         return text
+
+    def end_of_body(self, lines: Sequence[str], start: int, end: int) -> int:
+        """Return the last line, from 1, of the body of the last definition whose head is in a range; else its end."""
+        said = "\n".join(lines[start - 1 : end])
+        heads = re.finditer(
+            rf"^[ \t]*(?:{re.sub(_NAME, '(', self.blocks)}|{re.sub(_NAME, '(', self.values)})", said, re.MULTILINE
+        )
+        head = max((found.start() for found in heads), default=None)
+        if head is None:
+            return end
+        indent = _indent(lines[start - 1 + said.count("\n", 0, head)])
+        last = end
+        for number in range(end + 1, min(len(lines), end + MAX_BODY_LINES) + 1):
+            line = lines[number - 1]
+            is_end = _indent(line) == indent and _CLOSES.match(line) is not None
+            if line.strip() and _indent(line) <= indent and not is_end:
+                break
+            last = number
+            if is_end:
+                break
+        return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _line(statement: str) -> str:

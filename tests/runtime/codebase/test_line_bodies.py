@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from runtime.codebase.language_parts.line_bodies import MAX_BODY_LINES
 from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 EMPTY = {
@@ -68,7 +69,7 @@ FULL = {
         "onTap: () => setState(() {}),\n",
         "class Gone extends LoadError {}\n",
         "Point(this.x, this.y) {}\n",
-        # The body of a head alone may be anywhere.
+        # Nothing is known of the body of a head that ends the text.
         "void load(String url, int tries) {\n",
         "abstract class Loader {\n  void load(String url);\n}\n",
     ],
@@ -111,6 +112,34 @@ def test_a_body_that_does_nothing_is_empty(path: str, text: str) -> None:
 @pytest.mark.parametrize(("path", "text"), cases(FULL))
 def test_what_does_something_or_decides_something_is_not(path: str, text: str) -> None:
     assert not is_empty(text, path, 1, text.count("\n"))
+
+
+HEADS = [
+    ("a.dart", "  void load(String url) {\n    BODY\n  }\n\n  int size() => fetch();\n", "return;", "fetch(url);"),
+    ("a.hs", "load url = do\n  BODY\n\nsize = fetch\n", "pure ()", "fetch url"),
+    ("a.ex", "  def load(url) do\n    BODY\n  end\n\n  def size, do: fetch()\n", ":ok", "fetch(url)"),
+    ("a.erl", "load(Url) ->\n    BODY.\n\nsize() -> fetch().\n", "ok", "fetch(Url)"),
+    ("a.groovy", "void load(String a) {\n    BODY\n}\n\nint size() { fetch() }\n", "return null", "fetch(a)"),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "nothing", "work"), HEADS, ids=[path for path, *_ in HEADS])
+def test_a_head_is_judged_by_its_body(path: str, text: str, nothing: str, work: str) -> None:
+    assert is_empty(text.replace("BODY", nothing), path, 1, 1)
+    assert not is_empty(text.replace("BODY", work), path, 1, 1)
+    assert not is_empty(text.replace("BODY", nothing), path, 1, text.count("\n"))
+
+
+def test_the_beginning_of_a_function_is_judged_by_what_comes_behind_it() -> None:
+    text = "int load(String url) {\n  var tries = 0;\n\n  return fetch(url, tries);\n}\n"
+    assert not is_empty(text, "a.dart", 1, 2)
+    assert is_empty(text.replace("fetch(url, tries)", "0"), "a.dart", 1, 2)
+
+
+@pytest.mark.parametrize(("more", "is_nothing"), [(-1, True), (0, True), (1, False)])
+def test_so_many_lines_of_a_body_are_looked_at_and_a_longer_one_is_work(more: int, is_nothing: bool) -> None:
+    blank = "\n" * (MAX_BODY_LINES + more - 1)
+    assert is_empty(f"void load(String url) {{\n{blank}  return;\n}}\n", "a.dart", 1, 1) is is_nothing
 
 
 @pytest.mark.parametrize("path", EMPTY)

@@ -141,10 +141,11 @@ class FileJudge:
     def is_empty(self, start: int, end: int) -> bool:
         """Return whether lines implement nothing."""
         if not self._is_parsed:
-            said = "\n".join(self._lines[start - 1 : end])
-            if self._line_bodies is not None:
-                said = self._line_bodies.in_common_words(said)
-            return says_nothing(said, has_heads=self._has_heads)
+            bodies = self._line_bodies
+            if bodies is None:
+                return says_nothing("\n".join(self._lines[start - 1 : end]), has_heads=self._has_heads)
+            said = "\n".join(self._lines[start - 1 : bodies.end_of_body(self._lines, start, end)])
+            return says_nothing(bodies.in_common_words(said), has_heads=self._has_heads)
         first, last = start - 1, end - 1
         body = _decorated_body(self._decorated, first, last) or _body_of_head(self._definitions, first, last)
         if body is not None:
