@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.doors.mcp_site import raw_client
+from tests.doors.mcp_site import PATIENCE_S, raw_client
 from tests.doors.program import Program
 
 GOAL_LIST_S = 2.0
@@ -52,6 +52,10 @@ def first_times(jeeves: Program, root: Path, tool: str, argument: str, question:
         told = client.answer(2)["result"]
         answered_s = time.perf_counter() - began_s
         assert not told.get("isError"), told
+        # At the end of its input a server ends all that it started, Ray too.
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+        client.ended_within(PATIENCE_S)
     return FirstTimes(listed_s, answered_s)
 
 
