@@ -174,6 +174,13 @@ class Confidence(_Frozen):
     least: float = Field(default=0.5, ge=0, le=1)
 
 
+class HighRisk(_Frozen):
+    """Holds how the words begin by which a query is of high risk, and what counts as enough exploration then."""
+
+    words: _Texts = Field(default=(), max_length=100)
+    confidence: Confidence = Confidence()
+
+
 class Relevance(_Frozen):
     """Holds the similarities, 0 to 1, from which a symbol is accepted, one of low confidence, or an agreement a hit."""
 
@@ -192,6 +199,7 @@ class Contract(_Frozen):
     flags: Mapping[str, FlagRule]
     limits: Limits = Limits()
     confidence: Confidence = Confidence()
+    high_risk: HighRisk = HighRisk()
     relevance: Relevance
     tools: Mapping[Annotated[str, Field(pattern=_TOOL)], ToolRule]
     phases: Mapping[Annotated[str, Field(pattern=_PHASE)], PhaseRule]

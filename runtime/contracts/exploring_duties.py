@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.contracts.contract import Contract
+from runtime.contracts.contract import Confidence, Contract
 from runtime.contracts.observations import MAX_NAMED, Observed, Outcome
 from runtime.contracts.payloads import says_something
 from runtime.contracts.quotes import is_quoted
@@ -31,6 +31,8 @@ UNSOUGHT = (
     "search_text, read what binds this change, then submit. That there is none is fine"
 )
 _DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".html")
+# Names of code count by their parts: `reset_password`, `PasswordForm`.
+_QUERY_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PLACE = re.compile(r"(?P<file>[\w@+./-]*[\w@+-]):(?P<line>\d{1,9})")
 
 
@@ -114,9 +116,20 @@ def lines_shown(state: SessionState, file: str) -> int:
     return sum(last - first + 1 for first, last in state.shown.get(file, ()))
 
 
+def risk_of(contract: Contract, query: str) -> str:
+    """Return the first word of a query that says that its change is of high risk; empty if there is none."""
+    words = (found.group() for found in _QUERY_WORD.finditer(query))
+    return next((word for word in words if word.lower().startswith(contract.high_risk.words)), "")
+
+
+def enough_for(contract: Contract, query: str) -> Confidence:
+    """Return what counts as enough exploration for a query: more where its change is of high risk."""
+    return contract.high_risk.confidence if risk_of(contract, query) else contract.confidence
+
+
 def confidence_of(contract: Contract, state: SessionState) -> float:
     """Return the server's own confidence in an exploration, 0 to 1: a quarter for each threshold that is reached."""
-    enough = contract.confidence
+    enough = enough_for(contract, state.query)
     kinds = {use.kind or use.tool for use in state.uses if use.tool in contract.tools and contract.tools[use.tool].kind}
     symbols = len(state.frame.symbols) if state.frame is not None else 0
     found = symbols or sum(use.kind in {"definitions", "symbols"} and bool(use.targets) for use in state.uses)
@@ -136,12 +149,15 @@ def question_answered(
     """Take the answer to a question, for yes where the gate is full or confidence is low."""
     said = any(value is True for value in payload.values())
     confidence = confidence_of(contract, state)
-    is_doubtful = confidence < contract.confidence.least
+    least = enough_for(contract, state.query).least
+    is_doubtful = confidence < least
     notes: tuple[str, ...] = ()
     if not said and state.gate_level == "full":
         notes = ("the gate is full: the answer was taken for yes",)
     elif not said and is_doubtful:
-        notes = (f"confidence in the exploration is {confidence:.2f}: the answer was taken for yes",)
+        risk = risk_of(contract, state.query)
+        wanted = f", {least:.2f} is asked for where the query speaks of '{risk[:MAX_SHOWN_CHARS]}'" if risk else ""
+        notes = (f"confidence in the exploration is {confidence:.2f}{wanted}: the answer was taken for yes",)
     return Outcome(state, notes=notes, answered_yes=said or bool(notes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from runtime.primitives.yaml_documents import (
 
 SERVER_FACTS = frozenset({"no_stale_branches"})
 MAX_FIELD_DEPTH = 4
+_WORD_OF_RISK = re.compile(r"[a-z]{3,40}")
 
 
 def load_contract(path: Path) -> Contract:
@@ -47,6 +49,7 @@ def problems_of(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
     yield from _unknown_tools(contract)
     yield from _unknown_flags(contract)
     yield from _fields(contract)
+    yield from _words_of_risk(contract)
     steps: dict[int, str] = {}
     for name, rule in contract.phases.items():
         if rule.step in steps:
@@ -132,6 +135,12 @@ def _unknown_flags(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
         for place, name in enumerate(phase.skip_when):
             if name not in SERVER_FACTS:
                 yield ("phases", key, "skip_when", place), f"'{name}' is none of: {', '.join(sorted(SERVER_FACTS))}"
+
+
+def _words_of_risk(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
+    for place, word in enumerate(contract.high_risk.words):
+        if _WORD_OF_RISK.fullmatch(word) is None:
+            yield ("high_risk", "words", place), "the beginning of a word is needed: at least three small letters"
 
 
 def _fields(contract: Contract) -> Iterator[tuple[KeyPath, str]]:

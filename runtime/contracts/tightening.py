@@ -22,6 +22,7 @@ from runtime.contracts.contract import (
     Duty,
     FieldRule,
     FlagRule,
+    HighRisk,
     Limits,
     PhaseRule,
     Relevance,
@@ -70,6 +71,10 @@ def _of_value(path: str, known: Any, given: Any, is_tighter: _IsTighter | None) 
 
 def _has_fewer(known: Sequence[str], given: Sequence[str]) -> bool:
     return set(given) <= set(known)
+
+
+def _has_more(known: Sequence[str], given: Sequence[str]) -> bool:
+    return set(known) <= set(given)
 
 
 def _demands_no_less(known: Sequence[ToolDemand], given: Sequence[ToolDemand]) -> bool:
@@ -141,6 +146,7 @@ _TIGHTER: Mapping[type[BaseModel], Mapping[str, _IsTighter]] = {
         "max_checklist_items": ge,
     },
     Confidence: dict.fromkeys(Confidence.model_fields, le),
+    HighRisk: {"words": _has_more},
     Relevance: dict.fromkeys(Relevance.model_fields, le),
     PhaseRule: {"required_tools": _demands_no_less},
     FieldRule: {"least": le, "most": ge, "words": le, "required": le, "choices": _has_fewer},

@@ -177,6 +177,10 @@ async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Pro
     again = jeeves.run("runs", "resume", session_id, "--text", "once more")
     assert (again.status, "waits for no answer" in again.err) == (2, True)
     assert jeeves.run("outcome", session_id, "failure", "--reason", "flaky").status == 0
+    told = jeeves.run("outcome", session_id, "failure", "--reason", "flaky", "--phase", "EXPLORATION", "--json")
+    assert (told.document["phase"], told.document["files"]) == ("EXPLORATION", list(agent.session.state.explored))
+    unknown = jeeves.run("outcome", session_id, "failure", "--phase", "EXPLORING")
+    assert (unknown.status, "no phase is named 'EXPLORING'; there are BRANCH_INTERVENTION" in unknown.err) == (2, True)
     assert jeeves.run("outcome", session_id, "great").status == 2
     assert jeeves.run("outcome", "c-nobody", "success").status == 2
     shown = json.loads(jeeves.run("runs", "show", session_id).out)

@@ -13,6 +13,7 @@ from typing import Literal
 
 from runtime.codebase.language_parts.head_comments import HeadDoc
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
+from runtime.codebase.language_parts.line_bodies import LineBodies
 from runtime.codebase.language_parts.outlines import Opening, code_openings
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
@@ -107,3 +108,5 @@ class Language:
     failures: tuple[str, ...] = ()
     # How statements say nothing; without it only bodies of empty statements are taken for unwritten.
     idle: IdleSyntax | None = None
+    # Without a grammar: how functions and bodies that do nothing are written, where that differs from most languages.
+    line_bodies: LineBodies | None = None

@@ -136,6 +136,7 @@ def outcome(
         str | None, typer.Argument(metavar="success|failure|partial", help="What became of the change.")
     ] = None,
     reason: Annotated[str, typer.Option(help="Why.")] = "",
+    phase: Annotated[str, typer.Option(help="The phase in which it went wrong.")] = "",
     export: Annotated[
         Path | None, typer.Option(readable=False, help="Write this repository's agreements and outcomes to a new file.")
     ] = None,
@@ -154,7 +155,7 @@ def outcome(
         raise InputError("give SESSION and what became of it, or --export FILE, or --import FILE")
     if session is not None:
         with open_change_records(settings) as records:
-            row, note = records.record_outcome(session, str(verdict), reason)
+            row, note = records.record_outcome(session, str(verdict), reason, phase)
         if as_json:
             say_json({**msgspec.to_builtins(row), "note": note})
             return

@@ -17,6 +17,7 @@ from actors.capabilities.code_change.session.agreed_symbols import Agreed, agree
 from actors.capabilities.code_change.session.consent import contract_of
 from actors.capabilities.code_change.store.agreement_files import AgreementFile, read_agreements
 from runtime.codebase.files.consent import Consent
+from runtime.codebase.search.presence.spoken_language import is_english
 from runtime.contracts.loading import load_contract
 from runtime.errors import InputError, MachineError
 from runtime.settings import Settings
@@ -124,8 +125,12 @@ class SymbolMap:
         return agreed(query, files, likeness, self._consent.allowed(self._root), self._bound)
 
     def _likeness(self, query: str, files: Mapping[str, AgreementFile]) -> dict[str, float]:
-        """Return how like the requests of agreements are; without the model of meaning, equal ones alone count."""
-        if self._folder is None:
+        """Return how like the requests of agreements are.
+
+        Equal ones alone count without the model of meaning, and in a language that it does not know, whose sentences
+        all look alike to it.
+        """
+        if self._folder is None or not is_english(query):
             return {}
         try:
             # Imported here: numpy takes a while, and many repositories have no agreement.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from runtime.codebase.search.presence.spoken_language import is_english
 from runtime.errors import MachineError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
@@ -35,6 +36,7 @@ class SymbolMeaning:
     async def likeness(self, query: str, names: Sequence[str]) -> Mapping[str, float]:
         """Return how like each name is to a query, 0 to 1; without those that no model compares in five seconds.
 
+        To a query in a language that the model does not know, nothing is compared: all would look unlike it.
         A name that an allowed agreement gives for a like query is as like as can be.
         """
         wanted = list(dict.fromkeys(names))[:MAX_SYMBOLS]
@@ -43,7 +45,7 @@ class SymbolMeaning:
         return {**agreed, **await self._compared_with(query, [name for name in wanted if name not in agreed])}
 
     async def _compared_with(self, query: str, known: Sequence[str]) -> Mapping[str, float]:
-        if self._folder is None or not known:
+        if self._folder is None or not known or not is_english(query):
             return {}
         found = [await self._search.result("find_symbol", {"name": name}, _unheard) for name in known]
         texts = [symbol_text(name, result) for name, result in zip(known, found, strict=True)]

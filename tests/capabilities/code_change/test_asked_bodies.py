@@ -63,8 +63,16 @@ NOT_ASKED = [
 ]
 
 
+# Languages without a grammar, of which no functions are known by name.
+WITHOUT_NAMES = {
+    "new.dart": "class New {{\n  void close(int a) {{\n    {}\n  }}\n}}\n",
+    "new.hs": "close :: Int -> IO ()\nclose a = {}\n",
+    "new.erl": "close(A) -> {}.\n",
+}
+
+
 def told(root: Path, file: str, body: str, item: str) -> tuple[str | None, str]:
-    text = BODIES[file].format(body)
+    text = (BODIES | WITHOUT_NAMES)[file].format(body)
     (root / file).write_text(text)
     changed = ChangedLines((Change(file, "added"),), {file: ALL_LINES}, {}, frozenset())
     evidence = f"{file}:1-{text.count(chr(10))}"
@@ -89,3 +97,28 @@ def test_what_was_not_asked_for_or_promises_something_proves_nothing(
     tmp_path: Path, file: str, body: str, item: str
 ) -> None:
     assert "does nothing" in str(told(tmp_path, file, body, item)[0])
+
+
+@pytest.mark.parametrize(("file", "body"), [("new.dart", ""), ("new.hs", "pure ()"), ("new.erl", "ok")])
+def test_it_is_so_where_no_functions_are_known_by_name(tmp_path: Path, file: str, body: str) -> None:
+    assert told(tmp_path, file, body, "closing is a no-op") == (
+        None,
+        "lines that do nothing are all that proves it, as the item asks",
+    )
+    assert "implement nothing" in str(told(tmp_path, file, body, "retry loop")[0])
+    assert "implement nothing" in str(told(tmp_path, file, body, "log each connection")[0])
+
+
+@pytest.mark.parametrize(
+    ("file", "body"),
+    [("new.dart", "throw UnimplementedError();"), ("new.hs", "undefined"), ("new.erl", "error(not_implemented)")],
+)
+def test_a_promise_is_no_body_that_was_asked_for_there_either(tmp_path: Path, file: str, body: str) -> None:
+    assert "implement nothing" in str(told(tmp_path, file, body, "closing fails")[0])
+
+
+@pytest.mark.parametrize(
+    ("file", "body"), [("new.dart", "socket.close(a);"), ("new.hs", "hClose a"), ("new.erl", "gen_tcp:close(A)")]
+)
+def test_work_is_told_as_no_doubt_there(tmp_path: Path, file: str, body: str) -> None:
+    assert told(tmp_path, file, body, "closing is a no-op") == (None, "")

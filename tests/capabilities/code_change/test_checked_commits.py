@@ -286,3 +286,24 @@ async def test_a_folder_in_which_a_check_leaves_a_cache_raises_no_doubt(tmp_path
     agent = player(tmp_path, contract(caching))
     await agent.start()
     assert "warnings" not in await agent.finish()
+
+
+@pytest.mark.long
+async def test_a_check_that_takes_too_long_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    command = f"sleep 600 & echo $! > {tmp_path}/started; wait"
+    slow = parse_contract(
+        SHIPPED.replace(
+            "    duty: verify\n",
+            "    duty: verify\n    checks:\n      - name: tests\n        command:\n          - sh\n          - -c\n"
+            f'          - "{command}"\n        timeout_s: 1\n',
+        )
+    )
+    agent = player(tmp_path, slow)
+    await agent.start()
+    await agent.go_to(15)
+    told = await agent.step()
+    assert told["step"] == 15
+    assert "it took longer than 1 s and was killed" in told["error"]["problems"][0]
+    started = Path("/proc") / (tmp_path / "started").read_text().strip() / "stat"
+    assert not started.exists() or b") Z " in started.read_bytes()
+    assert (await agent.step(passed=False, details="too slow"))["step"] == 12

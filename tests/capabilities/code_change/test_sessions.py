@@ -130,6 +130,55 @@ async def test_a_person_who_agrees_has_stale_branches_deleted_and_is_told_how_to
     assert "llm_task_old" in git(root, "branch", "--list", "llm_task_old")
 
 
+async def test_a_person_who_agrees_has_stale_branches_merged_before_the_session_begins(tmp_path: Path) -> None:
+    asked = []
+
+    async def agree(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    root = repository(tmp_path / "project")
+    git(root, "switch", "-qc", "llm_task_old")
+    (root / "old.py").write_text("left = 1\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "left")
+    git(root, "switch", "-q", "main")
+    agent = Agent(root, tmp_path / "state", confirm=agree)
+    await agent.start()
+    await agent.step(choice="merge")
+    assert "llm_task_old" in asked[0]
+    assert agent.last["phase"] == "DOCUMENT_RESEARCH"
+    assert "branch llm_task_old was merged into main" in agent.last["warnings"]
+    assert (root / "old.py").read_text() == "left = 1\n"
+    assert git(root, "branch", "--list", "llm_task_old") == ""
+    await agent.finish()
+    assert git(root, "show", "main:old.py") == "left = 1"
+
+
+async def test_a_stale_branch_that_conflicts_is_told_and_leaves_all_as_it_was(tmp_path: Path) -> None:
+    async def agree(_question: str) -> bool:
+        return True
+
+    root = repository(tmp_path / "project")
+    git(root, "switch", "-qc", "llm_task_old")
+    (root / "load.py").write_text("theirs = 1\n")
+    git(root, "commit", "-qam", "left")
+    git(root, "switch", "-q", "main")
+    (root / "load.py").write_text("ours = 1\n")
+    git(root, "commit", "-qam", "meanwhile")
+    before = git(root, "for-each-ref")
+    agent = Agent(root, tmp_path / "state", confirm=agree)
+    await agent.start()
+    refused = await agent.step(choice="merge")
+    assert refused["error"]["code"] == "git_refused"
+    assert "load.py" in str(refused["error"]["problems"])
+    assert refused["phase"] == "BRANCH_INTERVENTION"
+    assert git(root, "for-each-ref") == before
+    assert (root / "load.py").read_text() == "ours = 1\n"
+    await agent.step(choice="continue")
+    assert agent.last["phase"] == "DOCUMENT_RESEARCH"
+
+
 async def test_files_that_were_not_permitted_are_not_committed(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(13)
@@ -436,3 +485,32 @@ async def test_an_investigation_outside_of_git_has_a_workspace_too(tmp_path: Pat
     folder.mkdir()
     told = await Agent(folder, tmp_path / "state").start("QUESTION")
     assert (told["workspace"], told["branch"]) == (str(folder), None)
+
+
+EMPTY_BODIES = {
+    "retry.js": "export function retry(load) {\n  return null;\n}\n",
+    "retry.ts": "export function retry(load: () => void): void {\n}\n",
+    "retry.go": "package retry\n\nfunc Retry(load func()) error {\n\treturn nil\n}\n",
+    "retry.rs": "fn retry(load: fn()) {\n    todo!()\n}\n",
+    "Retry.java": "class Retry {\n  void retry(Runnable load) {\n  }\n}\n",
+    "retry.c": "int retry(void) {\n  return 0;\n}\n",
+    "retry.rb": "def retry(load)\n  nil\nend\n",
+    "retry.dart": "void retry(Function load) {\n  throw UnimplementedError();\n}\n",
+    "retry.hs": "retry :: IO a -> IO a\nretry load = undefined\n",
+    "retry.ex": "def retry(load), do: :ok\n",
+}
+
+
+@pytest.mark.parametrize("file", EMPTY_BODIES)
+async def test_an_empty_body_is_no_evidence_in_any_language(agent: Agent, file: str) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    payload = await agent.prepare()
+    assert (await agent.session.check_write_target(file))["permitted"] is True
+    agent.edit(file, EMPTY_BODIES[file])
+    evidence = f"{file}:1-{EMPTY_BODIES[file].count(chr(10))}"
+    payload = {**payload, "checklist": [{**payload["checklist"][0], "evidence": evidence}]}
+    told = await agent.submit(payload)
+    assert told["error"]["code"] == "payload_mismatch"
+    assert "implement nothing" in told["error"]["problems"][0]
+    assert told["step"] == 13

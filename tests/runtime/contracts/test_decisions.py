@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runtime.contracts.answers import MAX_RETOLD_CHARS, standing
 from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.decisions import submitted
-from runtime.contracts.exploring_duties import confidence_of
+from runtime.contracts.exploring_duties import confidence_of, risk_of
 from runtime.contracts.observations import CheckResult, Observed
 from runtime.contracts.session_state import Rule, SessionState
 from tests.runtime.contracts.session_player import CHANGED, CONTRACT, PAYLOADS, TASKS, TOOLS, Player
@@ -120,6 +120,38 @@ def test_the_servers_confidence_decides_whether_a_no_is_believed(
     assert confidence_of(CONTRACT, player.state) == confidence
     player.submit()
     assert player.state.phase == ("Q2" if confidence >= 0.5 else "SEMANTIC")
+
+
+@pytest.mark.parametrize(
+    ("query", "risk"),
+    [
+        ("Let reset_password of load retry", "password"),
+        ("Let load retry when the PasswordForm fails", "Password"),
+        ("Migrate load to retries", "Migrate"),
+        ("Let load retry for the author of a passage", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    ("explored", "tools", "confidence", "risky"),
+    [
+        (["load.py", "net.py", "cache.py"], ("find_definitions", "find_references"), 1.0, 0.5),
+        (["load.py", "net.py", "cache.py"], ("find_definitions", "search_text", "search_files"), 0.75, 0.5),
+    ],
+)
+def test_a_query_of_high_risk_asks_for_more(
+    query: str, risk: str, explored: list[str], tools: tuple[str, ...], confidence: float, risky: float
+) -> None:
+    player = Player()
+    player.state = player.state.with_(query=query)
+    player.go_to("DOCUMENT_RESEARCH").submit()
+    quoted = {"value": "load", "quote": "load"}
+    player.submit(action_type=quoted, target_symbols=[quoted])
+    player.submit(explored_files=explored, tools=tools, tools_used=list(tools))
+    assert risk_of(CONTRACT, query) == risk
+    assert confidence_of(CONTRACT, player.state) == (risky if risk else confidence)
+    decided = player.submit()
+    assert player.state.phase == ("SEMANTIC" if risk else "Q2")
+    assert (f"0.75 is asked for where the query speaks of '{risk}'" in str(decided.notes)) is bool(risk)
 
 
 def test_slots_whose_words_are_not_in_the_query_are_dropped_and_told() -> None:

@@ -42,6 +42,8 @@ def faults_of(old: str, new: str) -> list[str]:
         ("forward: SESSION_COMPLETE", "forward: QUERY_FRAME", "leads round in a circle"),
         ("type: choice, choices: [delete, merge, continue]", "type: choice", "a choice has choices"),
         ("{type: bool}", "{type: boolean}", "expected_payload.needs_more_information.type"),
+        ("words: [authentic,", "words: [pa,", "high_risk.words[0]: the beginning of a word is needed"),
+        ("words: [authentic,", "words: ['',", "high_risk.words[0]: the beginning of a word is needed"),
         ("task_failures: 3", "task_failures: 0", "limits.task_failures"),
         ("name: code_change", "name: code_change\nsecret: 1", "secret: unknown key"),
     ],

@@ -29,11 +29,11 @@ DOCUMENT = CONTRACT.model_dump(mode="json")
 
 # Paths of the shipped contract → how a value there may change; everything else must stay as it is.
 TIGHTER = {
-    r"version|.*\.least|.*\.words|limits\.min_reason_chars|confidence\.\w+|relevance\.\w+|.*\.at_least": "up",
+    r"version|.*\.least|.*\.words|limits\.min_reason_chars|(?:.*\.)?confidence\.\w+|relevance\.\w+|.*\.at_least": "up",
     r"limits\.(task_failures|failures_in_all|interventions|max_tasks|max_checklist_items)|.*\.most": "down",
     r".*\.required": "up",
     r".*\.choices|gate_levels|.*\.any_of|flags|intents": "fewer",
-    r"flags\.\w+\.excludes|phases\.\w+\.required_tools": "more",
+    r"flags\.\w+\.excludes|phases\.\w+\.required_tools|high_risk\.words": "more",
     r"tools\.\w+\.within": "fewer",
 }
 # Mappings by name; in others a key that is left out has its default.
@@ -86,6 +86,7 @@ def variants(value: Any) -> Iterator[tuple[str, Any]]:
             yield "fewer", value[:place] + value[place + 1 :]
         yield "more", [*value, "QUALITY_REVIEW"]
         yield "more", [*value, "fast"]
+        yield "more", [*value, "invoic"]
         yield "more", [*value, {"any_of": ["read_code"], "at_least": 1}]
         yield "more", [*value, {"name": "x", "command": ["x"]}]
     elif isinstance(value, dict):

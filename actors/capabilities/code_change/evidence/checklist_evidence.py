@@ -8,9 +8,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines, Lines
-from actors.capabilities.code_change.evidence.definitions import has_signatures, hollow_functions, only_bare_types
+from actors.capabilities.code_change.evidence.definitions import (
+    has_signatures,
+    hollow_functions,
+    is_meant,
+    only_bare_types,
+    written_functions,
+)
 from actors.capabilities.code_change.evidence.item_words import Asks, asks_of
 from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.bodies.empty_bodies import code_lines, judge_of
 from runtime.contracts.payloads import is_text
 
@@ -135,22 +142,23 @@ def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: Chang
     parts = changed.within(file, start, min(end, count))
     written = written_parts(parts, file, changed)
     hollow = hollow_functions(text, file, written)
-    is_meant = bool(hollow.names) and not hollow_functions(text, file, written, meant=asks.meant).names
-    if hollow.names and not hollow.beside and not is_meant:
+    is_asked_for = bool(hollow.names) and not hollow_functions(text, file, written, meant=asks.meant).names
+    if hollow.names and not hollow.beside and not is_asked_for:
         return HOLLOW.format(start=start, end=end, file=file, names=", ".join(hollow.names[:MAX_NAMED]))
     if _is_beside_removal(file, start, end, changed, asks):
         return None
     if not written:
         return f"beside lines {start} to {end} of '{file}' only blank lines or comments were removed"
-    return _refuted_parts(text, file, (start, end), tuple(written), changed, asks, is_meant=is_meant)
+    is_asked_for = is_asked_for or is_quiet_on_purpose(text, file, tuple(written), asks)
+    return _refuted_parts(text, file, (start, end), tuple(written), changed, asks, is_asked_for=is_asked_for)
 
 
 def _refuted_parts(
-    text: str, file: str, named: tuple[int, int], parts: Lines, changed: ChangedLines, asks: Asks, *, is_meant: bool
+    text: str, file: str, named: tuple[int, int], parts: Lines, changed: ChangedLines, asks: Asks, *, is_asked_for: bool
 ) -> str | None:
     """Return why new lines do nothing, or nothing else than the old ones; None where they do something.
 
-    `is_meant`: the functions among them that do nothing do what the item asks for.
+    `is_asked_for`: the functions among them that do nothing do what the item asks for.
     """
     where = f"the changed ones of lines {named[0]} to {named[1]} of '{file}'"
     if asks.prose and is_prose(text, file, parts, changed) and not _is_blank_change(text, file, parts, changed):
@@ -158,7 +166,7 @@ def _refuted_parts(
     if asks.package and is_package_marker(file, changed):
         return None
     judge = judge_of(text, file)
-    is_empty = not is_meant and all(judge.is_empty(first, last) for first, last in parts)
+    is_empty = not is_asked_for and all(judge.is_empty(first, last) for first, last in parts)
     if is_empty and not has_signatures(text, file, parts):
         if asks.type and only_bare_types(text, file, parts):
             return None
@@ -171,6 +179,14 @@ def _refuted_parts(
     ):
         return f"{where} differ in blanks or comments alone"
     return None
+
+
+def is_quiet_on_purpose(text: str, file: str, parts: Lines, asks: Asks) -> bool:
+    """Return whether parts do nothing, as their item asks, in a file of which no functions are known by name."""
+    if not asks.meant or not parts or language_at(file).grammar is not None or written_functions(text, file, parts):
+        return False
+    judge = judge_of(text, file)
+    return all(judge.is_empty(*part) and is_meant(text, file, part, asks.meant) for part in parts)
 
 
 def _drops(text: str, part: tuple[int, int]) -> bool:

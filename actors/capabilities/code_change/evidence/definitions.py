@@ -143,13 +143,16 @@ def hollow_functions(
     judge = judge_of(text, file)
     empty = {each: judge.is_empty(each.start_line, each.end_line) for each in touched}
     if meant and any(empty.values()):
-        empty = {each: is_idle and not _is_meant(each, text, file, meant) for each, is_idle in empty.items()}
+        empty = {
+            each: is_idle and not is_meant(text, file, (each.start_line, each.end_line), meant)
+            for each, is_idle in empty.items()
+        }
     return Hollow(tuple(each.name for each, does_nothing in empty.items() if does_nothing), not all(empty.values()))
 
 
-def _is_meant(function: Symbol, text: str, file: str, meant: frozenset[Meant]) -> bool:
+def is_meant(text: str, file: str, part: tuple[int, int], meant: frozenset[Meant]) -> bool:
     """Return whether a function without effect may be one of those that are meant, and promises nothing for later."""
-    start, end = function.start_line, function.end_line
+    start, end = part
     if promises("\n".join(text.split("\n")[start - 1 : end])):
         return False
     if not judge_of(text, file, meant).is_empty(start, end):

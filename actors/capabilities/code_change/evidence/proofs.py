@@ -16,6 +16,7 @@ from actors.capabilities.code_change.evidence.checklist_evidence import (
     is_beside_blank_removal,
     is_package_marker,
     is_prose,
+    is_quiet_on_purpose,
     place_of,
     written_parts,
 )
@@ -75,6 +76,8 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
         doubt = "a file without code is all that proves it, as a package may be"
     if not doubt and written and asks.quiet and is_empty(whole, file, start, end):
         doubt = "lines that do nothing are all that proves it, as ignoring may be"
+    if not doubt and is_quiet_on_purpose(whole, file, tuple(written), asks):
+        doubt = "lines that do nothing are all that proves it, as the item asks"
     if not doubt and is_beside_blank_removal(file, start, end, changed):
         doubt = "what was removed there are blank lines or comments"
     if not doubt and (hollow := hollow_functions(whole, file, written).names):

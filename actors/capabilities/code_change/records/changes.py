@@ -97,10 +97,11 @@ class ChangeRecords:
         branch = state.place.branch if state.place is not None else ""
         return {"session_id": session_id, "outcome": "cancelled", "branch": branch or None}
 
-    def record_outcome(self, session_id: str, verdict: str, reason: str) -> tuple[OutcomeRow, str]:
+    def record_outcome(self, session_id: str, verdict: str, reason: str, phase: str = "") -> tuple[OutcomeRow, str]:
         """Record what became of a change, and return it with what came of its agreement, as a sentence.
 
-        A success adds an agreement to the Map; any other verdict takes back what an earlier success has added.
+        `phase`: where it went wrong; left out, it is the one that the session is in. A success adds an agreement to the
+        Map; any other verdict takes back what an earlier success has added.
         Raises UnknownNameError and InputError.
         """
         if verdict not in VERDICTS:
@@ -108,6 +109,11 @@ class ChangeRecords:
         if len(reason) > MAX_REASON_CHARS:
             raise InputError(f"the reason has {len(reason)} characters, at most {MAX_REASON_CHARS} are kept")
         state = self._known(session_id).state
+        if phase:
+            contract = self._contract_of(state)
+            names = list(dict.fromkeys(contract.phase_name(key) for key in contract.order))
+            if phase not in names:
+                raise InputError(f"no phase is named '{phase[:40]}'; there are {', '.join(names)}")
         symbols = state.frame.symbols if state.frame is not None else ()
         row = OutcomeRow(
             session_id,
@@ -116,7 +122,7 @@ class ChangeRecords:
             reason,
             SystemClock().now_ms(),
             state.query,
-            state.phase,
+            phase or state.phase,
             state.explored,
             symbols,
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from actors.capabilities.code_change.store.session_store import OutcomeRow
 from runtime.codebase.files.words import index_terms
+from runtime.contracts.contract import END
 
 # The share of the words of two queries, taken together, that both must have; or so many, and that share of the shorter
 # one, since a request that comes again is often told in fewer words.
@@ -14,6 +16,9 @@ LEAST_SHARED = 4
 LEAST_WITHIN = 0.75
 MAX_HINTS = 3
 MAX_REASON_CHARS = 300
+MAX_TOUCHED = 8
+# What is imported may name anything.
+_PHASE = re.compile(r"[A-Z][A-Z0-9_]{0,39}")
 
 
 def likeness(one: str, other: str) -> float:
@@ -43,8 +48,10 @@ def _terms(text: str) -> set[str]:
 
 def _hint(row: OutcomeRow) -> str:
     about = f"«{row.query[:MAX_REASON_CHARS]}»"
+    touched = ", ".join((*row.symbols, *row.files)[:MAX_TOUCHED])
     if row.verdict == "success":
-        touched = ", ".join((*row.symbols, *row.files)[:8])
         return f"an earlier change for {about} went well; it was about {touched or 'files that it did not name'}"
     reason = row.reason[:MAX_REASON_CHARS] or "nobody said why"
-    return f"an earlier change for {about} ended as {row.verdict}: {reason}"
+    rooted = f"; it went wrong in {row.phase}" if row.phase != END and _PHASE.fullmatch(row.phase) else ""
+    files = f"; it was about {touched}" if touched else ""
+    return f"an earlier change for {about} ended as {row.verdict}: {reason}{rooted}{files}"

@@ -96,7 +96,9 @@ class FileJudge:
         self._lines = text.split("\n")
         self._has_heads = kind_of_path(path) == "source"
         parser = _parser_of(path)
-        self._syntax = syntax = language_at(path).idle
+        language = language_at(path)
+        self._line_bodies = language.line_bodies
+        self._syntax = syntax = language.idle
         self._says_nothing: Callable[[str], bool] = says_nothing
         if syntax is not None:
             any_case = syntax.keywords_in_any_case
@@ -139,7 +141,11 @@ class FileJudge:
     def is_empty(self, start: int, end: int) -> bool:
         """Return whether lines implement nothing."""
         if not self._is_parsed:
-            return says_nothing("\n".join(self._lines[start - 1 : end]), has_heads=self._has_heads)
+            bodies = self._line_bodies
+            if bodies is None:
+                return says_nothing("\n".join(self._lines[start - 1 : end]), has_heads=self._has_heads)
+            said = "\n".join(self._lines[start - 1 : bodies.end_of_body(self._lines, start, end)])
+            return says_nothing(bodies.in_common_words(said), has_heads=self._has_heads)
         first, last = start - 1, end - 1
         body = _decorated_body(self._decorated, first, last) or _body_of_head(self._definitions, first, last)
         if body is not None:
