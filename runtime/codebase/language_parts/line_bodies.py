@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 NEVER_MATCHES = r"(?!)"
 MAX_BODY_LINES = 400
+# More above a head are no head's: to look for any number at every line would take time that grows with its square.
+MAX_ANNOTATIONS = 8
 _CLOSES = re.compile(r"\s*(?:\}|end\b)")
 _NAME = r"\(\?P<name>"
 _NO_HEAD = rf"(?P<name>{NEVER_MATCHES})"
@@ -83,7 +85,8 @@ def _replaced(pattern: str, by: str, text: str) -> tuple[str, int]:
 
 
 _BRACED_HEAD = (
-    rf"(?:{_ANNOTATION}\s+)*(?:(?:[A-Za-z_][\w.]*(?:<[^();={{}}\n]{{0,80}}>)?(?:\[\])*\??)[ \t]+){{0,6}}"
+    rf"(?:{_ANNOTATION}\s+){{0,{MAX_ANNOTATIONS}}}"
+    r"(?:(?:[A-Za-z_][\w.]*(?:<[^();={}\n]{0,80}>)?(?:\[\])*\??)[ \t]+){0,6}"
     rf"{_NO_NAME}(?P<name>[a-z_$]\w*)[ \t]*(?:<[^();={{}}\n]{{0,80}}>)?{_PARAMETERS}"
 )
 _EMPTY_VALUE = r"""(?:const\s+)?(?:<[\w<>, ?]*>)?(?:null|0(?:\.0)?|false|''|""|\[\]|\{\}|\(\))"""

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runtime.codebase.language_parts.line_bodies import MAX_BODY_LINES
+from runtime.codebase.language_parts.line_bodies import DART, MAX_ANNOTATIONS, MAX_BODY_LINES
 from runtime.codebase.parsing.bodies.empty_bodies import is_empty
 
 EMPTY = {
@@ -143,8 +143,14 @@ def test_so_many_lines_of_a_body_are_looked_at_and_a_longer_one_is_work(more: in
 
 
 @pytest.mark.parametrize("path", EMPTY)
-@pytest.mark.parametrize("part", ["load(", "a b<", "@a(", "(a)", "load _ ", "def load(a, "])
+@pytest.mark.parametrize("part", ["load(", "a b<", "@a(", "(a)", "load _ ", "def load(a, ", "@a(b)"])
 def test_no_text_takes_long_to_be_judged(path: str, part: str) -> None:
     began_s = time.process_time()
     is_empty(f"{part * 20_000}\n{f'{part}{chr(10)}' * 5_000}", path, 1, 5_001)
     assert time.process_time() - began_s < 2
+
+
+@pytest.mark.parametrize("more", [-1, 0])
+def test_a_head_is_known_behind_as_many_annotations_as_are_looked_for(more: int) -> None:
+    above = "@Used('often')\n" * (MAX_ANNOTATIONS + more)
+    assert DART.in_common_words(f"{above}void load() {{\n}}\n").startswith("function load")
