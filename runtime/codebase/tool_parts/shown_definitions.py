@@ -27,9 +27,7 @@ def named_by_shown(codebase: Codebase, row: dict[str, Any], chosen: Excerpt) -> 
     than the one that is named is left out.
     """
     file, told = str(row["file"]), _told_lines(chosen)
-    inner = codebase.symbol_at(file, told[0]) if told else None
-    while inner is not None and not (inner.kind in CODE_KINDS and inner.end_line >= told[-1]):
-        inner = codebase.symbol_at(file, inner.start_line - 1) if inner.start_line > 1 else None
+    inner = _innermost(codebase, file, told[0], told[-1]) if told else None
     if inner is not None and _is_within(codebase, inner, row):
         told_of = {"symbol": inner.qualified_name, "kind": inner.kind, "signature": inner.signature}
         row = {**row, **told_of, "docstring": inner.docstring}
@@ -50,6 +48,13 @@ def _told_lines(chosen: Excerpt) -> Sequence[int]:
     shown = enumerate(zip(lines, comment_lines(lines), strict=True), chosen.shown_start)
     code = {number for number, (line, is_comment) in shown if line.strip() and not is_comment}
     return sorted({*code, *chosen.quoted, *(number for number, _ in chosen.body)})
+
+
+def _innermost(codebase: Codebase, file: str, first: int, last: int) -> SymbolRecord | None:
+    """Return the innermost definition around two lines."""
+    around = codebase.index.symbols("f.path = ? AND s.start_line <= ? AND s.end_line >= ?", (file, first, last))
+    code = [symbol for symbol in around if symbol.kind in CODE_KINDS]
+    return min(code, key=lambda symbol: (symbol.end_line - symbol.start_line, -symbol.start_line), default=None)
 
 
 def _is_within(codebase: Codebase, inner: SymbolRecord, row: dict[str, Any]) -> bool:
