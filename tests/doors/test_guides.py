@@ -149,7 +149,9 @@ def test_a_tool_is_offered_to_coding_agents_once_it_has_the_entry_that_the_guide
     assert "not enough values to unpack" in told()
     with (search / "parameters.py").open("a", encoding="utf-8") as parameters:
         parameters.write(f"\n\n{arguments}")
-    (search / "tools.py").write_text(listed.replace("SEARCH_TOOLS = (\n", f"SEARCH_TOOLS = (\n{entry}"), "utf-8")
+    (search / "tools.py").write_text(
+        listed.replace("SEARCH_TOOLS = (\n", f"SEARCH_TOOLS = (\n{entry.rstrip()},\n"), "utf-8"
+    )
     assert told() == "languages (2):\nlanguage=python lines=2\nlanguage=sql lines=1\n"
 
 
