@@ -6,8 +6,11 @@ see to it that what they are given is there; `tests/doors/test_cluster_files.py`
 
 from __future__ import annotations
 
+import base64
+import configparser
 import http.client
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.page_blocks import ROOT, PageShell, shell_blocks
-from tests.doors.program import WITHOUT_VECTORS
+from tests.doors.program import JEEVES, WITHOUT_VECTORS
 from tests.doors.ray_head import free_port
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.postgres_server import PASSWORD, USER, PostgresServer
@@ -35,6 +38,7 @@ DSN = "postgresql://jeeves:PASSWORD@postgres.example.org/jeeves?sslmode=verify-f
 STAND_IN = """#!/usr/bin/env bash
 set -eu
 echo "$(basename "$0") $*" >> "$CALLED"
+if [ "$1 $2" = "get secret" ]; then printf %s "$SECRET"; fi
 while [ $# -gt 0 ]; do
   if [ "$1" = -f ]; then shift; test -f "$1"; fi
   shift
@@ -67,6 +71,23 @@ def test_one_machine_serves_and_says_when_it_is_up(shell: PageShell) -> None:
         assert "ready" in shell.run(is_up)
 
 
+def test_the_unit_for_systemd_starts_the_command_of_the_page_with_all_that_it_needs(shell: PageShell) -> None:
+    (text,) = re.findall(r"^```ini\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    unit = configparser.RawConfigParser(strict=True)
+    unit.read_string(text)
+    service = {key: value for section in unit.sections() for key, value in unit.items(section)}
+    program, *arguments = shlex.split(service["execstart"])
+    assert program == "/opt/jeeves/.venv/bin/jeeves"
+    assert shlex.join(["jeeves", *arguments]) == ALONE.splitlines()[1]
+    name, _, folder = service["environment"].partition("=")
+    assert (name, folder) == ("JEEVES_STATE_DIR", f"/var/lib/{service['statedirectory']}")
+    # What systemd gives a service of a user: nothing of this shell.
+    given = {name: shell.env[name] for name in (name, "HOME", "JEEVES_HTTP__PORT", *WITHOUT_VECTORS)}
+    words = ["env", "-i", "PATH=/usr/bin:/bin", *(f"{key}={value}" for key, value in given.items())]
+    with shell.up(shlex.join(["exec", *words, str(JEEVES), *arguments]), "listening on"):
+        assert status_of(shell) == 200
+
+
 def test_others_are_let_in_with_the_token_and_by_the_name_of_the_page(shell: PageShell) -> None:
     with shell.up(OPEN, "listening on") as log:
         (token,) = re.findall(r"^(jeeves_\S+)$", log.read_text(encoding="utf-8"), re.MULTILINE)
@@ -96,9 +117,32 @@ def test_the_store_is_on_the_server_that_the_page_names(on_server: PageShell) ->
     told = on_server.run(others)
     assert re.search(r"^ok +store runs +", told, re.MULTILINE), told
     assert on_server.run("command -v pg_dump")
-    (dump,) = re.findall(r"^pg_dump .*$", UPGRADE, re.MULTILINE)
-    on_server.run(dump, JEEVES_STORE__DSN=on_server.here(DSN))
-    assert (on_server.folder / "jeeves.dump").read_bytes()[:5] == b"PGDMP"
+
+
+def test_what_the_upgrade_dumps_is_put_back_as_the_guide_to_recovery_says(on_server: PageShell) -> None:
+    address = on_server.here(DSN)
+    others = POSTGRES.partition("\n")[2]
+    # A command that writes makes the schemas.
+    on_server.run(f"{others}jeeves token create ann")
+    dump, look = re.findall(r"^(pg_\w+ .*) &&$", UPGRADE, re.MULTILINE)
+    on_server.run(f"{dump}\n{look}", DSN=address)
+    recover = " ".join((ROOT / "docs" / "guides" / "recover.md").read_text(encoding="utf-8").split())
+    copy, back = re.findall(r"`(pg_(?:dump|restore) --[^`]* [^`]*(?:DSN\"|dump))`", recover)
+    on_server.run(copy, JEEVES_STORE__DSN=address)
+    psql = f"psql --no-psqlrc -q '{address}' -c"
+    on_server.run(f"{psql} 'CREATE DATABASE put_back'")
+    try:
+        new = address.replace("of_page", "put_back")
+        on_server.run(back, NEW_DSN=new)
+        told = on_server.run("jeeves token list", JEEVES_STORE__BACKEND="postgres", JEEVES_STORE__DSN=new)
+        assert "valid" in told
+        assert "ann" in told
+        # What a newer version has added is in the way of `--clean`, as the guide says.
+        on_server.run(f"{psql} 'CREATE TABLE jeeves_tokens.of_newer ()'")
+        told = on_server.run(f"pg_restore --clean --dbname='{address}' jeeves.dump || test $? -eq 1")
+        assert "cannot drop schema jeeves_tokens because other objects depend on it" in told
+    finally:
+        on_server.run(f"{psql} 'DROP DATABASE put_back WITH (FORCE)'")
 
 
 @pytest.fixture
@@ -142,19 +186,26 @@ def test_docker_and_kubernetes_are_told_of_files_and_names_that_are_there(shell:
     checkout, programs = shell.folder / "checkout", shell.folder / "programs"
     shutil.copytree(ROOT / "configs", checkout / "configs")
     programs.mkdir()
-    for name in ("docker", "kubectl", "pg_dump"):
+    for name in ("docker", "kubectl", "pg_dump", "pg_restore"):
         (programs / name).write_text(STAND_IN, encoding="utf-8")
         (programs / name).chmod(0o755)
     called = shell.folder / "called"
     shell.env |= {"PATH": f"{programs}:{shell.env['PATH']}", "CALLED": str(called)}
     shell.folder = checkout
-    shell.run(f"{KUBERNETES}\n{UPGRADE}", JEEVES_STORE__DSN="postgresql://")
+    shell.run(f"{KUBERNETES}\n{UPGRADE}", SECRET=base64.b64encode(b"postgresql://of-secret").decode())
     told = called.read_text(encoding="utf-8").splitlines()
+    (dumped,) = [line for line in told if line.startswith("pg_dump")]
+    assert dumped.endswith("--dbname=postgresql://of-secret")
     assert [line.split()[:2] for line in told if line.startswith("kubectl")] == [
-        ["kubectl", word] for word in ("apply", "get", "delete", "wait", "apply")
+        ["kubectl", word] for word in ("apply", "get", "delete", "wait", "get", "apply")
     ]
     images = re.findall(r"-t (\S+)|push (\S+)", "\n".join(told))
     assert len(set(map("".join, images))) == 1
     (extras,) = re.findall(r"`--build-arg (\w+)=", TEXT)
     assert f"ARG {extras}" in (checkout / "configs" / "cluster" / "Dockerfile").read_text(encoding="utf-8")
     assert "They have not run on Kubernetes" in TEXT
+    # Without the Secret nothing is dumped, and nothing applied that would migrate.
+    called.write_text("", encoding="utf-8")
+    shell.run(f"({UPGRADE.rstrip()}) && exit 1 || true", SECRET="")
+    told = called.read_text(encoding="utf-8").splitlines()
+    assert [line.split()[:2] for line in told] == [["kubectl", word] for word in ("delete", "wait", "get")]

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,32 @@ PACKAGES = ("runtime", "actors", "serve", "configs")
 # A block of a file has its path behind the language; a block of commands has what they print below each.
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _START = "from serve.cli.main import main; main()"
+_INDENTED = re.compile(r"^   ```python\n(.*?)^   ```$", re.MULTILINE | re.DOTALL)
+# What a coding agent gets that calls the tool of a guide.
+_OFFERED = """
+import asyncio
+from pathlib import Path
+
+from runtime.settings import Settings
+from serve.mcp.search.tools import SearchHost, search_tools
+
+
+async def unheard(*_told):
+    return None
+
+
+async def main():
+    here = Path.cwd()
+    host = SearchHost(Settings(state_dir=here / "state"), str(here / "sample"))
+    (tool,) = [each for each in search_tools(host) if each.name == "count_languages"]
+    answer = await tool.run(tool.read({}), unheard)
+    await host.close()
+    print(answer.text)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
 
 
 class Guide:
@@ -99,6 +126,33 @@ def test_the_steps_of_a_guide_do_what_it_says(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(("name", "path"), long_but(STEPS, len(STEPS) - 1))
 def test_without_one_of_its_files_a_guide_does_not_hold(name: str, path: str, tmp_path: Path) -> None:
     assert next(run_guide(Guide(name), tmp_path, without=path), None) is not None
+
+
+@pytest.mark.long
+def test_a_tool_is_offered_to_coding_agents_once_it_has_the_entry_that_the_guide_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "guides" / "add-a-tool.md").read_text(encoding="utf-8")
+    arguments, entry = map(textwrap.dedent, _INDENTED.findall(page))
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    write_files(tmp_path, Guide("add-a-tool.md").files | {"offered.py": _OFFERED})
+    search = tmp_path / "serve" / "mcp" / "search"
+    listed = (search / "tools.py").read_text(encoding="utf-8")
+
+    def told() -> str:
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        command = [sys.executable, "offered.py"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        return done.stdout or done.stderr
+
+    assert "not enough values to unpack" in told()
+    with (search / "parameters.py").open("a", encoding="utf-8") as parameters:
+        parameters.write(f"\n\n{arguments}")
+    (search / "tools.py").write_text(
+        listed.replace("SEARCH_TOOLS = (\n", f"SEARCH_TOOLS = (\n{entry.rstrip()},\n"), "utf-8"
+    )
+    assert told() == "languages (2):\nlanguage=python lines=2\nlanguage=sql lines=1\n"
 
 
 @pytest.mark.parametrize("name", long_but(list(GUIDES), 0))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from runtime.testing import scripted_runner
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "add-a-pipeline.md"
 EXAMPLES = dict(re.findall(r"^```yaml pipelines/(\w+)\.yaml\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+(TESTS,) = re.findall(r"^```python test_change_commit\.py\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
 CHECKS, COMMIT = EXAMPLES["change_checks"], EXAMPLES["change_commit"]
 
 
@@ -88,6 +91,19 @@ async def test_a_commit_that_failed_is_tried_again_without_a_second_consent() ->
     ended = await scripted.until(run_id, "terminated")
     assert (ended.terminal_reason, ended.interrupts_raised, scripted.agents["commit"].calls) == ("completed", 2, 2)
     await scripted.runner.close()
+
+
+@pytest.mark.long
+def test_the_test_that_the_guide_shows_passes_and_fails_without_the_question(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider test_change_commit.py"
+    assert "`python -m pytest test_change_commit.py`" in GUIDE.read_text(encoding="utf-8")
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "test_change_commit.py").write_text(TESTS, encoding="utf-8")
+    without = COMMIT.replace("default_next: confirmation", "default_next: commit")
+    for pipeline, told in ((COMMIT, "2 passed"), (without, "2 failed")):
+        (tmp_path / "pipelines" / "change_commit.yaml").write_text(pipeline, encoding="utf-8")
+        done = subprocess.run(command.split(), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert told in done.stdout, done.stdout
 
 
 def test_the_writer_is_asked_with_what_the_pipeline_says() -> None:
