@@ -32,6 +32,7 @@ def init(
         say_line(f"kept   {path}")
     left_out = "git leaves the new files out of this clone; files that are committed already stay in it"
     say_line(left_out if done.is_ignored else "this folder is no git repository")
+    say_line("Codex reads prompts from your home folder alone: copy .codex/prompts/*.md into ~/.codex/prompts")
     say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
     for line in CODEX_HINT.splitlines():
         say_line(line)
