@@ -247,7 +247,7 @@ def test_the_settings_of_the_guide_are_valid(tmp_path: Path) -> None:
 def test_the_upgrade_stops_the_service_and_its_pods_by_the_names_that_the_file_gives_them() -> None:
     told = yaml.safe_load_all((CLUSTER / "rayservice.yaml").read_text(encoding="utf-8"))
     (service,) = (each for each in told if each["kind"] == "RayService")
-    assert f"kubectl delete {service['kind'].lower()} {service['metadata']['name']}\n" in GUIDE
+    assert f"\nkubectl delete {service['kind'].lower()} {service['metadata']['name']} &&\n" in GUIDE
     cluster = service["spec"]["rayClusterConfig"]
     templates = [group["template"] for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"])]
     labels = {f"{name}={value}" for each in templates for name, value in each["metadata"]["labels"].items()}
