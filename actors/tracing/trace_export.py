@@ -1,8 +1,9 @@
 """Exports spans by OTLP over HTTP, as JSON, in a thread that no run waits for.
 
-Spans wait in a queue of bounded length until that thread makes and writes them, many at a time; while the collector is
-away the oldest are dropped, and runs go on as they would without. The exporter of the OpenTelemetry SDK cost a run of
-three stages 0.4 ms of processor time; this one, with the spans that it sends, costs it 0.02 ms.
+Spans wait in a queue of bounded length until that thread makes and writes them: every second, and as soon as there are
+as many as one message carries. While the collector is away the oldest are dropped, and runs go on as they would
+without. The exporter of the OpenTelemetry SDK cost a run of three stages 0.4 ms of processor time; this one, with the
+spans that it sends, costs it 0.02 ms.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class _Export:
 
 
 class SpanExport:
-    """Queues spans, and sends them in batches from a thread of its own."""
+    """Queues spans, and sends them in batches from a thread of its own, every `every_s` seconds or when one is full."""
 
-    def __init__(self, options: TraceOptions, process: str) -> None:
+    def __init__(self, options: TraceOptions, process: str, every_s: float = EXPORT_EVERY_S) -> None:
         """Start the thread; the collector need not be there."""
+        self._every_s = every_s
         self._endpoint = str(options.endpoint)
         self._url = url = urlsplit(self._endpoint)
         self._path = f"{url.path}?{url.query}" if url.query else url.path
@@ -61,13 +63,16 @@ class SpanExport:
         self._resource = {"service.name": options.service_name, "jeeves.process": process}
         self._queue: deque[LateSpan] = deque(maxlen=QUEUE_SPANS)
         self._sending = Lock()
-        self._closing = Event()
+        self._due = Event()
+        self._is_closing = False
         self._is_away = False
         Thread(target=self._keep_sending, name="jeeves-traces", daemon=True).start()
 
     def emit(self, span: LateSpan) -> None:
         """Queue a span; never wait. The oldest one is dropped from a full queue."""
         self._queue.append(span)
+        if len(self._queue) >= BATCH_SPANS and not self._is_away:
+            self._due.set()
 
     def flush(self) -> None:
         """Send what is queued, and wait for that at most `TIMEOUT_S`."""
@@ -77,11 +82,16 @@ class SpanExport:
 
     def close(self) -> None:
         """Send what is queued, wait for that at most `TIMEOUT_S`, and end the thread."""
-        self._closing.set()
+        self._is_closing = True
+        self._due.set()
         self.flush()
 
     def _keep_sending(self) -> None:
-        while not self._closing.wait(EXPORT_EVERY_S):
+        while True:
+            self._due.wait(self._every_s)
+            if self._is_closing:
+                return
+            self._due.clear()
             self._send_all()
 
     def _send_all(self) -> None:

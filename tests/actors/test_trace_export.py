@@ -52,7 +52,9 @@ class Collector:
     def __init__(self) -> None:
         self.spans: list[dict[str, Any]] = []
         self.resources: list[dict[str, Any]] = []
+        self.asked = 0
         self.answer = 200
+        self.came = threading.Event()
         self.is_endless = False
         self.held = threading.Event()
         self.held.set()
@@ -62,6 +64,7 @@ class Collector:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 collector.held.wait(30)
+                collector.asked += 1
                 if collector.answer == 200:
                     collector.take(json.loads(body))
                 self.send_response(collector.answer)
@@ -85,6 +88,7 @@ class Collector:
             self.resources.append(attributes(of_resource["resource"]))
             for of_scope in of_resource["scopeSpans"]:
                 self.spans += of_scope["spans"]
+        self.came.set()
 
     def close(self) -> None:
         self.held.set()
@@ -171,6 +175,32 @@ def test_a_collector_that_is_away_keeps_nothing_waiting_and_the_queue_stays_boun
     began_s = time.perf_counter()
     export.close()
     assert time.perf_counter() - began_s < 4
+
+
+@pytest.mark.parametrize("missing", [1, 0, -1])
+def test_as_many_spans_as_a_message_carries_are_sent_without_waiting_for_more(
+    collector: Collector, missing: int
+) -> None:
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor", every_s=3_600)
+    for number in range(1, BATCH_SPANS - missing + 1):
+        export.emit(a_span(number))
+    if missing == 1:
+        export.flush()  # nothing but this sends them
+    assert collector.came.wait(30)
+    export.close()
+    assert [int(span["spanId"], 16) for span in collector.spans] == list(range(1, BATCH_SPANS - missing + 1))
+
+
+def test_a_collector_that_is_away_is_not_asked_for_each_full_message(collector: Collector) -> None:
+    collector.answer = 503
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor", every_s=3_600)
+    export.emit(a_span())
+    export.flush()
+    for _ in range(5):
+        for number in range(3 * BATCH_SPANS):
+            export.emit(a_span(number))
+        export.flush()
+    assert collector.asked == 6
 
 
 def test_a_collector_that_comes_back_gets_the_spans_from_then_on(
