@@ -19,8 +19,8 @@ from runtime.primitives.spans import trace_to
 class _NoMeter(RunMeter):
     """Counts nothing."""
 
-    def note(self, *_: object) -> None:
-        """Take no notice of an event."""
+    def add(self, *_: object) -> None:
+        """Take no notice of what events add."""
 
     def wrote(self, seconds: float) -> None:
         """Take no notice of a write."""
