@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
-from typing import Annotated, NewType
+from collections import deque
+from typing import Annotated, ClassVar, NewType
 
 import msgspec
 
@@ -21,6 +23,9 @@ INTERRUPT_ID = "interrupt id"
 TimerId = Annotated[str, TIMER_ID]
 InterruptId = Annotated[str, INTERRUPT_ID]
 
+_ID_BYTES = 8
+_MADE_AT_ONCE = 256
+
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -30,8 +35,23 @@ def new_run_id(now_ms: int) -> RunId:
 
 
 def new_message_id() -> MessageId:
-    """Return a new id for one message on the bus."""
-    return MessageId(secrets.token_hex(8))
+    """Return a new id for one message on the bus: 64 random bits."""
+    if _FreshIds.process_id != os.getpid():  # a fork would give the ids that its parent gives
+        _FreshIds.ids.clear()
+        _FreshIds.process_id = os.getpid()
+    while True:
+        try:
+            return MessageId(_FreshIds.ids.pop())
+        except IndexError:  # of several threads that find none, each adds its own
+            digits, width = os.urandom(_MADE_AT_ONCE * _ID_BYTES).hex(), 2 * _ID_BYTES
+            _FreshIds.ids.extend(digits[at : at + width] for at in range(0, len(digits), width))
+
+
+class _FreshIds:
+    """Holds ids made in advance by one call of the system, which takes longer than all else about an id."""
+
+    ids: ClassVar[deque[str]] = deque()
+    process_id = 0
 
 
 def _base32(number: int, width: int) -> str:

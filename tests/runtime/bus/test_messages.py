@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 
 import msgspec
@@ -163,5 +165,19 @@ def test_a_reply_goes_back_to_the_asker_under_the_id_of_the_query() -> None:
     assert reply.body == b"body"
 
 
-def test_message_ids_differ() -> None:
-    assert len({new_message_id() for _ in range(1_000)}) == 1_000
+def test_message_ids_differ_in_and_between_threads_and_in_a_forked_process() -> None:
+    reading, writing = os.pipe()
+    made: list[str] = [new_message_id()]
+    child = os.fork()
+    if child == 0:
+        os.write(writing, "".join(new_message_id() for _ in range(300)).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, encoding="ascii") as told:
+        theirs = told.read()
+    os.waitpid(child, 0)
+    with ThreadPoolExecutor(4) as pool:
+        made += [each for some in pool.map(lambda _: [new_message_id() for _ in range(500)], range(4)) for each in some]
+    made += [theirs[at : at + 16] for at in range(0, len(theirs), 16)]
+    assert len(made) == 2_301 == len(set(made))
+    assert all(len(each) == 16 and int(each, 16) >= 0 for each in made)
