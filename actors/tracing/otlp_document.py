@@ -1,14 +1,13 @@
 """Writes spans as the JSON of OTLP: ids in hexadecimal, numbers of 64 bits as text.
 
-An attribute that has the same value on several spans of a batch is written once.
+The first attribute of a span, which says what it belongs to, and all others together are written once for those spans
+of a batch that have the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from itertools import starmap
-from operator import getitem
 from typing import Any
 
 import msgspec
@@ -22,8 +21,8 @@ def spans_document(resource: Mapping[str, str], spans: Iterable[LateSpan]) -> tu
     """Return the document that carries the spans of one process, in parts; `resource`: what is told of the process."""
     told = ",".join(starmap(_attribute, resource.items()))
     told = f'{{"resource":{{"attributes":[{told}]}},"scopeSpans":[{{"scope":{{"name":"{SCOPE}"}},"spans":['
-    written, names = _Written(_attributes_of), _Written(_text)
-    lines = ",".join([_line(span(), written, names) for span in spans])
+    kinds, names, traces = _Written(_Attributes), _Written(_text), _Written("{:032x}".format)
+    lines = ",".join([_line(span(), kinds, names, traces) for span in spans])
     return f'{{"resourceSpans":[{told}'.encode(), lines.encode(), b"]}]}]}"
 
 
@@ -38,18 +37,23 @@ class _Written(dict[Any, Any]):
         return written
 
 
-def _attributes_of(kind: SpanKind) -> list[_Written]:
-    return [_Written(partial(_attribute, name)) for name in kind.attributes]
+class _Attributes:
+    """Writes the attributes of spans of one kind: the first one, and all others with a comma before each."""
+
+    def __init__(self, kind: SpanKind) -> None:
+        first, *others = kind.attributes
+        self.first = _Written(lambda value: _attribute(first, value))
+        self.others = _Written(lambda values: ",".join(["", *map(_attribute, others, values)]))
 
 
-def _line(span: Span, written: _Written, names: _Written) -> str:
-    attributes = ",".join(map(getitem, written[span.kind], span.values))
+def _line(span: Span, kinds: _Written, names: _Written, traces: _Written) -> str:
+    attributes, values = kinds[span.kind], span.values
     parent = "" if span.parent_id is None else f'"parentSpanId":"{span.parent_id:016x}",'
     error = "" if span.error is None else f',"status":{{"message":{_text(span.error)},"code":2}}'
     return (
-        f'{{"traceId":"{span.trace_id:032x}","spanId":"{span.span_id:016x}",{parent}"kind":1,"name":{names[span.name]},'
+        f'{{"traceId":"{traces[span.trace_id]}","spanId":"{span.span_id:016x}",{parent}"kind":1,"name":{names[span.name]},'
         f'"startTimeUnixNano":"{span.start_ms}000000","endTimeUnixNano":"{span.end_ms}000000",'
-        f'"attributes":[{attributes}]{error}}}'
+        f'"attributes":[{attributes.first[values[0]]}{attributes.others[values[1:]]}]{error}}}'
     )
 
 

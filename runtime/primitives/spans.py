@@ -21,10 +21,10 @@ SpanValue = str | int
 
 
 class SpanKind:
-    """Names the attributes that all spans of one kind have."""
+    """Names the attributes that all spans of one kind have; the first one says what a span belongs to."""
 
-    def __init__(self, *attributes: str) -> None:
-        self.attributes = attributes
+    def __init__(self, first: str, *others: str) -> None:
+        self.attributes = (first, *others)
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
