@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,14 @@ class FixResult(msgspec.Struct, frozen=True, omit_defaults=True):
     terminal_reason: str = ""
     dropped: str = ""
     usage: dict[str, Any] = {}
+
+
+def left_over(plan: FixPlan, results: Mapping[str, FixResult]) -> int:
+    """Return how many violations are still there: not tried, tried in vain, taken back, or fixed in no commit."""
+    if plan.is_dry_run:
+        return len(plan.left) + len(plan.requests)
+    mended = [each for each in results.values() if each.fix and each.fix["ending"] == "fixed" and not each.dropped]
+    return len(plan.left) + len(plan.requests) - len(mended)
 
 
 class FixRecord:

@@ -9,6 +9,7 @@ import msgspec
 
 from runtime.primitives.visible_text import visible, visible_line
 from serve.batch.fix_record import FixPlan, FixResult
+from serve.cli.output.terminal import counted
 
 MAX_LEFT_SHOWN = 20
 _OPEN = "not done yet"
@@ -37,8 +38,9 @@ def json_report(plan: FixPlan, results: Mapping[str, FixResult]) -> dict[str, An
 def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
     """Return the report in Markdown."""
     told = json_report(plan, results)
-    counts = ", ".join(f"{count} {ending}" for ending, count in told["counts"].items()) or "nothing to fix"
-    lines = [f"# Fix {plan.fix_id}: {counts}", ""]
+    counts = told["counts"] | ({"not tried": len(told["left"])} if told["left"] else {})
+    summary = ", ".join(f"{count} {ending}" for ending, count in counts.items()) or "nothing to fix"
+    lines = [f"# Fix {plan.fix_id}: {summary}", ""]
     for row in told["violations"]:
         commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
         untested = "" if row["is_tested"] or row["ending"] != "fixed" else "; **no test watches over it**"
@@ -49,7 +51,7 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
         if row["diff"]:
             lines += ["", "```diff", visible(row["diff"]).rstrip("\n"), "```", ""]
     if told["left"]:
-        lines += ["", f"Not tried: {len(told['left'])} violations"]
+        lines += ["", f"Not tried: {counted(len(told['left']), 'violation')}"]
         lines += [
             f"- {each['check_id']} in {each['path']}:{each['line']}: {each['reason']}"
             for each in told["left"][:MAX_LEFT_SHOWN]
@@ -59,6 +61,8 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
     if told["branch"]:
         lines += ["", f"The commits are on the branch `{plan.branch}`; look at them with"]
         lines += [f"`git log -p {plan.base_commit[:12]}..{plan.branch}`, and merge what you like."]
+    if plan.is_dry_run and told["violations"]:
+        lines += ["", "A dry run: nothing is committed, so every violation is still there."]
     lines += ["", f"{told['usage']['steps']} steps, {told['usage']['tokens']} tokens of models."]
     return "\n".join(lines) + "\n"
 

@@ -1,0 +1,58 @@
+"""The exit status of `jeeves fix` is 0 only where no violation that was found is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serve.batch.fix_record import FixPlan, FixResult, left_over
+from tests.doors.program import Program
+from tests.runtime.codebase.test_git_writing import WHO, git
+
+TRIED = ({"name": "f-1"}, {"name": "f-2"})
+
+
+def plan(*, requests: tuple[dict[str, str], ...] = TRIED, left: int = 0, is_dry_run: bool = False) -> FixPlan:
+    return FixPlan("f", "/r", "c", "b", 0, requests, left=({"reason": "so"},) * left, is_dry_run=is_dry_run)
+
+
+def results(*endings: tuple[str, str]) -> dict[str, FixResult]:
+    """Results by name; each an ending and why it was dropped."""
+    told = [(f"f-{number}", *each) for number, each in enumerate(endings, 1)]
+    return {name: FixResult(name, fix={"ending": ending}, dropped=why) for name, ending, why in told}
+
+
+@pytest.mark.parametrize(
+    ("planned", "ended", "left"),
+    [
+        (plan(requests=()), {}, 0),
+        (plan(), results(("fixed", ""), ("fixed", "")), 0),
+        (plan(), results(("fixed", ""), ("escalated", "")), 1),
+        (plan(), results(("fixed", ""), ("fixed", "a test fails with the others")), 1),
+        (plan(), results(("fixed", "")) | {"f-2": FixResult("f-2")}, 1),
+        (plan(requests=(), left=2), {}, 2),
+        (plan(left=1), results(("fixed", ""), ("fixed", "")), 1),
+        (plan(is_dry_run=True), results(("fixed", ""), ("fixed", "")), 2),
+    ],
+    ids=["none", "all", "some", "taken back", "cut off", "not tried", "beside fixed ones", "dry run"],
+)
+def test_what_is_left_is_counted(planned: FixPlan, ended: dict[str, FixResult], left: int) -> None:
+    assert left_over(planned, ended) == left
+
+
+def test_a_violation_that_no_rule_mends_ends_with_status_1_and_is_counted(jeeves: Program, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "shop.py").write_text("l = 1\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", WHO.name)
+    git(root, "config", "user.email", WHO.email)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    done = jeeves.run("fix", "--repo", str(root), "--select", "E741", "--id", "one")
+    assert (done.status, ": 1 not tried\n" in done.out) == (1, True), done.out + done.err
+    resumed = jeeves.run("fix", "resume", "one")
+    assert (resumed.status, resumed.out) == (1, done.out), resumed.err
+    none = jeeves.run("fix", "--repo", str(root), "--select", "F401")
+    assert (none.status, ": nothing to fix\n" in none.out) == (0, True), none.out + none.err
