@@ -49,9 +49,9 @@ CONTENTS = {
     "reference/commands.md": "every command with its options.",
     "reference/http-routes.md": "what each takes and answers.",
     "reference/settings.md": "form, default and meaning of each.",
-    "reference/pipelines.md": "those that ship, drawn, and the keys of their files.",
+    "reference/pipelines.md": "those that ship, drawn and with their figures, and the keys of their files.",
     "reference/events.md": "what runs report and record, with the fields of each.",
-    "reference/errors.md": "codes, exit statuses and HTTP statuses.",
+    "reference/errors.md": "codes, exit statuses, HTTP statuses, and what helps.",
 }
 SECTIONS = ("Tutorial", "Guides", "Reference", "Explanation")
 
