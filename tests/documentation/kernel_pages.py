@@ -21,7 +21,7 @@ from tests.documentation.markdown import code, form, prose, table
 
 ROOT = Path(__file__).resolve().parents[2]
 _BOUNDS = ("max_iterations", "max_agent_hops", "max_llm_calls", "max_tool_calls", "max_tokens", "deadline_s")
-_SENTENCE = re.compile(r"^- (.+)$", re.MULTILINE)
+_SENTENCE = re.compile(r"^\d+\. (?!`tests/)(.+)$", re.MULTILINE)
 
 
 def pipelines_page() -> str:
