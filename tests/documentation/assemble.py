@@ -96,7 +96,8 @@ def _written_pages() -> Iterator[tuple[str, str]]:
 
 def _decisions(pages: dict[str, str]) -> str:
     told = (
-        "Why things are as they are: the context, the choice, and what was rejected. Numbers 16 and 17 were never used."
+        "Why things are as they are: the context, the choice, and what was rejected. A decision keeps its number;"
+        " 16 and 17 were never given to one, so none is missing."
     )
     lines = ["# Decisions", "", told, ""]
     names = sorted(name for name in pages if name.startswith("decisions/"))
