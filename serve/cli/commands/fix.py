@@ -31,7 +31,17 @@ from serve.cli.process_end import run_to_end
 if TYPE_CHECKING:
     from serve.batch.fix_record import FixPlan, FixRecord, FixResult
 
-app = typer.Typer(help="Mend conformance violations.", invoke_without_command=True)
+app = typer.Typer(
+    help="""Mend conformance violations.
+
+    They are mended in work trees beside the repository; the commits are collected on one branch.
+
+    Exit status 0: all that were found are fixed, or there are none;
+    1: some are left, not tried ones and those of a dry run included;
+    2: the input is wrong.
+    """,
+    invoke_without_command=True,
+)
 
 T = TypeVar("T")
 
@@ -72,11 +82,7 @@ def fix(
     system: SystemOption = None,
     config: Config = None,
 ) -> None:
-    """Mend violations in work trees beside the repository; the commits are collected on one branch.
-
-    Exit status 0: all that were found are fixed, or there are none; 1: some are left, not tried ones and those of a dry
-    run included; 2: the input is wrong.
-    """
+    """Mend the violations that the options choose, unless a command of its own is called."""
     if context.invoked_subcommand is not None:
         return
     from serve.batch.fix_lock import check_fix_id, only_one

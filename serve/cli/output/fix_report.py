@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from runtime.primitives.visible_text import visible, visible_line
-from serve.batch.fix_record import FixPlan, FixResult
+from serve.batch.fix_record import FixPlan, FixResult, endings
 from serve.cli.output.terminal import counted
 
 MAX_LEFT_SHOWN = 20
-_OPEN = "not done yet"
 
 
 def json_report(plan: FixPlan, results: Mapping[str, FixResult]) -> dict[str, Any]:
     """Return the report as plain data."""
-    rows = [_row(request, results.get(str(request["name"]))) for request in plan.requests]
+    ended = endings(plan, results)
+    rows = [_row(each, results.get(str(each["name"])), *ended[str(each["name"])]) for each in plan.requests]
     return {
         "schema_version": 1,
         "fix_id": plan.fix_id,
@@ -67,12 +67,9 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(request: Mapping[str, Any], result: FixResult | None) -> dict[str, Any]:
+def _row(request: Mapping[str, Any], result: FixResult | None, ending: str, reason: str) -> dict[str, Any]:
     violation = request["violation"]
     fix = (result.fix if result is not None else None) or {}
-    ending, reason = str(fix.get("ending", "open")), str(fix.get("reason", _OPEN))
-    if result is not None and result.dropped:
-        ending, reason = "reverted", result.dropped
     usage = result.usage if result is not None else {}
     is_fixed = ending == "fixed"
     return {
@@ -96,6 +93,6 @@ def _row(request: Mapping[str, Any], result: FixResult | None) -> dict[str, Any]
 
 
 def _counts(rows: list[dict[str, Any]]) -> dict[str, int]:
-    order = ("fixed", "escalated", "reverted", "skipped", "failed", "open")
+    order = ("fixed", "gone", "escalated", "reverted", "skipped", "failed", "open")
     found = {ending: sum(row["ending"] == ending for row in rows) for ending in order}
     return {ending: count for ending, count in found.items() if count}
