@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from runtime.errors import UnknownNameError
+
+_OPEN = "not done yet"
+_MENDED = frozenset({"fixed", "gone"})
 
 
 class FixPlan(msgspec.Struct, frozen=True):
@@ -52,6 +56,33 @@ class FixResult(msgspec.Struct, frozen=True, omit_defaults=True):
     terminal_reason: str = ""
     dropped: str = ""
     usage: dict[str, Any] = {}
+
+
+def endings(plan: FixPlan, results: Mapping[str, FixResult]) -> dict[str, tuple[str, str]]:
+    """Return how each request ended, and why, by its name; `open`: it has not.
+
+    A violation that went with the fix of another one is back if a fix of its file was taken back.
+    """
+    paths = {str(request["name"]): request["violation"]["path"] for request in plan.requests}
+    undone = {paths[name]: result.dropped for name, result in results.items() if result.dropped and name in paths}
+    found: dict[str, tuple[str, str]] = {}
+    for name, path in paths.items():
+        result = results.get(name)
+        fix = (result.fix if result is not None else None) or {}
+        ending, reason = str(fix.get("ending", "open")), str(fix.get("reason", _OPEN))
+        if result is not None and result.dropped:
+            ending, reason = "reverted", result.dropped
+        elif ending == "gone" and path in undone:
+            ending, reason = "reverted", undone[path]
+        found[name] = ending, reason
+    return found
+
+
+def left_over(plan: FixPlan, results: Mapping[str, FixResult]) -> int:
+    """Return how many violations are still there: not tried, tried in vain, taken back, or fixed in no commit."""
+    if plan.is_dry_run:
+        return len(plan.left) + len(plan.requests)
+    return len(plan.left) + sum(ending not in _MENDED for ending, _ in endings(plan, results).values())
 
 
 class FixRecord:

@@ -49,9 +49,9 @@ CONTENTS = {
     "reference/commands.md": "every command with its options.",
     "reference/http-routes.md": "what each takes and answers.",
     "reference/settings.md": "form, default and meaning of each.",
-    "reference/pipelines.md": "those that ship, drawn, and the keys of their files.",
+    "reference/pipelines.md": "those that ship, drawn and with their figures, and the keys of their files.",
     "reference/events.md": "what runs report and record, with the fields of each.",
-    "reference/errors.md": "codes, exit statuses and HTTP statuses.",
+    "reference/errors.md": "codes, exit statuses, HTTP statuses, and what helps.",
 }
 SECTIONS = ("Tutorial", "Guides", "Reference", "Explanation")
 
@@ -96,7 +96,8 @@ def _written_pages() -> Iterator[tuple[str, str]]:
 
 def _decisions(pages: dict[str, str]) -> str:
     told = (
-        "Why things are as they are: the context, the choice, and what was rejected. Numbers 16 and 17 were never used."
+        "Why things are as they are: the context, the choice, and what was rejected. A decision keeps its number;"
+        " 16 and 17 were never given to one, so none is missing."
     )
     lines = ["# Decisions", "", told, ""]
     names = sorted(name for name in pages if name.startswith("decisions/"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -19,8 +20,12 @@ from tests.documentation.commands_page import commands_page
 from tests.documentation.events_page import events_page
 from tests.documentation.http_page import http_page, openapi
 from tests.documentation.kernel_pages import errors_page, pipelines_page
+from tests.documentation.key_meanings import REMEDIES
 from tests.documentation.markdown import code, form, prose, table
 from tests.documentation.settings_page import meanings_of, settings_page, told_of_keys
+from tests.test_links import anchors
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_each_command_has_a_heading_and_each_option_a_row() -> None:
@@ -66,6 +71,14 @@ def test_each_key_of_a_pipeline_and_each_shipped_pipeline_is_there() -> None:
     for path in (shipped_config_dir() / "pipelines").glob("*.yaml"):
         assert f"\n## `{path.stem}`\n" in page
     assert "`max_agent_hops` counts stage visits" in page
+    keys = page.partition("\n## Keys of a pipeline\n")[2]
+    assert [row for row in re.findall(r"^\| `.*", keys, re.MULTILINE) if row.endswith("|  |")] == []
+
+
+def test_each_shipped_pipeline_has_its_bounds_and_the_time_limits_of_its_stages() -> None:
+    fix = pipelines_page().partition("\n## `violation_fix`\n")[2].partition("\n## ")[0]
+    assert "\n| `max_agent_hops` | " in fix
+    assert "\n| `decide` | 300 | 1 | `report` | `decide` |\n| `act` | 1800 | 1 | `report` |  |\n" in fix
 
 
 def test_each_event_and_each_error_is_there() -> None:
@@ -73,12 +86,21 @@ def test_each_event_and_each_error_is_there() -> None:
     assert [name for name in get_args(ClientEventType) if f"\n### `{name}`\n" not in events] == []
     assert [kind for kind in get_args(Payload) if f"### `{kind.__struct_config__.tag}`" not in events] == []
     assert "– – `RateLimitedError` | `rate_limited` | 2 | 429 |" in errors
+    assert [row for row in re.findall(r"^\| .*`.*", errors, re.MULTILINE) if row.endswith("|  |")] == []
 
     def below(kind: type[JeevesError]) -> list[type[JeevesError]]:
         return [kind, *(each for child in kind.__subclasses__() for each in below(child))]
 
     told = [kind for kind in below(JeevesError) if kind.__module__ == JeevesError.__module__]
     assert [kind for kind in told if f"`{kind.code}`" not in errors] == []
+
+
+@pytest.mark.parametrize("code", list(REMEDIES))
+def test_what_helps_with_an_error_is_on_a_page_that_is_there(code: str) -> None:
+    for page, anchor in re.findall(r"\]\((?:\.\./)?([^)#]+)#?([^)]*)\)", REMEDIES[code]):
+        place = DOCS / page
+        assert place.is_file() or page == "settings.md"
+        assert not anchor or anchor in anchors(place.read_text(encoding="utf-8"))
 
 
 def section(page: str, heading: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/trust.md: the files that need consent, the names of secrets and what runs are those of the code."""
+"""docs/trust.md: the files that need consent, the names of secrets, what runs and is sent are those of the code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_analysis.models import repository_overview as overview
 from actors.capabilities.code_change.session.consent import CONTRACT_FILE, RULE_FILES
 from actors.capabilities.code_change.store.agreement_files import FOLDER
 from actors.capabilities.code_change.store.context_file import CONTEXT_FILE
@@ -17,7 +18,8 @@ from runtime.codebase.files.walk import is_secret
 from runtime.contracts.loading import load_contract
 from serve.wiring import CHANGE_CONTRACT
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "trust.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("file", [CONTRACT_FILE, *RULE_FILES, CONTEXT_FILE, RULES_FILE, CONFIG_FILE, f"{FOLDER}/"])
@@ -43,3 +45,25 @@ def test_consent_is_kept_in_the_state_folder(tmp_path: Path) -> None:
     Consent(tmp_path).allow(Path("/repository"), {"CLAUDE.md": "0"})
     assert [path.name for path in tmp_path.iterdir()] == ["allowed.json"]
     assert "`allowed.json`" in PAGE
+
+
+def test_the_bounds_of_what_a_model_is_sent_of_a_repository_are_those_of_the_code() -> None:
+    told = " ".join(PAGE.partition("### What a model is sent\n")[2].partition("\n### ")[0].split())
+    assert f"up to {overview.MAX_FOLDERS} folders" in told
+    assert f"{overview.MAX_HEAD_CHARS:,} characters" in told
+    assert f"up to {overview.MAX_FILES_CHARS:,} characters" in told
+
+
+STARTS = [
+    (page.name, block, line)
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("ray start")
+]
+
+
+@pytest.mark.parametrize(("page", "block", "line"), STARTS)
+def test_no_cluster_that_a_page_starts_reports_usage_statistics(page: str, block: str, line: str) -> None:
+    before = block.partition(line)[0]
+    assert "export RAY_USAGE_STATS_ENABLED=0" in before or "--disable-usage-stats" in line, page

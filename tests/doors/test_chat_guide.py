@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 CHAT, FOLLOWING = "chat-clients.md", "follow-a-run.md"
-COMMANDS = {CHAT: 7, FOLLOWING: 8}
+COMMANDS = {CHAT: 7, FOLLOWING: 10}
 PORT = "8400"
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -167,7 +167,7 @@ def test_two_nodes_that_the_page_starts_carry_one_system(on_server: PageShell, r
     (folder / "etc").mkdir()
     (folder / "etc" / "jeeves.yaml").write_text(on_server.here(settings), encoding="utf-8")
     del on_server.env["JEEVES_STATE_DIR"]
-    size = "--block --num-cpus=2 --object-store-memory=100000000 --disable-usage-stats"
+    size = "--block --num-cpus=2 --object-store-memory=100000000"
     head = f"{size} --temp-dir={rays_folder} --dashboard-port={free_port()}"
     exports = "".join(line for line in FIRST.splitlines(keepends=True) if line.startswith("export"))
     with ExitStack() as up:

@@ -245,7 +245,7 @@ def test_files_that_cannot_be_read_or_are_generated_are_named(jeeves: Program, p
     git(project, "commit", "-qm", "more")
     chosen = ("--select", "C901", "--max-complexity", "7", "--path", "pkg/made.py", "--path", "pkg/latin.py")
     done = jeeves.run("fix", "--repo", str(project), *chosen, "--json")
-    assert done.status == 0, done.err
+    assert done.status == 1, done.err
     report = json.loads(done.out)
     assert {each["reason"] for each in report["left"]} == {
         "a program makes the file; --violation with its id mends it all the same"

@@ -39,7 +39,7 @@ def shell(tmp_path: Path) -> Iterator[PageShell]:
     own = {"JEEVES_STATE_DIR": str(tmp_path / "state"), "HOME": str(tmp_path), **WITHOUT_VECTORS}
     path = f"{JEEVES.parent}{os.pathsep}{os.environ['PATH']}"
     # Ray's `start --head` as the page has it, but on free ports and in a folder of its own.
-    assert START == "ray start --head"
+    assert START == "ray start --head --disable-usage-stats"
     with RayHead({**os.environ, **TREE, **own, "PATH": path}) as head:
         places = {"http://127.0.0.1:8265": head.address, "/srv": str(tmp_path)}
         made = PageShell(tmp_path, places, **own, RAY_AUTH_MODE="disabled", RAY_API_SERVER_ADDRESS=head.address)

@@ -31,13 +31,23 @@ from serve.cli.process_end import run_to_end
 if TYPE_CHECKING:
     from serve.batch.fix_record import FixPlan, FixRecord, FixResult
 
-app = typer.Typer(help="Mend conformance violations.", invoke_without_command=True)
+app = typer.Typer(
+    help="""Mend conformance violations.
+
+    They are mended in work trees beside the repository; the commits are collected on one branch.
+
+    Exit status 0: all that were found are fixed, or there are none;
+    1: some are left, not tried ones and those of a dry run included;
+    2: the input is wrong.
+    """,
+    invoke_without_command=True,
+)
 
 T = TypeVar("T")
 
 PIPELINE = "violation_fix"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-NOT_ALL_FIXED = 1
+SOME_LEFT = 1
 MAX_CONCURRENCY = 16
 
 Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
@@ -72,10 +82,7 @@ def fix(
     system: SystemOption = None,
     config: Config = None,
 ) -> None:
-    """Mend violations in work trees beside the repository; the commits are collected on one branch.
-
-    Exit status 0: all that were tried are fixed, 1: some are not, 2: nothing could be tried.
-    """
+    """Mend the violations that the options choose, unless a command of its own is called."""
     if context.invoked_subcommand is not None:
         return
     from serve.batch.fix_lock import check_fix_id, only_one
@@ -195,16 +202,14 @@ def _recorded(settings: Settings, fix_id: str) -> tuple[FixPlan, FixRecord]:
 
 
 def _run(settings: Settings, plan: FixPlan, record: FixRecord, report: Path | None, as_json: bool) -> int:
-    if not plan.requests:
-        _print(plan, record, report, as_json)
-        return 0
-    if not record.has_ended:
+    from serve.batch.fix_record import left_over
+
+    if plan.requests and not record.has_ended:
         cut_off = f"fix {plan.fix_id} was cut off; it goes on with: jeeves fix resume {plan.fix_id}"
         with _told_of_full_disk(settings, cut_off):
             run_to_end(_worked_off(settings, plan, record, shows=sys.stderr.isatty() and not as_json), None)
     _print(plan, record, report, as_json)
-    endings = [result.fix["ending"] for result in record.results().values() if result.fix and not result.dropped]
-    return 0 if endings.count("fixed") == len(plan.requests) else NOT_ALL_FIXED
+    return SOME_LEFT if left_over(plan, record.results()) else 0
 
 
 async def _worked_off(settings: Settings, plan: FixPlan, record: FixRecord, *, shows: bool) -> int:

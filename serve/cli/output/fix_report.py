@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 
 from runtime.primitives.visible_text import visible, visible_line
-from serve.batch.fix_record import FixPlan, FixResult
+from serve.batch.fix_record import FixPlan, FixResult, endings
+from serve.cli.output.terminal import counted
 
 MAX_LEFT_SHOWN = 20
-_OPEN = "not done yet"
 
 
 def json_report(plan: FixPlan, results: Mapping[str, FixResult]) -> dict[str, Any]:
     """Return the report as plain data."""
-    rows = [_row(request, results.get(str(request["name"]))) for request in plan.requests]
+    ended = endings(plan, results)
+    rows = [_row(each, results.get(str(each["name"])), *ended[str(each["name"])]) for each in plan.requests]
     return {
         "schema_version": 1,
         "fix_id": plan.fix_id,
@@ -37,8 +38,9 @@ def json_report(plan: FixPlan, results: Mapping[str, FixResult]) -> dict[str, An
 def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
     """Return the report in Markdown."""
     told = json_report(plan, results)
-    counts = ", ".join(f"{count} {ending}" for ending, count in told["counts"].items()) or "nothing to fix"
-    lines = [f"# Fix {plan.fix_id}: {counts}", ""]
+    counts = told["counts"] | ({"not tried": len(told["left"])} if told["left"] else {})
+    summary = ", ".join(f"{count} {ending}" for ending, count in counts.items()) or "nothing to fix"
+    lines = [f"# Fix {plan.fix_id}: {summary}", ""]
     for row in told["violations"]:
         commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
         untested = "" if row["is_tested"] or row["ending"] != "fixed" else "; **no test watches over it**"
@@ -49,7 +51,7 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
         if row["diff"]:
             lines += ["", "```diff", visible(row["diff"]).rstrip("\n"), "```", ""]
     if told["left"]:
-        lines += ["", f"Not tried: {len(told['left'])} violations"]
+        lines += ["", f"Not tried: {counted(len(told['left']), 'violation')}"]
         lines += [
             f"- {each['check_id']} in {each['path']}:{each['line']}: {each['reason']}"
             for each in told["left"][:MAX_LEFT_SHOWN]
@@ -59,16 +61,15 @@ def markdown_report(plan: FixPlan, results: Mapping[str, FixResult]) -> str:
     if told["branch"]:
         lines += ["", f"The commits are on the branch `{plan.branch}`; look at them with"]
         lines += [f"`git log -p {plan.base_commit[:12]}..{plan.branch}`, and merge what you like."]
+    if plan.is_dry_run and told["violations"]:
+        lines += ["", "A dry run: nothing is committed, so every violation is still there."]
     lines += ["", f"{told['usage']['steps']} steps, {told['usage']['tokens']} tokens of models."]
     return "\n".join(lines) + "\n"
 
 
-def _row(request: Mapping[str, Any], result: FixResult | None) -> dict[str, Any]:
+def _row(request: Mapping[str, Any], result: FixResult | None, ending: str, reason: str) -> dict[str, Any]:
     violation = request["violation"]
     fix = (result.fix if result is not None else None) or {}
-    ending, reason = str(fix.get("ending", "open")), str(fix.get("reason", _OPEN))
-    if result is not None and result.dropped:
-        ending, reason = "reverted", result.dropped
     usage = result.usage if result is not None else {}
     is_fixed = ending == "fixed"
     return {
@@ -92,6 +93,6 @@ def _row(request: Mapping[str, Any], result: FixResult | None) -> dict[str, Any]
 
 
 def _counts(rows: list[dict[str, Any]]) -> dict[str, int]:
-    order = ("fixed", "escalated", "reverted", "skipped", "failed", "open")
+    order = ("fixed", "gone", "escalated", "reverted", "skipped", "failed", "open")
     found = {ending: sum(row["ending"] == ending for row in rows) for ending in order}
     return {ending: count for ending, count in found.items() if count}

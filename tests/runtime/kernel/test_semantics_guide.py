@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
 REFERENCE = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -38,10 +40,14 @@ def test_every_test_that_the_guide_names_exists() -> None:
     assert len(references) > 100
 
 
-def test_every_sentence_of_the_guide_names_its_tests() -> None:
-    bullets = re.split(r"\n(?=- |## )", GUIDE)
-    bare = [bullet for bullet in bullets if bullet.startswith("- ") and not REFERENCE.search(bullet)]
-    assert bare == []
+@pytest.mark.parametrize("section", re.split(r"^## ", GUIDE, flags=re.MULTILINE)[1:], ids=SECTIONS)
+def test_every_sentence_of_the_guide_names_its_tests(section: str) -> None:
+    sentences, _, behind = section.partition("<details>")
+    numbers = re.findall(r"^(\d+)\. ", sentences, re.MULTILINE)
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
+    rows = re.findall(r"^(\d+)\. (.*)$", behind, re.MULTILINE)
+    assert [number for number, tests in rows if REFERENCE.search(tests)] == numbers
+    assert REFERENCE.search(sentences) is None
 
 
 def test_the_guide_has_its_sections() -> None:

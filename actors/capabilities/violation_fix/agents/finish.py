@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.violation_fix.agents.fix_state import (
+    GONE,
     Ending,
     FixReport,
     FixState,
@@ -135,7 +136,7 @@ def _ending(outputs: dict[str, dict[str, Any]], view: StageView) -> tuple[Ending
     if view.failures:
         return "failed", "; ".join(f"{stage}: {why}" for stage, why in view.failures.items())
     if why_not := outputs["prepare"].get("why_not"):
-        return "skipped", str(why_not)
+        return ("gone" if why_not == GONE else "skipped"), str(why_not)
     if refused := outputs.get("commit", {}).get("refused"):
         return "escalated", f"it is fixed, but cannot be committed: {refused}"
     if "complete" in outputs and (outputs.get("commit") or outputs["complete"]["route"] == "report"):

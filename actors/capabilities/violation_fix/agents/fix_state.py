@@ -33,7 +33,9 @@ from runtime.run.stage_view import StageView
 
 MAX_STEPS_KEPT = 200
 
-Ending = Literal["fixed", "escalated", "skipped", "failed"]
+Ending = Literal["fixed", "gone", "escalated", "skipped", "failed"]
+# Why nothing is done where the fix of another violation took this one along; the fix ends as `gone`.
+GONE = "the violation does not exist any more"
 
 
 class FixRequest(Frozen):

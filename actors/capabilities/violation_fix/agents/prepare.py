@@ -10,7 +10,7 @@ import msgspec
 from actors.capabilities.violation_fix.actions.edit_journal import digest_of
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, decoded
 from actors.capabilities.violation_fix.agents.analysis import Analysed, analysed, has_first_step
-from actors.capabilities.violation_fix.agents.fix_state import FixRequest, FixState, FixTask, plain
+from actors.capabilities.violation_fix.agents.fix_state import GONE, FixRequest, FixState, FixTask, plain
 from actors.capabilities.violation_fix.agents.services import Services
 from actors.capabilities.violation_fix.agents.understand import phase_view
 from actors.capabilities.violation_fix.checks.violation import Violation
@@ -91,7 +91,7 @@ def prepared(request: FixRequest, services: Services, at: datetime) -> tuple[Fix
     verifier = Verifier(place.verified)
     verdict = verifier.check(baseline, violation)
     if verdict.is_fixed:
-        return task, FixState(), "the violation does not exist any more"
+        return task, FixState(), GONE
     now = next((each for each in verdict.stayed if _is_same(each, violation)), violation)
     watched = verifier.covers(baseline, violation.path, now.line) if violation.symbol else _without_function()
     task = task.changed(watched_by=watched.red, unwatched=watched.why)
