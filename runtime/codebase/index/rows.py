@@ -28,7 +28,6 @@ from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.passages import PassageSpan, cut_passages, plain_text
 from runtime.codebase.parsing.syntax import FileSyntax
-from runtime.codebase.term_meaning.term_vectors import term_vectors
 
 MAX_CHUNK_CHARS = 20_000
 MAX_LINE_CHARS_OF_CODE = 20_000
@@ -210,6 +209,8 @@ class RowWriter:
 
 def _vectors(chunks: Sequence[tuple[Any, ...]], texts: Sequence[tuple[Any, ...]]) -> list[tuple[int, int, bytes]]:
     """Return for each file its id, the id of its first chunk, and the vectors of its chunks, which are consecutive."""
+    from runtime.codebase.term_meaning.term_vectors import term_vectors
+
     kept = term_vectors().of_pieces([text[1:] for text in texts])
     own = itertools.groupby(zip(chunks, kept, strict=True), key=lambda pair: pair[0][1])
     files = [(file_id, list(pairs)) for file_id, pairs in own]

@@ -32,7 +32,7 @@ from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats,
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
-from runtime.codebase.term_meaning.term_vectors import term_vectors_mark
+from runtime.codebase.term_meaning.table_file import term_vectors_mark
 from runtime.database.set_aside import set_aside
 from runtime.errors import RepositoryError, StateStorageError
 
