@@ -52,7 +52,7 @@ class ParsingProcesses:
 
     @property
     def ahead(self) -> int:
-        """How many files may be read ahead."""
+        """The number of files that may be read ahead."""
         return AHEAD_FILES * self._count
 
     def begin(self, path: str, language: str | None, source: SourceText, cutting: Cutting) -> Future[FileRows] | None:

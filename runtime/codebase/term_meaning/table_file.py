@@ -1,6 +1,6 @@
-"""Names the file with the vectors of terms, and tells its vectors from others without the library that computes them.
+"""Names the file with the vectors of terms, and reads its mark without the library for vectors.
 
-Each refresh of an index compares the mark; an index that is up to date needs nothing else of the file.
+The mark tells its vectors from others. Each refresh of an index compares it; one that is up to date needs no more.
 """
 
 from __future__ import annotations
