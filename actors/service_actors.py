@@ -17,9 +17,6 @@ from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.agents.hosted_service import HostedService
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.progress import Progress
-from runtime.codebase.index.service import IndexService
-from runtime.codebase.index.writer import IndexOptions
-from runtime.codebase.semantics.embedding_process import embedding_process
 from runtime.database.store_part import AnyPart
 from runtime.hosting.limits.limits_service import LIMIT_QUERIES, Limits, LimitsService
 from runtime.llm.places import PLACE_QUERIES, PlaceService
@@ -45,6 +42,11 @@ class IndexActor(Participant):
     """Writes code indexes, as their only writer, and answers refresh queries."""
 
     def __init__(self, folder: str, options: dict[str, Any], links: LinksBy = False) -> None:
+        # The processes of the other services have this module, too, and never need the index.
+        from runtime.codebase.index.service import IndexService
+        from runtime.codebase.index.writer import IndexOptions
+        from runtime.codebase.semantics.embedding_process import embedding_process
+
         super().__init__()
         indexing = msgspec.convert(options, IndexOptions)
         embedding = embedding_process(Path(folder), embeds=indexing.embeds, store=indexing.vector_store)

@@ -182,9 +182,10 @@ class StoreSettings(_Section):
 class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
-    `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
-    meaning; a question waits at most `question_patience_s` for the vectors of the pieces that it turns on, 0: never.
-    `vector_store`: where vectors of pieces and of agreements are compared; chroma needs its extra.
+    `timeout_s` and `memory_bytes` limit the process that indexes one repository, `memory_bytes` also those that parse
+    for it, together. `embeddings` enables search by meaning; a question waits at most `question_patience_s` for the
+    vectors of the pieces that it turns on, 0: never. `vector_store`: where vectors of pieces and of agreements are
+    compared; chroma needs its extra.
     """
 
     excludes: Patterns = ()

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from runtime.agents.answer import Answer, answer_in
-from runtime.pipeline.config import Priority, RunMode
+from runtime.pipeline.run_terms import Priority, RunMode
 from runtime.primitives.money import told_money
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from runtime.errors import InputError, QuestionError, RepositoryError
-from runtime.pipeline.config import RunMode
+from runtime.pipeline.run_terms import RunMode
 from runtime.settings import Settings
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.agents.capability import (
+    NO_TOOLS,
     Capability,
     ModelUse,
     StageContext,
@@ -139,7 +140,7 @@ class Agent:
         self._hooks = hooks
         self._profile = profile_of(hooks.profile, config, overrides_of(settings, capability.id, config.name))
         self._model_use = ModelUse.of(config, self._profile)
-        self._registry = capability.tools
+        self._registry = capability.tools if config.has_tools else NO_TOOLS
         self._reasoner = reasoner
         self._clock = clock
         self._queries = queries

@@ -13,16 +13,15 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from runtime.loops.records import LoopKind
+from runtime.pipeline.run_terms import Priority, RunMode
 
 END = "end"
 INTERRUPT_TARGETS: tuple[str, ...] = ("clarification", "confirmation", "agent_review")
 ToolAccess = Literal["none", "read", "write", "all"]
-RunMode = Literal["sequential", "parallel"]
 JoinStrategy = Literal["all", "any"]
 OnTrouble = Literal["end", "wait"]
 OnExpiry = Literal["proceed", "end"]
 RetryKind = Literal["reintent", "replan"]
-Priority = Literal["realtime", "high", "normal", "low", "idle"]
 LOOP_KINDS: frozenset[str] = frozenset(get_args(LoopKind))
 # What `loop_detection: true` stands for. No identical_action: a stage may honestly give one verdict in every round.
 DEFAULT_LOOP_DETECTION = {"error_cycle": 2, "semantic_loop": 4, "oscillation": 2, "no_progress": 2}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from runtime.errors import InputError
-from runtime.pipeline.config import PipelineConfig, RunMode
+from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.pipeline_validation import problems_of
+from runtime.pipeline.run_terms import RunMode
 
 
 def check_run_mode(config: PipelineConfig, mode: RunMode | None) -> None:

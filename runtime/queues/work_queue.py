@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
-from runtime.pipeline.config import Priority
+from runtime.pipeline.run_terms import Priority
 from runtime.primitives.clock import Clock, wait_at_most
 from runtime.queues.work_table import Lease, LeaseId, QueueStats, Task, TaskId, WorkerId, WorkTable
 

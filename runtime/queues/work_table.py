@@ -19,7 +19,7 @@ from typing import Literal, NewType, get_args
 import msgspec
 
 from runtime.errors import LeaseLostError, QueueFullError
-from runtime.pipeline.config import Priority
+from runtime.pipeline.run_terms import Priority
 
 TaskId = NewType("TaskId", str)
 LeaseId = NewType("LeaseId", str)

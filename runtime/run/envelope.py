@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.errors import NewerVersionError, WireError
-from runtime.pipeline.config import RunMode
 from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.pipeline.run_terms import RunMode
 from runtime.primitives.ids import RunId, StageName
 from runtime.primitives.newer_records import convert_known, with_unknown
 from runtime.run.goals import GoalBoard

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from runtime.database.database import Database, Schema, Transaction
-from runtime.pipeline.config import Priority
+from runtime.pipeline.run_terms import Priority
 from runtime.queues import work_table
 from runtime.queues.work_table import (
     KEPT_DEAD_TASKS,

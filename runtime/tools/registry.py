@@ -78,19 +78,19 @@ class ToolRegistry:
     """Registers tools by name; immutable.
 
     Raises ValueError for two tools of the same name, and for one with a process of its own and without a reference.
+    `tools` may be a function that lists them, which is called when they are first asked for, and raises it then.
     """
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools: dict[str, Tool] = {}
-        for tool in tools:
-            if tool.name in self._tools:
-                raise ValueError(f"two tools are named '{tool.name}'")
-            if tool.isolation == "own_process" and not tool.reference:
-                raise ValueError(
-                    f"tool '{tool.name}' runs in a process of its own, which finds it by its `reference`: "
-                    "name the module and the variable that declare it"
-                )
-            self._tools[tool.name] = tool
+    def __init__(self, tools: Iterable[Tool] | Callable[[], Iterable[Tool]]) -> None:
+        self._listed = tools if callable(tools) else None
+        self._known = None if callable(tools) else _by_name(tools)
+
+    @property
+    def _tools(self) -> dict[str, Tool]:
+        if self._known is None:
+            assert self._listed is not None
+            self._known = _by_name(self._listed())
+        return self._known
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -121,3 +121,17 @@ class ToolRegistry:
             for tool in self._tools.values()
             if tool.exposed
         ]
+
+
+def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.name in found:
+            raise ValueError(f"two tools are named '{tool.name}'")
+        if tool.isolation == "own_process" and not tool.reference:
+            raise ValueError(
+                f"tool '{tool.name}' runs in a process of its own, which finds it by its `reference`: "
+                "name the module and the variable that declare it"
+            )
+        found[tool.name] = tool
+    return found

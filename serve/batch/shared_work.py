@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from runtime.errors import OverloadedError
-from runtime.pipeline.config import RunMode
+from runtime.pipeline.run_terms import RunMode
 from runtime.primitives.clock import Clock, SystemClock
 from runtime.queues.work_queue import WorkQueue
 from runtime.queues.work_table import Task, WorkerId

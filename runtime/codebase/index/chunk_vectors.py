@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.codebase.term_meaning.term_vectors import KeptRows, TermVectors, cosines, term_vectors, term_vectors_mark
+from runtime.codebase.term_meaning.table_file import term_vectors_mark
+from runtime.codebase.term_meaning.term_vectors import KeptRows, TermVectors, cosines, term_vectors
 
 _VECTORS = "SELECT chunk_id, vectors FROM chunk_vectors ORDER BY chunk_id"
 _MADE_BY = "SELECT value FROM meta WHERE key = 'term_vectors'"

@@ -14,14 +14,16 @@ import time
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.codebase.index import tables
-from runtime.codebase.index.chunk_vectors import ChunkVectors, chunk_vectors
 from runtime.codebase.index.records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
 from runtime.codebase.index.seal import break_seal, is_damage
 from runtime.codebase.index.state_memo import StateMemo
 from runtime.errors import StateStorageError
+
+if TYPE_CHECKING:
+    from runtime.codebase.index.chunk_vectors import ChunkVectors
 
 QUERY_TIMEOUT_S = 10.0
 MAX_KEPT_COUNTS = 50_000
@@ -51,7 +53,7 @@ class IndexReader:
         # By a weak reference: the end of the reader closes its connections at once.
         itself = weakref.proxy(self)
         self._counts: StateMemo[dict[str, int]] = StateMemo(itself, dict)
-        self._vectors: StateMemo[ChunkVectors] = StateMemo(itself, lambda: chunk_vectors(itself))
+        self._vectors: StateMemo[ChunkVectors] = StateMemo(itself, lambda: _chunk_vectors(itself))
         self._close_all = weakref.finalize(self, _close_connections, self._open)
         self._close_all.atexit = False
         version = tables.schema_version(self._connection)
@@ -359,3 +361,10 @@ def _inode_of(path: Path) -> int | None:
         return path.stat().st_ino
     except OSError:
         return None  # opening it reports what is wrong
+
+
+def _chunk_vectors(index: IndexReader) -> ChunkVectors:
+    # Most processes that open an index never compare terms, and the library for it takes long to import.
+    from runtime.codebase.index.chunk_vectors import chunk_vectors
+
+    return chunk_vectors(index)

@@ -10,6 +10,7 @@ from typing import Any
 
 from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.git.head import head_commit
+from runtime.codebase.index.parsing_processes import processes_beside
 from runtime.codebase.index.refresh_memory import RefreshMemory
 from runtime.codebase.index.writer import IndexOptions, Sync, refresh
 
@@ -39,6 +40,7 @@ def refresh_index(
             noted_s = now_s
             note((done, total))
 
-    stats = refresh(Path(root), Path(index_path), options, on_progress, note, sync=sync, memory=_MEMORY)
+    place, beside = (Path(root), Path(index_path)), processes_beside(options.memory_bytes)
+    stats = refresh(*place, options, on_progress, note, sync=sync, memory=_MEMORY, processes=beside)
     embeds = read_project_config(Path(root)).embedding_model != "none"
     return {"commit": head_commit(Path(root)), "stats": asdict(stats), "embeds": embeds}

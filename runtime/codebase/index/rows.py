@@ -6,32 +6,25 @@ writer while a refresh holds the transaction.
 
 from __future__ import annotations
 
-import functools
 import itertools
-import re
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.codebase.files.file_entry import FileEntry
-from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.project_config import ProjectConfig
 from runtime.codebase.files.source_text import SourceText, try_read_source
-from runtime.codebase.files.words import index_terms
-from runtime.codebase.index.piece_text import passage_text, piece_key, piece_text
-from runtime.codebase.language_parts.type_facts import encoded
-from runtime.codebase.language_registry import language_named, language_of_content, languages
-from runtime.codebase.parsing.chunks import CHARS_PER_TOKEN, COMMENT_MARKS, Chunk, ChunkSize, cut
+from runtime.codebase.index.file_rows import Cutting, FileRows, file_rows
+from runtime.codebase.index.parsing_processes import ParsingProcesses
+from runtime.codebase.language_registry import languages
 from runtime.codebase.parsing.import_resolution import ImportResolver
-from runtime.codebase.parsing.parse import parse
-from runtime.codebase.parsing.passages import PassageSpan, cut_passages, plain_text
-from runtime.codebase.parsing.syntax import FileSyntax
-from runtime.codebase.term_meaning.term_vectors import term_vectors
 
-MAX_CHUNK_CHARS = 20_000
-MAX_LINE_CHARS_OF_CODE = 20_000
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 _ROWS_PER_FLUSH = 4_000
 
 _INSERTS: dict[str, str] = {
@@ -79,10 +72,11 @@ def known_files(connection: sqlite3.Connection) -> dict[str, KnownFile]:
 class RowWriter:
     """Adds and removes files within the caller's transaction; `flush` must be called at the end."""
 
-    def __init__(self, connection: sqlite3.Connection, project: ProjectConfig) -> None:
-        tokens = project.chunk_max_tokens
-        self._size = ChunkSize(chars=None if tokens is None else tokens * CHARS_PER_TOKEN)
-        self._cuts_symbols = project.chunk_strategy == "syntax"
+    def __init__(self, connection: sqlite3.Connection, project: ProjectConfig, processes: ParsingProcesses) -> None:
+        self._cutting = Cutting.of(project)
+        self._processes = processes
+        # In the order of their ids, which is that of their rows.
+        self._parsed: deque[tuple[int, FileEntry, str, Future[FileRows]]] = deque()
         self._connection = connection
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
         self._next_file = _next_id(connection, "files")
@@ -98,88 +92,47 @@ class RowWriter:
             row = (file_id, entry.path, entry.size, entry.mtime_ns, "", entry.language, 0, "skipped", skip_reason)
             self._rows["files"].append(row)
             return file_id
-        lines = source.lines
-        language = language_of_content(entry.path, entry.language, source.text)
-        syntax = _parse(source, lines, entry.path, language)
-        note = "; ".join(part for part in (source.note, syntax.note) if part)
-        self._rows["files"].append(
-            (
-                *(file_id, entry.path, entry.size, entry.mtime_ns, source.sha256),
-                *(language, len(lines), syntax.status, note),
-            )
-        )
-        first_symbol = self._add_syntax(file_id, syntax)
-        if not is_listed_only(entry.path):
-            known = language_named(language)
-            is_data = known.role == "data" or syntax.note == _MINIFIED
-            marks, symbols = known.comment_marks, syntax.symbols if self._cuts_symbols else ()
-            chunks = cut(lines, symbols, is_data=is_data, comment_marks=marks, size=self._size)
-            comments = _comment_lines(known.comment_marks)
-            self._add_chunks(file_id, entry.path, lines, syntax, chunks, first_symbol, comments)
-            if not is_data:
-                spans = cut_passages(
-                    entry.path, lines, syntax, is_prose=known.role == "prose", comment_marks=known.comment_marks
-                )
-                self._add_passages(file_id, entry.path, lines, spans)
-        if len(self._rows["refs"]) + len(self._rows["chunk_text"]) > _ROWS_PER_FLUSH:
-            self.flush()
+        parsing = self._processes.begin(entry.path, entry.language, source, self._cutting)
+        if parsing is None:
+            self._take(file_id, entry, source.sha256, file_rows(entry.path, entry.language, source, self._cutting))
+            return file_id
+        self._parsed.append((file_id, entry, source.sha256, parsing))
+        while len(self._parsed) > self._processes.ahead:
+            self._take_next()
         return file_id
 
-    def _add_syntax(self, file_id: int, syntax: FileSyntax) -> int:
-        first = self._next_symbol
-        self._next_symbol += len(syntax.symbols)
+    def _take_next(self) -> None:
+        file_id, entry, sha256, parsing = self._parsed.popleft()
+        self._take(file_id, entry, sha256, self._processes.rows_of(entry.path, parsing))
+
+    def _take(self, file_id: int, entry: FileEntry, sha256: str, found: FileRows) -> None:
+        """Collect the rows of a file under their ids."""
+        known = (file_id, entry.path, entry.size, entry.mtime_ns, sha256)
+        self._rows["files"].append((*known, found.language, found.lines, found.status, found.note))
+        first, chunk, passage = self._next_symbol, self._next_chunk, self._next_passage
+        self._next_symbol += len(found.symbols)
+        self._next_chunk += len(found.chunks)
+        self._next_passage += len(found.passages)
+
+        def symbol_id(position: int | None) -> int | None:
+            return None if position is None else first + position
+
         self._rows["symbols"].extend(
-            (first + place, file_id, *symbol[:-1], None if symbol.parent is None else first + symbol.parent)
-            for place, symbol in enumerate(syntax.symbols)
+            (first + place, file_id, *symbol[:-1], symbol_id(symbol[-1])) for place, symbol in enumerate(found.symbols)
         )
-        self._rows["refs"].extend(
-            (file_id, line, name, kind, qualifier, None if enclosing is None else first + enclosing)
-            for name, line, kind, qualifier, enclosing in syntax.references
+        self._rows["refs"].extend((file_id, *row[:-1], symbol_id(row[-1])) for row in found.references)
+        self._rows["imports"].extend((file_id, *row) for row in found.imports)
+        if found.facts is not None:
+            self._rows["facts"].append((file_id, *found.facts))
+        self._rows["chunks"].extend(
+            (number, file_id, start, end, symbol_id(symbol), key)
+            for number, (start, end, symbol, key) in enumerate(found.chunks, chunk)
         )
-        self._rows["imports"].extend(
-            (file_id, line, module, name, alias) for module, name, alias, line in syntax.imports
-        )
-        if syntax.facts is not None:
-            self._rows["facts"].append((file_id, syntax.facts.package, encoded(syntax.facts)))
-        return first
-
-    def _add_chunks(
-        self,
-        file_id: int,
-        path: str,
-        lines: Sequence[str],
-        syntax: FileSyntax,
-        chunks: Iterable[Chunk],
-        first_symbol: int,
-        comments: re.Pattern[str],
-    ) -> None:
-        path_terms = index_terms(path.rpartition(".")[0] or path)
-        doc_lines = {line for start, end in syntax.doc_ranges for line in range(start, end + 1)}
-        for start, end, symbol in chunks:
-            chunk_id = self._next_chunk
-            self._next_chunk += 1
-            text = "\n".join(lines[start - 1 : end])[:MAX_CHUNK_CHARS]
-            names = "" if symbol is None else syntax.symbols[symbol].qualified_name
-            doc = "\n".join(comments.findall(text))
-            if doc_lines:
-                doc += "\n" + "\n".join(lines[line - 1] for line in range(start, end + 1) if line in doc_lines)
-            symbol_id = None if symbol is None else first_symbol + symbol
-            key = piece_key(piece_text(path, names, lines[start - 1 : end]))
-            self._rows["chunks"].append((chunk_id, file_id, start, end, symbol_id, key))
-            row = (chunk_id, index_terms(text), index_terms(names), path_terms, index_terms(doc[:MAX_CHUNK_CHARS]))
-            self._rows["chunk_text"].append(row)
-
-    def _add_passages(self, file_id: int, path: str, lines: Sequence[str], spans: Iterable[PassageSpan]) -> None:
-        path_terms = index_terms(path.rpartition(".")[0] or path)
-        for kind, start, end, heading, names in spans:
-            passage_id = self._next_passage
-            self._next_passage += 1
-            text = plain_text(lines[start - 1 : end])
-            key = piece_key(passage_text(path, heading, text))
-            self._rows["passages"].append((passage_id, file_id, kind, start, end, heading, "\n".join(names), key))
-            self._rows["passage_text"].append(
-                (passage_id, index_terms(text[:MAX_CHUNK_CHARS]), f"{index_terms(heading)} {path_terms}")
-            )
+        self._rows["chunk_text"].extend((number, *row) for number, row in enumerate(found.chunk_texts, chunk))
+        self._rows["passages"].extend((number, file_id, *row) for number, row in enumerate(found.passages, passage))
+        self._rows["passage_text"].extend((number, *row) for number, row in enumerate(found.passage_texts, passage))
+        if len(self._rows["refs"]) + len(self._rows["chunk_text"]) > _ROWS_PER_FLUSH:
+            self._write()
 
     def touch(self, file_id: int, entry: FileEntry) -> None:
         """Update the size and time of a file whose content is unchanged."""
@@ -200,7 +153,12 @@ class RowWriter:
         self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
 
     def flush(self) -> None:
-        """Write the collected rows."""
+        """Wait for the files that are being parsed, and write the collected rows."""
+        while self._parsed:
+            self._take_next()
+        self._write()
+
+    def _write(self) -> None:
         self._rows["chunk_vectors"] = _vectors(self._rows["chunks"], self._rows["chunk_text"])
         for table, rows in self._rows.items():
             if rows:
@@ -210,25 +168,12 @@ class RowWriter:
 
 def _vectors(chunks: Sequence[tuple[Any, ...]], texts: Sequence[tuple[Any, ...]]) -> list[tuple[int, int, bytes]]:
     """Return for each file its id, the id of its first chunk, and the vectors of its chunks, which are consecutive."""
+    from runtime.codebase.term_meaning.term_vectors import term_vectors
+
     kept = term_vectors().of_pieces([text[1:] for text in texts])
     own = itertools.groupby(zip(chunks, kept, strict=True), key=lambda pair: pair[0][1])
     files = [(file_id, list(pairs)) for file_id, pairs in own]
     return [(file_id, pairs[0][0][0], b"".join(row.tobytes() for _, row in pairs)) for file_id, pairs in files]
-
-
-_MINIFIED = "minified or generated: lines too long to parse"
-
-
-@functools.cache
-def _comment_lines(own_marks: str) -> re.Pattern[str]:
-    marks = "|".join(map(re.escape, (*COMMENT_MARKS, *own_marks.split())))
-    return re.compile(rf"^[ \t]*(?:{marks}).*$", re.MULTILINE)
-
-
-def _parse(source: SourceText, lines: Sequence[str], path: str, language: str | None) -> FileSyntax:
-    if language_named(language).grammar is not None and max(map(len, lines), default=0) > MAX_LINE_CHARS_OF_CODE:
-        return parse(source, path, None)._replace(note=_MINIFIED)
-    return parse(source, path, language)
 
 
 def _next_id(connection: sqlite3.Connection, table: str) -> int:

@@ -27,12 +27,13 @@ from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
 from runtime.codebase.files.walk import Walk, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, seal, tables
 from runtime.codebase.index.lock import OnWait, await_other_programs, ignore_wait, writer_lock
+from runtime.codebase.index.parsing_processes import ParsingProcesses
 from runtime.codebase.index.refresh_memory import LastRefresh, RefreshMemory, RepositoryMemory, index_state
 from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats, skipped_counts
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
-from runtime.codebase.term_meaning.term_vectors import term_vectors_mark
+from runtime.codebase.term_meaning.table_file import term_vectors_mark
 from runtime.database.set_aside import set_aside
 from runtime.errors import RepositoryError, StateStorageError
 
@@ -73,10 +74,12 @@ def refresh(
     *,
     sync: Sync = "never",
     memory: RefreshMemory | None = None,
+    processes: int = 0,
 ) -> IndexStats:
     """Bring the index at `index_path` up to date with the files under `root`, and return statistics.
 
     `on_progress(done, total)` counts the files examined, `on_wait` gets a sentence when a lock is waited for for long.
+    So many `processes` beside this one, which must have no other threads then, parse where there is much to parse.
     RepositoryError if the root or its configuration cannot be used, or if it holds no text;
     StateStorageError if the index cannot be written; it then stays as it was.
     """
@@ -85,7 +88,7 @@ def refresh(
     project = read_project_config(root)
     options = _narrowed(options, project)
     kept = RepositoryMemory() if memory is None else memory.of(root, index_path, options)
-    plan = _Plan(options, project, sync, on_progress or _no_progress, started, kept)
+    plan = _Plan(options, project, sync, on_progress or _no_progress, started, kept, processes)
     unchanged = _without_changes(root, index_path, plan)
     if unchanged is not None:
         return unchanged
@@ -114,6 +117,7 @@ class _Plan:
     on_progress: Progress
     started: float
     kept: RepositoryMemory
+    processes: int
 
     def compares_all(self, compared_ns: int, now_ns: int) -> bool:
         """Return whether every file is to be compared by content, as it was last at `compared_ns`, 0 for never."""
@@ -208,7 +212,8 @@ def _refresh(root: Path, index_path: Path, plan: _Plan) -> _Refreshed:
                 tables.write_meta(connection, "languages", languages_digest())
                 tables.write_meta(connection, "chunking", plan.project.chunking)
                 tables.write_meta(connection, "term_vectors", term_vectors_mark())
-            refreshed = _Refresh(root, index_path, plan, connection).run()
+            with closing(ParsingProcesses(plan.processes, plan.options.memory_bytes)) as processes:
+                refreshed = _Refresh(root, index_path, plan, connection).run(processes)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -242,7 +247,7 @@ class _Refresh:
         self._compares_all = False
         self._is_settled = True
 
-    def run(self) -> _Refreshed:
+    def run(self, processes: ParsingProcesses) -> _Refreshed:
         found = _found(self._root, self._index_path, self._plan)
         entries = found.entries
         if not entries:
@@ -254,7 +259,7 @@ class _Refresh:
         begun_ns = time.time_ns()
         compared_ns = int(tables.read_meta(self._connection, "compared_ns") or 0)
         self._compares_all = self._plan.compares_all(compared_ns, begun_ns)
-        writer = rows.RowWriter(self._connection, self._plan.project)
+        writer = rows.RowWriter(self._connection, self._plan.project, processes)
         self._is_settled = all(_is_settled(entry, begun_ns) for entry in entries)
         for done, entry in enumerate(entries, 1):
             self._visit(entry, known.pop(entry.path, None), writer, last_ns)

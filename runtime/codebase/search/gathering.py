@@ -10,11 +10,10 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from runtime.codebase.files.path_kinds import kinds_asked_for
 from runtime.codebase.files.words import index_terms, query_terms
-from runtime.codebase.index.chunk_vectors import Likeness
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.language_parts.language import PathKind
@@ -25,6 +24,9 @@ from runtime.codebase.search.full_text import FieldWeights, ScoredChunk, score_c
 from runtime.codebase.search.prose.near_passages import NO_PASSAGES, near_passages
 from runtime.codebase.search.query_expansion import related_terms
 from runtime.codebase.search.ranker import State
+
+if TYPE_CHECKING:
+    from runtime.codebase.index.chunk_vectors import Likeness
 
 MAX_BY_WORDS = 100
 MAX_BY_MEANING = 60

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-FILE = Path(__file__).parent / "term_vectors.npz"
+from runtime.codebase.term_meaning.table_file import FILE, MARK_CHARS
+
 # The parts of a piece, in the order of the full-text index.
 PARTS = ("body", "names", "path", "doc")
 # Of the components of a kept vector: its length is about this, so that whole numbers lose next to nothing.
@@ -28,7 +29,6 @@ PIECES_AT_ONCE = 128
 ROWS_AT_ONCE = 8_192
 LEAST_SCALE = 1e-4
 RARE_PERCENT = 95
-MARK_CHARS = 16
 
 Rows = NDArray[np.float32]
 KeptRows = NDArray[np.int8]
@@ -142,13 +142,6 @@ def cosines(kept: KeptRows, question: Rows) -> Rows:
 def term_vectors() -> TermVectors:
     """Return the vectors of the package, read once."""
     return read_from(FILE)
-
-
-@functools.cache
-def term_vectors_mark() -> str:
-    """Return what tells the vectors of the package from others: pieces compare with questions of the same only."""
-    with np.load(FILE, allow_pickle=False) as kept:
-        return str(kept["mark"])
 
 
 def read_from(path: Path) -> TermVectors:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from actors.addresses import log_keeper
 from runtime.errors import InputError, JeevesError, QuestionError, RunStateError, StateStorageError, UnknownNameError
 from runtime.memory.sessions import MAX_SESSION_ID_CHARS
-from runtime.pipeline.config import RunMode
+from runtime.pipeline.run_terms import RunMode
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.queues.work_table import QueueStats
 from runtime.run.envelope import Envelope

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from runtime.errors import LeaseLostError, QueueFullError
-from runtime.pipeline.config import Priority
+from runtime.pipeline.run_terms import Priority
 from runtime.queues import work_table
 from runtime.queues.work_table import (
     MAX_LOST_LEASES,

@@ -15,6 +15,7 @@ from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index import tables
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.gathering import LEAST_ALIKE, gather
+from runtime.codebase.term_meaning.table_file import mark_of, term_vectors_mark
 from runtime.codebase.term_meaning.term_vectors import (
     KEPT_LENGTH,
     PIECES_AT_ONCE,
@@ -22,7 +23,6 @@ from runtime.codebase.term_meaning.term_vectors import (
     cosines,
     read_from,
     term_vectors,
-    term_vectors_mark,
     write_to,
 )
 from tests.runtime.codebase.sample_repository import write_files
@@ -116,7 +116,8 @@ def test_vectors_are_read_as_they_were_written_and_others_have_another_mark(tmp_
         path = tmp_path / f"{number}.npz"
         write_to(path, ("alpha", "beta"), rows * factor, (1.0, 1.0, 1.0, 1.0), 0.5)
         with np.load(path) as kept:
-            marks.add(str(kept["mark"]))
+            assert mark_of(path) == str(kept["mark"])
+        marks.add(mark_of(path))
         question = read_from(path).of_question({"alpha": 1})
         assert question is not None
         assert question == pytest.approx(rows[0] / np.linalg.norm(rows[0]), abs=0.01)

@@ -12,8 +12,9 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig, RunMode
+from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
 from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
+from runtime.pipeline.run_terms import RunMode
 from runtime.primitives.ids import GoalId, RunId, StageKey
 from runtime.run.envelope import (
     BOUND_REASONS,

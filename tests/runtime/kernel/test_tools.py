@@ -191,3 +191,23 @@ def test_a_citation_marks_one_line_or_a_range() -> None:
 def test_only_ok_and_partial_results_are_usable() -> None:
     assert {"ok", "partial"} == USABLE
     assert not ToolResult("empty").usable
+
+
+def test_tools_given_as_a_function_are_listed_once_when_they_are_first_asked_for() -> None:
+    listings: list[int] = []
+
+    def listed() -> list[Tool]:
+        listings.append(1)
+        return [tool()]
+
+    registry = ToolRegistry(listed)
+    assert listings == []
+    assert (registry.names(), registry.get("look").name, len(listings)) == (("look",), "look", 1)
+
+
+def test_two_tools_of_one_name_are_refused_at_once_or_when_a_function_lists_them() -> None:
+    with pytest.raises(ValueError, match="two tools are named 'look'"):
+        ToolRegistry([tool(), tool()])
+    late = ToolRegistry(lambda: [tool(), tool()])
+    with pytest.raises(ValueError, match="two tools are named 'look'"):
+        late.names()

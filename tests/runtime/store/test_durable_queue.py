@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import LeaseLostError, QueueFullError, StateStorageError
-from runtime.pipeline.config import Priority
+from runtime.pipeline.run_terms import Priority
 from runtime.primitives.clock import FakeClock
 from runtime.queues import work_table
 from runtime.queues.work_table import Lease, LeaseId, WorkerId, WorkTable

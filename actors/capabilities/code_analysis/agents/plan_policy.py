@@ -23,7 +23,6 @@ from runtime.run.stage_view import StageView
 MAX_PLAN_COST = 40
 
 _PATH_ARGUMENTS = ("path", "scope")
-_COSTS = {tool.name: tool.cost for tool in TOOLS if tool.access == "read"}
 
 
 async def judge(context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict:
@@ -51,7 +50,12 @@ async def judge(context: StageContext, view: StageView, result: StageResult) -> 
 
 def plan_cost(steps: Sequence[Step]) -> int:
     """Sum the costs of all calls that the steps may make, by the costs that `list_tools` gives; 1 is one look-up."""
-    return sum(_calls(step) * _COSTS.get(step.tool, 1) for step in steps)
+    costs = _costs()
+    return sum(_calls(step) * costs.get(step.tool, 1) for step in steps)
+
+
+def _costs() -> dict[str, int]:
+    return {tool.name: tool.cost for tool in TOOLS if tool.access == "read"}
 
 
 def _calls(step: Step) -> int:
@@ -67,9 +71,10 @@ def _calls_in_words(steps: Sequence[Step]) -> str:
 
 def _refused(codebase: Codebase, steps: Sequence[Step]) -> str | None:
     """Return why the plan is denied, or None: a tool that is not read-only, or a path that may not be read."""
+    costs = _costs()
     for step in steps:
-        if step.tool not in _COSTS:
-            return f"step '{step.id}' calls '{step.tool}', which is no tool that reads; there are {', '.join(_COSTS)}"
+        if step.tool not in costs:
+            return f"step '{step.id}' calls '{step.tool}', which is no tool that reads; there are {', '.join(costs)}"
         for name in _PATH_ARGUMENTS:
             path = step.arguments.get(name)
             if not isinstance(path, str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from types import FunctionType
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from runtime.agents.capability import Reasoner, StageContext, StageInput
 from runtime.errors import ModelFailedError
+from runtime.primitives.declared import declared
 from runtime.run.stage_view import StageView
 
 log = logging.getLogger(__name__)
@@ -38,13 +40,17 @@ class ModelOutput(msgspec.Struct, frozen=True):
 ByModel = Callable[[StageContext, StageView, StageInput], Awaitable[ModelOutput]]
 
 
-def model_or_rules(agent: str, by_model: ByModel, by_rules: Reasoner) -> Reasoner:
-    """Build a reasoner that asks the model, with the rules as fallback. A reached bound still ends the run."""
+def model_or_rules(agent: str, by_model: str, by_rules: Reasoner) -> Reasoner:
+    """Build a reasoner that asks the model, with the rules as fallback. A reached bound still ends the run.
+
+    `by_model` names a `ByModel` as "module:NAME", imported with the first call: without a model, it never is.
+    """
 
     async def reason(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
         before = taken_over({**view.outputs, **{f"round {r.number}": r.synthesis for r in view.goals.finished_rounds}})
         try:
-            made = await by_model(context, view, given)
+            ask: ByModel = declared(by_model, FunctionType, "reasoner")
+            made = await ask(context, view, given)
         except ModelFailedError as error:
             why = error.message[:MAX_WHY_CHARS]
             log.warning("model.rules_took_over", extra={"run_id": context.key.run_id, "stage": agent, "reason": why})

@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from runtime.codebase.tool_registry import code_tools
+from runtime.tools.registry import ToolRegistry
 
-TOOLS = code_tools()
+# Most agents call none, and need not import them.
+TOOLS = ToolRegistry(code_tools)

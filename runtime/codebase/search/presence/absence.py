@@ -23,8 +23,8 @@ from runtime.codebase.files.words import (
     stem,
     versioned_words,
 )
+from runtime.codebase.index.file_rows import MAX_CHUNK_CHARS
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.index.rows import MAX_CHUNK_CHARS
 from runtime.codebase.language_parts.language import PathKind
 from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES

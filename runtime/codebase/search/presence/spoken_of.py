@@ -7,11 +7,15 @@ says `image`. Where nothing near stands either, the thing is hardly there, howev
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from runtime.codebase.files.path_kinds import kind_of_path, kinds_asked_for
 from runtime.codebase.files.words import query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.language_parts.language import PathKind
-from runtime.codebase.term_meaning.term_vectors import TermVectors, term_vectors
+
+if TYPE_CHECKING:
+    from runtime.codebase.term_meaning.term_vectors import TermVectors
 
 # Of a term that the code lacks, so many terms are looked for there, the most alike first.
 MOST_ALIKE = 64
@@ -27,6 +31,8 @@ def spoken_of(index: IndexReader, question: str, vectors: TermVectors | None = N
     Each term that it lacks counts by how much the term tells, and by how unlike the nearest term of the code is.
     `vectors`: what terms mean, by default the table of the package.
     """
+    from runtime.codebase.term_meaning.term_vectors import term_vectors
+
     vectors = vectors or term_vectors()
     terms = list(query_terms(question).counts)
     kinds = frozenset[PathKind]({"source"}) | kinds_asked_for(question)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.codebase.files.words import index_terms, query_terms
-from runtime.codebase.term_meaning.term_vectors import cosines, term_vectors
 
 WINDOW_CHARS = 520
 # The next window begins so many characters behind the beginning of one.
@@ -57,6 +56,8 @@ def most_telling(question: str, windows: Sequence[Window]) -> Window:
 
     ValueError for none.
     """
+    from runtime.codebase.term_meaning.term_vectors import cosines, term_vectors
+
     asked = query_terms(question).counts
     terms = [index_terms(window.text.partition("\n")[2]) for window in windows]
     vectors = term_vectors()

@@ -1,0 +1,43 @@
+"""Refreshes an index in a process of its own, with others beside it that parse: what tests have called there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.index.writer import refresh
+
+Note = Callable[[Any], None]
+
+
+def children() -> list[int]:
+    """The processes that this one has started, the resource tracker of Python left out."""
+    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+
+def index(note: Note, root: str, index_path: str, processes: int) -> int:
+    """Refresh an index; how many processes there were at most, and none is left."""
+    most = 0
+
+    def count(_done: int, _total: int) -> None:
+        nonlocal most
+        most = max(most, len(children()))
+
+    refresh(Path(root), Path(index_path), on_progress=count, processes=processes)
+    assert children() == []
+    return most
+
+
+def index_while_one_dies(note: Note, root: str, index_path: str) -> None:
+    """Refresh an index, and kill a process that parses as soon as there is one."""
+    killed: list[int] = []
+
+    def kill(_done: int, _total: int) -> None:
+        if not killed and (there := children()):
+            killed.append(there[0])
+            os.kill(there[0], signal.SIGKILL)
+
+    refresh(Path(root), Path(index_path), on_progress=kill, processes=2)
