@@ -58,6 +58,7 @@ from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.likely_pieces import likely_pieces
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
+from runtime.codebase.search.second_reading import FULL, ReadingBudget
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.search.values.asked_values import AskedValue, asked_values
 from runtime.codebase.search.values.shown_literals import Piece, ShownLiteral, shown_literals
@@ -91,6 +92,7 @@ class Codebase:
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
+        self.budget: ReadingBudget | None = FULL
         self._sources = SourceReader(root)
         self._values = KeptValues()
         self._files = files = StateMemo(reader, lambda: tuple(reader.files()))
@@ -124,6 +126,12 @@ class Codebase:
         """Return a copy whose tools make at most `max_retries` retries in a call, and never more than two."""
         other = copy.copy(self)
         other.max_retries = max_retries
+        return other
+
+    def reading_within(self, budget: ReadingBudget | None) -> Codebase:
+        """Return a copy whose searches read the first pieces together with the question within a budget; None: not."""
+        other = copy.copy(self)
+        other.budget = budget
         return other
 
     def embed_likely(self, question: str, patience_s: float) -> None:
@@ -345,7 +353,17 @@ class Codebase:
         within = None if scope in (None, ".") else self.relative(scope or ".")
         meaning, most = self._compared(query, wait=wait), self.by_words
         read = self.try_source
-        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most, read=read)
+        return rank_chunks(
+            self.index,
+            query,
+            limit,
+            scope=within,
+            meaning=meaning,
+            join=join,
+            by_words=most,
+            read=read,
+            budget=self.budget,
+        )
 
     def explained_order(self, query: str) -> ExplainedOrder:
         """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""

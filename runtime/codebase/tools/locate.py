@@ -28,6 +28,7 @@ from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.gathering import is_within
 from runtime.codebase.search.prose.report import MAX_REPORT_CHARS
 from runtime.codebase.search.question_frames import without_frame
+from runtime.codebase.search.second_reading import FULL, SMALL
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
@@ -54,13 +55,17 @@ _Located = tuple[dict[str, Any], Citation]
 
 
 class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where is it? `query`: a name or a question; `scope`: a file or folder; `values`: prove the values it asks for."""
+    """Where is it? `query`: a name or a question; `scope`: a file or folder; `values`: prove the values it asks for.
+
+    `thorough`: false reads fewer pieces, faster.
+    """
 
     query: Text
     max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     kinds: list[str] | None = None
     scope: Path | None = None
     values: bool = False
+    thorough: bool = True
 
 
 def locate(
@@ -73,11 +78,13 @@ def locate(
     join: bool = False,
     wait: bool = False,
     values: bool = False,
+    thorough: bool = True,
 ) -> ToolResult:
     """Find the places that match a name or a question, best first, at most `max_results`.
 
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
+    Unless `thorough`, fewer pieces are read together with a question, and none for a name that is defined.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], with the `ranker` of ranked code (words, vectors), its `cosine`, `reading` and `read_lines`
     (`records.ChunkHit`), `branch` [first line, last line] of the branch that answers «what happens when …?», and for
@@ -97,6 +104,7 @@ def locate(
         place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
     except RepositoryError as error:
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
+    codebase = codebase if thorough else codebase.reading_within(SMALL)
     search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
     found = search.first(log, place)
     if not found and not search.is_of_values:
@@ -172,7 +180,10 @@ class _Search:
         if named and self._kinds:
             return named[: self._limit]
         texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
-        ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
+        # Definitions come first, whatever reading would say of the rest.
+        is_read = not named or self._codebase.budget == FULL
+        codebase = self._codebase if is_read else self._codebase.reading_within(None)
+        ranked = log.run("ranked_chunks", lambda: self.chunks(scope, codebase))
         # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
@@ -262,9 +273,10 @@ class _Search:
         located = (self._text_row(hit, place) for place, hit in enumerate(found.hits))
         return [found for found in located if found is not None]
 
-    def chunks(self, scope: str | None) -> list[_Located]:
+    def chunks(self, scope: str | None, codebase: Codebase | None = None) -> list[_Located]:
         wanted = self._limit * (5 if self._kinds else 1 if self._case is None else 3)
-        hits = self._codebase.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
+        searched = codebase or self._codebase
+        hits = searched.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
         rows = []
         for hit in hits:
             found = self._chunk_row(hit)
