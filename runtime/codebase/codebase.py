@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -343,15 +343,23 @@ class Codebase:
         return self._sources.of_call(allow_secrets=self.allow_secrets)
 
     def search_chunks(
-        self, query: str, limit: int = 20, *, scope: str | None = None, join: bool = False, wait: bool = False
+        self,
+        query: str,
+        limit: int = 20,
+        *,
+        scope: str | None = None,
+        join: bool = False,
+        wait: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> list[ChunkHit]:
         """Find chunks that match a question by words, identifiers or meaning, best first.
 
         With `join`, neighbouring chunks become one, up to 80 lines. Meaning counts where there are vectors; with `wait`
-        the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
+        the first 60 get theirs first. Where words find too few, those that are near in meaning follow. `meanwhile` is
+        called, perhaps twice or not at all, while pieces are read together with the question.
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
-        meaning, most = self._compared(query, wait=wait), self.by_words
+        meaning, most = self._compared(query, wait=wait, meanwhile=meanwhile), self.by_words
         read = self.try_source
         return rank_chunks(
             self.index,
@@ -378,10 +386,12 @@ class Codebase:
         near = None if meaning is None else meaning.near_passages
         return find_passages(self.index, self.try_source, question, limit, near)
 
-    def _compared(self, question: str, *, wait: bool) -> QuestionMeaning | None:
+    def _compared(
+        self, question: str, *, wait: bool, meanwhile: Callable[[], object] | None = None
+    ) -> QuestionMeaning | None:
         if self.semantics is None:
             return None
-        return QuestionMeaning(self.semantics, self.index, self.try_source, question, wait=wait)
+        return QuestionMeaning(self.semantics, self.index, self.try_source, question, wait=wait, meanwhile=meanwhile)
 
     @property
     def meaning(self) -> float | None:

@@ -9,9 +9,10 @@ each row; those of the steps of `data["values"]` follow, then those of the `cons
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -105,7 +106,13 @@ def locate(
     except RepositoryError as error:
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
     codebase = codebase if thorough else codebase.reading_within(SMALL)
-    search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
+    asked = without_frame(query)
+    prose = functools.cache(
+        lambda: (cited_passages(codebase, asked, wait=wait), absent_words(codebase, asked, wait=wait))
+    )
+    is_everywhere = scope in (None, "", ".")
+    meanwhile = prose if is_everywhere else None
+    search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait, meanwhile=meanwhile)
     found = search.first(log, place)
     if not found and not search.is_of_values:
         found = log.retry("broadened", lambda: search.broadened(place))
@@ -114,10 +121,7 @@ def locate(
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
     rows = search.with_excerpts([row for row, _ in found])
-    is_of_all = search.is_open and scope in (None, "", ".")
-    asked = without_frame(query)
-    passages = cited_passages(codebase, asked, wait=wait) if is_of_all else []
-    absence, asides = absent_words(codebase, asked, wait=wait) if is_of_all else ({}, [])
+    passages, (absence, asides) = prose() if search.is_open and is_everywhere else ([], ({}, []))
     data = {
         "query": query,
         "scope": place,
@@ -135,10 +139,18 @@ def locate(
 
 
 class _Search:
-    """Runs the search strategies of one call."""
+    """Runs the search strategies of one call; `meanwhile` is for a question in words about code of any kind."""
 
     def __init__(
-        self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str], *, join: bool, wait: bool
+        self,
+        codebase: Codebase,
+        query: str,
+        limit: int,
+        kinds: frozenset[str],
+        *,
+        join: bool,
+        wait: bool,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:
         # What is left of a framed question may be a single word, and is no name for that.
         self._is_name = _NAME.fullmatch(query) is not None
@@ -151,6 +163,7 @@ class _Search:
         self._wait = wait
         self._terms = frozenset(query_terms(query).counts)
         self._case = None if join else case_of(query)
+        self._meanwhile = meanwhile if self.is_open else None
         self.definitions = 0
 
     @property
@@ -276,7 +289,9 @@ class _Search:
     def chunks(self, scope: str | None, codebase: Codebase | None = None) -> list[_Located]:
         wanted = self._limit * (5 if self._kinds else 1 if self._case is None else 3)
         searched = codebase or self._codebase
-        hits = searched.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
+        hits = searched.search_chunks(
+            self._query, wanted, scope=scope, join=self._join, wait=self._wait, meanwhile=self._meanwhile
+        )
         rows = []
         for hit in hits:
             found = self._chunk_row(hit)
