@@ -40,7 +40,13 @@ from tests.doors.program import Program
 MAX_TOKENS = 50_000
 MAX_USES = 500
 _MARKED_LINE = re.compile(r"^\s*>\s*(\d+):", re.MULTILINE)
-_SETTINGS = "projects: []\ngui_log_window: false\nweb_dashboard: false\nls_specific_settings:\n  python:\n    ls_path: {server}\n"
+_SETTINGS = """projects: []
+gui_log_window: false
+web_dashboard: false
+ls_specific_settings:
+  python:
+    ls_path: {server}
+"""
 
 # File and line of a use, counted from 1.
 Use = tuple[str, int]
