@@ -46,8 +46,7 @@ SEARCH_TOOLS = (
         parameters.Locate,
         "query",
         "Find where something is, by name or in plain words; start here when you do not know the file. Returns ranked "
-        "places (file:lines, symbol, signature), definitions first. Fast; if the places miss the point, repeat with "
-        "`thorough`. For exact text use search_text.",
+        "places (file:lines, symbol, signature), definitions first. Fast. For exact text use search_text.",
     ),
     SearchTool(
         "find_definitions",
