@@ -32,8 +32,8 @@ BUDGETS: Mapping[str, ReadingBudget | None] = {
     "full": FULL,
     "14 pieces": ReadingBudget(14, 0, 0.0),
     "10 pieces": ReadingBudget(10, 0, 0.0),
+    "8 pieces": ReadingBudget(8, 0, 0.0),
     "small": SMALL,
-    "6 pieces": ReadingBudget(6, 0, 0.0),
     "none": None,
 }
 

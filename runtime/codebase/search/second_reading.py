@@ -35,8 +35,8 @@ class ReadingBudget(NamedTuple):
 
 
 FULL = ReadingBudget(READ_AGAIN, READ_WHOLE, MOST_BEHIND)
-# For who waits for places alone: a third of the readings, and the right piece is first as often (docs/ranking.md).
-SMALL = ReadingBudget(8, 0, 0.0)
+# For who waits for places alone: a quarter of the readings, and the right piece is first as often (docs/ranking.md).
+SMALL = ReadingBudget(6, 0, 0.0)
 
 
 def readings(

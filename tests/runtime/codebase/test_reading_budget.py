@@ -67,11 +67,11 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     made.close()
 
 
-def test_the_small_budget_reads_one_window_of_each_of_the_first_eight() -> None:
+def test_the_small_budget_reads_one_window_of_each_of_the_first_six() -> None:
     files = [f"src/b{number}.py" for number in range(SMALL.pieces + 3)]
     reader = Reader({1: 1.0}, {1: 2.0})
-    assert len(readings(gathered(files), [float(-at) for at in range(len(files))], reader, SMALL)) == SMALL.pieces == 8
-    assert (reader.read, reader.read_whole) == (list(range(1, 9)), [])
+    assert len(readings(gathered(files), [float(-at) for at in range(len(files))], reader, SMALL)) == SMALL.pieces == 6
+    assert (reader.read, reader.read_whole) == (list(range(1, 7)), [])
 
 
 def test_without_a_budget_nothing_is_read() -> None:
