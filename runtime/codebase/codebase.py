@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.likely_pieces import likely_pieces
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
+from runtime.codebase.search.second_reading import FULL, ReadingBudget
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.search.values.asked_values import AskedValue, asked_values
 from runtime.codebase.search.values.shown_literals import Piece, ShownLiteral, shown_literals
@@ -91,6 +92,7 @@ class Codebase:
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
+        self.budget: ReadingBudget | None = FULL
         self._sources = SourceReader(root)
         self._values = KeptValues()
         self._files = files = StateMemo(reader, lambda: tuple(reader.files()))
@@ -124,6 +126,12 @@ class Codebase:
         """Return a copy whose tools make at most `max_retries` retries in a call, and never more than two."""
         other = copy.copy(self)
         other.max_retries = max_retries
+        return other
+
+    def reading_within(self, budget: ReadingBudget | None) -> Codebase:
+        """Return a copy whose searches read the first pieces together with the question within a budget; None: not."""
+        other = copy.copy(self)
+        other.budget = budget
         return other
 
     def embed_likely(self, question: str, patience_s: float) -> None:
@@ -335,17 +343,35 @@ class Codebase:
         return self._sources.of_call(allow_secrets=self.allow_secrets)
 
     def search_chunks(
-        self, query: str, limit: int = 20, *, scope: str | None = None, join: bool = False, wait: bool = False
+        self,
+        query: str,
+        limit: int = 20,
+        *,
+        scope: str | None = None,
+        join: bool = False,
+        wait: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> list[ChunkHit]:
         """Find chunks that match a question by words, identifiers or meaning, best first.
 
         With `join`, neighbouring chunks become one, up to 80 lines. Meaning counts where there are vectors; with `wait`
-        the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
+        the first 60 get theirs first. Where words find too few, those that are near in meaning follow. `meanwhile` is
+        called, perhaps twice or not at all, while pieces are read together with the question.
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
-        meaning, most = self._compared(query, wait=wait), self.by_words
+        meaning, most = self._compared(query, wait=wait, meanwhile=meanwhile), self.by_words
         read = self.try_source
-        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most, read=read)
+        return rank_chunks(
+            self.index,
+            query,
+            limit,
+            scope=within,
+            meaning=meaning,
+            join=join,
+            by_words=most,
+            read=read,
+            budget=self.budget,
+        )
 
     def explained_order(self, query: str) -> ExplainedOrder:
         """Return what each feature added to the scores by which `search_chunks` orders the pieces for a question."""
@@ -360,10 +386,12 @@ class Codebase:
         near = None if meaning is None else meaning.near_passages
         return find_passages(self.index, self.try_source, question, limit, near)
 
-    def _compared(self, question: str, *, wait: bool) -> QuestionMeaning | None:
+    def _compared(
+        self, question: str, *, wait: bool, meanwhile: Callable[[], object] | None = None
+    ) -> QuestionMeaning | None:
         if self.semantics is None:
             return None
-        return QuestionMeaning(self.semantics, self.index, self.try_source, question, wait=wait)
+        return QuestionMeaning(self.semantics, self.index, self.try_source, question, wait=wait, meanwhile=meanwhile)
 
     @property
     def meaning(self) -> float | None:

@@ -24,7 +24,7 @@ from runtime.contracts.task_lists import is_repeat, registered, reported, with_f
 
 Demand = Literal["evidence", "diff", "checks", "bands", "head", "tests", "proofs", "review"]
 DOUBTFUL = "accepted, and review_changes shows it to whoever reviews: "
-FORCED = "quality review was cut short after too many reverts; these issues stay: "
+FORCED = "forced_completion: quality review was cut short after too many reverts; these issues stay: "
 MAX_ISSUES_CHARS = 1_000
 PLANNED = (
     "tasks: the list is registered and cannot be changed in this step; {next}. An item that turned out wrong is "

@@ -50,11 +50,14 @@ def calls_about(codebase: Codebase, count: int) -> Calls:
 
     names = [each.name for each in drawn(symbols)]
     fours = [[each.name for each in chance.sample(symbols, min(4, len(symbols)))] for _ in range(count)]
-    sentences = [each for each in questions_of(codebase, 3 * count) if " " in each][:count]
+    asked_for = [each for each in questions_of(codebase, 9 * count) if " " in each][: 3 * count]
+    # Each case has its own: what was read together with a sentence is kept.
+    sentences, others, further = (asked_for[at::3] for at in range(3))
     asked: dict[str, tuple[str, list[dict[str, Any]]]] = {
         "locate, a name": ("locate", [{"query": name} for name in names]),
         "locate, a sentence": ("locate", [{"query": sentence} for sentence in sentences]),
-        "semantic_search": ("semantic_search", [{"query": sentence} for sentence in reversed(sentences)]),
+        "locate, a sentence, thorough": ("locate", [{"query": sentence, "thorough": True} for sentence in further]),
+        "semantic_search": ("semantic_search", [{"query": sentence} for sentence in others]),
         "find_definitions": ("find_definitions", [{"name": name} for name in names]),
         "explore_symbol_usage": (
             "explore_symbol_usage",

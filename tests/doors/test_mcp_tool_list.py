@@ -18,7 +18,7 @@ from serve.mcp.search.tools import SEARCH_TOOLS
 from serve.mcp.toolset import McpTool, ToolAnswer
 
 # Counted by the tokenizer of the embedding model, which takes more for JSON than those of the models that read it.
-MOST_TOKENS = {"all": 4_680, "search": 2_680, "tool": 360, "description": 75}
+MOST_TOKENS = {"all": 4_775, "search": 2_680, "tool": 360, "description": 75}
 COST = re.compile(r"Fast\.|Cheapest|[Ss]econd|Free")
 
 

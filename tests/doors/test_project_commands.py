@@ -45,6 +45,15 @@ def test_init_writes_what_agents_need_once_and_leaves_the_work_tree_clean(jeeves
     assert (project / ".code-intel" / "guides" / "intervention.md").read_text() == "ours\n"
 
 
+@pytest.mark.parametrize("flag", ["--contract", "--no-contract"])
+def test_init_copies_the_shipped_contract_unless_told_not_to(jeeves: Program, project: Path, flag: str) -> None:
+    contract = project / ".code-intel" / "phase_contract.yml"
+    told = jeeves.run("init", flag, "--repo", str(project)).out
+    assert contract.exists() == (flag == "--contract") == ("wrote  .code-intel/phase_contract.yml" in told)
+    jeeves.run("init", "--repo", str(project)).answers()
+    assert contract.read_text() == SHIPPED
+
+
 def test_init_keeps_the_servers_that_a_client_has_and_refuses_what_is_no_json(jeeves: Program, project: Path) -> None:
     (project / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}, "more": 1}')
     assert jeeves.run("init", "--repo", str(project)).status == 0
@@ -116,7 +125,7 @@ def test_what_a_repository_brings_along_is_allowed_by_its_exact_content(jeeves: 
 
 @pytest.mark.long
 def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(jeeves: Program, project: Path) -> None:
-    assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
+    assert jeeves.run("init", "--repo", str(project)).status == 0
     contract = project / ".code-intel" / "phase_contract.yml"
     told = jeeves.run("allow", "--repo", str(project))
     assert "it only tightens the shipped contract, and is in force without being allowed" in told.out
@@ -127,7 +136,7 @@ def test_a_contract_that_waits_to_be_allowed_is_compared_with_the_shipped_one(je
 
 @pytest.mark.long
 def test_a_contract_with_faults_is_not_allowed_and_each_fault_is_told(jeeves: Program, project: Path) -> None:
-    assert jeeves.run("init", "--contract", "--repo", str(project)).status == 0
+    assert jeeves.run("init", "--repo", str(project)).status == 0
     contract = project / ".code-intel" / "phase_contract.yml"
     checked = "    duty: verify\n    checks: [{name: tests, command: pytest -q}]\n"
     contract.write_text(SHIPPED.replace("    duty: verify\n", checked))

@@ -102,6 +102,7 @@ def kind_of_path(path: str) -> PathKind:
     return next((kind for kind, pattern in _compiled() if pattern.search(path)), "source")
 
 
+@functools.lru_cache(maxsize=16_384)
 def kind_of_place(path: str, symbol: str | None) -> PathKind:
     """Return the kind of a file, or `test` for a test within a source file.
 

@@ -9,6 +9,7 @@ share no word with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from runtime.codebase.search.features import kind_asked
 from runtime.codebase.search.gathering import Gathered, Meaning, Reading
@@ -22,26 +23,44 @@ MOST_BEHIND = 3.0
 READ_KINDS = frozenset({"source"})
 
 
-def readings(gathered: Gathered, sums: Sequence[float], meaning: Meaning | None) -> dict[int, Reading]:
-    """Read the first fourteen candidates of source code, place → how well it answers.
+class ReadingBudget(NamedTuple):
+    """Bounds a second reading: of how many pieces a window is read, and of how many of the best of these all are.
 
-    Empty where nothing reads, and without vectors: then words alone count.
+    `behind`: how far a piece may be behind the best one to be read whole.
     """
-    if meaning is None or not gathered.by_meaning:
+
+    pieces: int
+    whole: int
+    behind: float
+
+
+FULL = ReadingBudget(READ_AGAIN, READ_WHOLE, MOST_BEHIND)
+# For who waits for places alone: a quarter of the readings, and the right piece is first as often (docs/ranking.md).
+SMALL = ReadingBudget(6, 0, 0.0)
+
+
+def readings(
+    gathered: Gathered, sums: Sequence[float], meaning: Meaning | None, budget: ReadingBudget | None = FULL
+) -> dict[int, Reading]:
+    """Read the first candidates of source code within a budget, place → how well it answers.
+
+    Empty where nothing reads, without a budget, and without vectors: then words alone count.
+    """
+    if meaning is None or budget is None or not gathered.by_meaning:
         return {}
     hits = [candidate.words.hit for candidate in gathered.candidates]
     order = sorted(range(len(hits)), key=lambda place: (-sums[place], hits[place].file, hits[place].start_line))
     kinds = gathered.asked.kinds
     code = [place for place in order if kind_asked(kinds, hits[place].file, hits[place].symbol) in READ_KINDS]
-    places = code[:READ_AGAIN]
+    places = code[: budget.pieces]
     once = meaning.readings([hits[place] for place in places], whole=False) if len(places) > 1 else None
     if once is None:
         return {}
     read = dict(zip(places, once, strict=True))
     order = sorted(places, key=lambda place: -sums[place] - read[place].score)
-    least = sums[order[0]] + read[order[0]].score - MOST_BEHIND
-    best = [place for place in order[:READ_WHOLE] if sums[place] + read[place].score >= least]
-    whole = meaning.readings([hits[place] for place in best], whole=True)
+    least = sums[order[0]] + read[order[0]].score - budget.behind
+    best = [place for place in order[: budget.whole] if sums[place] + read[place].score >= least]
+    whole = meaning.readings([hits[place] for place in best], whole=True) if best else None
     return read | dict(zip(best, whole or [read[place] for place in best], strict=True))
 
 

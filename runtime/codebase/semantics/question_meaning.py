@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from runtime.codebase.files.source_text import ReadSource, SourceText
 from runtime.codebase.index.piece_text import piece_text
@@ -16,7 +17,8 @@ from runtime.codebase.semantics.similarity import Semantics
 class QuestionMeaning:
     """Compares a question with chunks and passages; None wherever nothing can be compared.
 
-    With `wait`, a slow embedder is waited for, and `similar` makes the vectors that are missing.
+    With `wait`, a slow embedder is waited for, and `similar` makes the vectors that are missing. `meanwhile` is called
+    whenever another process reads for this one.
     """
 
     def __init__(
@@ -27,12 +29,14 @@ class QuestionMeaning:
         question: str,
         *,
         wait: bool = False,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:
         self._semantics = semantics
         self._index = index
         self._read = read
         self._question = question
         self._wait = wait
+        self._meanwhile = meanwhile
 
     def similar(self, hits: Sequence[ChunkHit]) -> list[float | None] | None:
         """Return the cosine of each chunk, None for one without a vector."""
@@ -47,7 +51,7 @@ class QuestionMeaning:
         cut = [windows_of(f"{hit.file} {hit.symbol or ''}", lines) for hit, lines in self._lines(hits)]
         chosen = cut if whole else [[most_telling(self._question, windows)] for windows in cut]
         texts = [window.text for windows in chosen for window in windows]
-        scores = self._semantics.scores(self._question, texts, wait=self._wait)
+        scores = self._scores(texts)
         if scores is None:
             return None
         following = iter(scores)
@@ -57,6 +61,14 @@ class QuestionMeaning:
             Reading(score, hit.start_line + window.first, hit.start_line + window.last)
             for hit, (score, window) in zip(hits, best, strict=True)
         ]
+
+    def _scores(self, texts: Sequence[str]) -> list[float] | None:
+        if self._meanwhile is None:
+            return self._semantics.scores(self._question, texts, wait=self._wait)
+        with ThreadPoolExecutor(1, "readings") as pool:
+            asked = pool.submit(self._semantics.scores, self._question, texts, wait=self._wait)
+            self._meanwhile()
+            return asked.result()
 
     def nearest(self, limit: int, *, passages: bool) -> Sequence[tuple[int, float]] | None:
         """Return the ids and cosines of the nearest chunks, or passages, best first."""

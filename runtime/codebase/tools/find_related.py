@@ -186,7 +186,10 @@ class _Neighbours:
 
 
 def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:
-    """Return (path, first line, last line) of the files that share the rarest words of a file, best first."""
+    """Return (path, first line, last line) of the files that share the rarest words of a file, best first.
+
+    Nothing is read together with these words: they are no question, and the order would be no better.
+    """
     source = codebase.try_source(file)
     if source is None:
         return []
@@ -194,7 +197,7 @@ def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:
     counts = codebase.index.document_counts([word for word, _ in words.most_common(MAX_COUNTED_WORDS)])
     shared = [word for word, count in counts.items() if count > 1 and word not in CODE_NOISE and len(word) > 2]
     telling = sorted(shared, key=lambda word: (-words[word] / counts[word], word))[:MAX_TERMS]
-    hits = codebase.search_chunks(" ".join(telling), 4 * MAX_RESULTS) if telling else []
+    hits = codebase.reading_within(None).search_chunks(" ".join(telling), 4 * MAX_RESULTS) if telling else []
     best: dict[str, tuple[str, int, int]] = {}
     for hit in hits:
         best.setdefault(hit.file, (hit.file, hit.start_line, hit.end_line))

@@ -9,9 +9,10 @@ each row; those of the steps of `data["values"]` follow, then those of the `cons
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -28,6 +29,7 @@ from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.gathering import is_within
 from runtime.codebase.search.prose.report import MAX_REPORT_CHARS
 from runtime.codebase.search.question_frames import without_frame
+from runtime.codebase.search.second_reading import FULL, SMALL
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
@@ -54,13 +56,17 @@ _Located = tuple[dict[str, Any], Citation]
 
 
 class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where is it? `query`: a name or a question; `scope`: a file or folder; `values`: prove the values it asks for."""
+    """Where is it? `query`: a name or a question; `scope`: a file or folder; `values`: prove the values it asks for.
+
+    `thorough`: false reads fewer pieces, faster.
+    """
 
     query: Text
     max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     kinds: list[str] | None = None
     scope: Path | None = None
     values: bool = False
+    thorough: bool = True
 
 
 def locate(
@@ -73,11 +79,13 @@ def locate(
     join: bool = False,
     wait: bool = False,
     values: bool = False,
+    thorough: bool = True,
 ) -> ToolResult:
     """Find the places that match a name or a question, best first, at most `max_results`.
 
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
+    Unless `thorough`, fewer pieces are read together with a question, and none for a name that is defined.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], with the `ranker` of ranked code (words, vectors), its `cosine`, `reading` and `read_lines`
     (`records.ChunkHit`), `branch` [first line, last line] of the branch that answers «what happens when …?», and for
@@ -97,7 +105,14 @@ def locate(
         place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
     except RepositoryError as error:
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
-    search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
+    codebase = codebase if thorough else codebase.reading_within(SMALL)
+    asked = without_frame(query)
+    prose = functools.cache(
+        lambda: (cited_passages(codebase, asked, wait=wait), absent_words(codebase, asked, wait=wait))
+    )
+    is_everywhere = scope in (None, "", ".")
+    meanwhile = prose if is_everywhere else None
+    search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait, meanwhile=meanwhile)
     found = search.first(log, place)
     if not found and not search.is_of_values:
         found = log.retry("broadened", lambda: search.broadened(place))
@@ -106,10 +121,7 @@ def locate(
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
     rows = search.with_excerpts([row for row, _ in found])
-    is_of_all = search.is_open and scope in (None, "", ".")
-    asked = without_frame(query)
-    passages = cited_passages(codebase, asked, wait=wait) if is_of_all else []
-    absence, asides = absent_words(codebase, asked, wait=wait) if is_of_all else ({}, [])
+    passages, (absence, asides) = prose() if search.is_open and is_everywhere else ([], ({}, []))
     data = {
         "query": query,
         "scope": place,
@@ -127,10 +139,18 @@ def locate(
 
 
 class _Search:
-    """Runs the search strategies of one call."""
+    """Runs the search strategies of one call; `meanwhile` is for a question in words about code of any kind."""
 
     def __init__(
-        self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str], *, join: bool, wait: bool
+        self,
+        codebase: Codebase,
+        query: str,
+        limit: int,
+        kinds: frozenset[str],
+        *,
+        join: bool,
+        wait: bool,
+        meanwhile: Callable[[], object] | None = None,
     ) -> None:
         # What is left of a framed question may be a single word, and is no name for that.
         self._is_name = _NAME.fullmatch(query) is not None
@@ -143,6 +163,7 @@ class _Search:
         self._wait = wait
         self._terms = frozenset(query_terms(query).counts)
         self._case = None if join else case_of(query)
+        self._meanwhile = meanwhile if self.is_open else None
         self.definitions = 0
 
     @property
@@ -172,7 +193,10 @@ class _Search:
         if named and self._kinds:
             return named[: self._limit]
         texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
-        ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
+        # Definitions come first, whatever reading would say of the rest.
+        is_read = not named or self._codebase.budget == FULL
+        codebase = self._codebase if is_read else self._codebase.reading_within(None)
+        ranked = log.run("ranked_chunks", lambda: self.chunks(scope, codebase))
         # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
@@ -262,9 +286,12 @@ class _Search:
         located = (self._text_row(hit, place) for place, hit in enumerate(found.hits))
         return [found for found in located if found is not None]
 
-    def chunks(self, scope: str | None) -> list[_Located]:
+    def chunks(self, scope: str | None, codebase: Codebase | None = None) -> list[_Located]:
         wanted = self._limit * (5 if self._kinds else 1 if self._case is None else 3)
-        hits = self._codebase.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
+        searched = codebase or self._codebase
+        hits = searched.search_chunks(
+            self._query, wanted, scope=scope, join=self._join, wait=self._wait, meanwhile=self._meanwhile
+        )
         rows = []
         for hit in hits:
             found = self._chunk_row(hit)

@@ -12,6 +12,7 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.search.gathering import MAX_BY_WORDS
+from runtime.codebase.search.second_reading import SMALL
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import MAX_SYMBOLS, bounded, listed, numbered
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
@@ -26,15 +27,18 @@ INCOMPLETE = (
 
 
 class SemanticSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which pieces of code fit a question?"""
+    """Which pieces of code fit a question? `thorough`: false reads fewer pieces, faster."""
 
     query: Text
     scope: Path | None = None
     max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    thorough: bool = True
 
 
-def semantic_search(codebase: Codebase, query: str, scope: str | None = None, max_results: int = 20) -> ToolResult:
-    """Find chunks of code that match a question, best first.
+def semantic_search(
+    codebase: Codebase, query: str, scope: str | None = None, max_results: int = 20, *, thorough: bool = True
+) -> ToolResult:
+    """Find chunks of code that match a question, best first; unless `thorough`, fewer are read together with it.
 
     `data`: query, meaning, hits [{file, start_line, end_line, symbol, score, citation}]; `meaning` is False if the
     codebase has no embeddings and only words counted, also because of a fault, which `note` gives. Until every piece
@@ -44,7 +48,8 @@ def semantic_search(codebase: Codebase, query: str, scope: str | None = None, ma
     limit = bounded(max_results, MAX_SYMBOLS)
     ready, pieces = (0, 0) if codebase.semantics is None else codebase.semantics.counted(codebase.index)
     is_complete = ready == pieces
-    codebase = _thorough(codebase, MAX_BY_WORDS if is_complete else BY_WORDS_UNTIL_COMPLETE)
+    codebase = codebase if thorough else codebase.reading_within(SMALL)
+    codebase = _by_windows(codebase, MAX_BY_WORDS if is_complete else BY_WORDS_UNTIL_COMPLETE)
     try:
         found = log.run("ranked_chunks", lambda: codebase.search_chunks(query, limit, scope=scope))
         if not found and scope:
@@ -75,7 +80,7 @@ def semantic_search(codebase: Codebase, query: str, scope: str | None = None, ma
     return listed(log, data, citations, False, bool(rows))
 
 
-def _thorough(codebase: Codebase, by_words: int) -> Codebase:
+def _by_windows(codebase: Codebase, by_words: int) -> Codebase:
     """Return a copy in which the best window of a chunk counts, and that orders so many pieces that words find."""
     other = copy.copy(codebase)
     other.by_words = by_words

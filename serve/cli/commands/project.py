@@ -19,7 +19,7 @@ Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file
 
 def init(
     repo: Repo = Path(),
-    contract: Annotated[bool, typer.Option(help="Copy the contract too, to be changed for this project.")] = False,
+    contract: Annotated[bool, typer.Option(help="Copy the contract too, to be changed for this project.")] = True,
 ) -> None:
     """Prepare a project for coding agents: client entry, commands and guides, beside what is there."""
     from actors.capabilities.code_change.store.project_files import CODEX_HINT, write_project_files
@@ -32,12 +32,12 @@ def init(
         say_line(f"kept   {path}")
     left_out = "git leaves the new files out of this clone; files that are committed already stay in it"
     say_line(left_out if done.is_ignored else "this folder is no git repository")
+    if contract:
+        say_line("the contract in .code-intel/phase_contract.yml is in force if it only tightens, else once allowed")
     say_line("Codex reads prompts from your home folder alone: copy .codex/prompts/*.md into ~/.codex/prompts")
     say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
     for line in CODEX_HINT.splitlines():
         say_line(line)
-    if contract:
-        say_line("the contract in .code-intel/phase_contract.yml is in force if it only tightens, else once allowed")
 
 
 def allow(

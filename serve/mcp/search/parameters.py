@@ -33,6 +33,7 @@ class Locate(_Parameters, frozen=True):
     query: Annotated[_Text, msgspec.Meta(description="A name, or plain words.")]
     scope: _Scope | None = None
     max_results: Annotated[int, _count(50)] = 10
+    thorough: Annotated[bool, msgspec.Meta(description="Order as ask does: twice as slow.")] = False
 
 
 class SearchText(_Parameters, frozen=True):

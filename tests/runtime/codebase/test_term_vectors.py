@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,6 +108,20 @@ def test_cosines_lie_between_minus_one_and_one(pieces: list[tuple[str, ...]], co
     if question is not None:
         assert np.linalg.norm(question) == pytest.approx(1.0)
         assert np.abs(cosines(vectors.of_pieces(pieces), question)).max(initial=0.0) <= 1.01
+
+
+def test_thousands_of_pieces_are_compared_without_further_threads() -> None:
+    vectors = term_vectors()
+    asked = vectors.of_question({"task": 1, "retry": 1})
+    assert asked is not None
+    kept = np.ones((20_000, vectors.size), np.int8)
+    further_s = []
+    for _ in range(20):
+        process_s, thread_s = time.process_time(), time.thread_time()
+        cosines(kept, asked)
+        vectors.most_alike("task", 5)
+        further_s.append((time.process_time() - process_s) - (time.thread_time() - thread_s))
+    assert min(further_s) < 0.001
 
 
 def test_vectors_are_read_as_they_were_written_and_others_have_another_mark(tmp_path: Path) -> None:

@@ -308,6 +308,7 @@ def test_the_third_revert_by_quality_review_is_merged_with_a_warning() -> None:
             assert player.state.phase == "READY_PLANNING"
             player.replan()
     assert player.state.phase == "MERGE"
+    assert player.state.warnings[0].startswith("forced_completion: ")
     assert "a name is poor" in player.state.warnings[0]
 
 

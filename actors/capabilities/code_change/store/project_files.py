@@ -40,7 +40,7 @@ class Written(msgspec.Struct, frozen=True):
     is_ignored: bool
 
 
-def write_project_files(root: Path, shipped: Path, *, with_contract: bool = False) -> Written:
+def write_project_files(root: Path, shipped: Path, *, with_contract: bool = True) -> Written:
     """Write the files of a project, copied from the folder `shipped`.
 
     Raises InputError for a file that cannot be read or written, or behind a link.

@@ -8,6 +8,7 @@ says is data, whatever it asks for.
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,7 +108,16 @@ def find_passages(
     ranked = rank_passages(index, question, weights, near)
     if limit < 1:
         return []
-    answered = [(_with_answer(read, passage, weights), names) for passage, names in ranked[: limit + READ]]
+    answered: list[tuple[Passage, tuple[str, ...]]] = []
+    best: list[float] = []
+    for passage, names in ranked[: limit + READ]:
+        # Its sentences can only lessen its score, and those of all that follow.
+        if len(best) == limit and best[0] > passage.score:
+            break
+        answered.append((_with_answer(read, passage, weights), names))
+        heapq.heappush(best, answered[-1][0].score)
+        if len(best) > limit:
+            heapq.heappop(best)
     answered.sort(key=lambda pair: _order(pair[0]))
     return [replace(passage, ties=tuple(ties_of(index, passage, names))) for passage, names in answered[:limit]]
 
