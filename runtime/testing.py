@@ -5,7 +5,8 @@
     assert [record.stage for record in envelope.history] == ["ask", "ask", "answer"]
 
 `Bench` drives `decide` by hand, one event at a time; `replay` folds a log. `ScriptedModel` answers from a script where
-a capability asks a model (`scripted_runner(…, model=…)`), `MemoryBus` is the bus of one process. Nothing here sleeps or reads a real clock.
+a capability asks a model (`scripted_runner(…, model=…)`), `MemoryBus` is the bus of one process. Nothing here sleeps or
+reads a real clock.
 (Over 400 lines: a single import covers all that authors of capabilities need.)
 """
 

@@ -1,4 +1,4 @@
-"""Provides a model that answers from a script, for tests, records its requests, and stands behind every role."""
+"""Provides a model that answers from a script, for tests, records its requests, and its client."""
 
 from __future__ import annotations
 

@@ -15,7 +15,13 @@ from runtime.testing import ScriptedModel, scripted_runner
 PIPELINE = """
 name: wording
 agents:
-  - {name: word, stage_order: 1, has_llm: true, model_role: writer, temperature: 0.5, max_tokens: 20, default_next: sign}
+  - name: word
+    stage_order: 1
+    default_next: sign
+    has_llm: true
+    model_role: writer
+    temperature: 0.5
+    max_tokens: 20
   - {name: sign, stage_order: 2}
 """
 
@@ -34,7 +40,7 @@ async def by_rules(context: StageContext, _view: StageView, _given: StageInput) 
 WORD = AgentHooks(reasoners={"rules": by_rules, "llm": by_model})
 
 
-async def test_a_hook_asks_the_scripted_model_under_the_role_and_values_of_its_stage() -> None:
+async def test_a_hook_asks_the_scripted_model_with_the_values_of_its_stage() -> None:
     model = ScriptedModel(["well said"])
     kit = scripted_runner(PIPELINE, {"word": WORD, "sign": [{"signed": True}]}, model=model)
     envelope = await kit.run("say it well")
