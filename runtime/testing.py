@@ -5,7 +5,8 @@
     assert [record.stage for record in envelope.history] == ["ask", "ask", "answer"]
 
 `Bench` drives `decide` by hand, one event at a time; `replay` folds a log. `ScriptedModel` answers from a script where
-a capability asks a model, `MemoryBus` is the bus of one process. Nothing here sleeps or reads a real clock.
+a capability asks a model (`scripted_runner(…, model=…)`), `MemoryBus` is the bus of one process. Nothing here sleeps or
+reads a real clock.
 (Over 400 lines: a single import covers all that authors of capabilities need.)
 """
 
@@ -19,13 +20,13 @@ import msgspec
 import yaml
 
 from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
-from runtime.agents.stage_runner import Agent
+from runtime.agents.stage_runner import MODEL_REASONER, Agent
 from runtime.bus.memory_bus import MemoryBus, MemoryTransport, settle
 from runtime.bus.queries import LocalQueries
 from runtime.effects.journal import MemoryJournal
 from runtime.effects.remote_journal import journal_queries
 from runtime.hosting.local_runner import LocalRunner
-from runtime.llm.scripted import ScriptedModel
+from runtime.llm.scripted import ScriptedModel, scripted_client
 from runtime.memory.capability_values import MemoryCache, ValueStore, value_queries
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.interrupt_kinds import InterruptKind
@@ -87,6 +88,8 @@ __all__ = [
 ]
 
 Script = Sequence[Any]
+# The reasoner of settings that name none.
+_RULES = "rules"
 START_MS = 1_700_000_000_000
 MAX_STEPS = 10_000
 
@@ -181,22 +184,26 @@ class ScriptedAgent:
 
         return AgentHooks(
             process=self.process,
-            reasoners={"scripted": reason},
+            reasoners=dict.fromkeys(("scripted", _RULES, MODEL_REASONER), reason),
             post_process=post_process,
             policy=judge if self._verdicts else None,
         )
 
 
 class ScriptedRunner:
-    """Combines a LocalRunner over one pipeline with scripted agents by stage, a clock and a log."""
+    """Combines a LocalRunner over one pipeline with scripted agents by stage, a clock and a log.
+
+    A stage that is given AgentHooks runs these: their reasoner `llm`, which asks `model`, or `rules` without a model.
+    """
 
     def __init__(
         self,
         config: PipelineConfig,
-        scripts: Mapping[str, Script],
+        scripts: Mapping[str, Script | AgentHooks],
         tools: Iterable[Tool] = (),
         log: RunLog | None = None,
         verdicts: Mapping[str, Sequence[PolicyVerdict]] | None = None,
+        model: ScriptedModel | None = None,
     ) -> None:
         missing = sorted(set(config.stages) ^ set(scripts))
         if missing:
@@ -204,19 +211,26 @@ class ScriptedRunner:
         self.config = config
         self.clock = FakeClock(START_MS)
         self.log = log if log is not None else MemoryRunLog()
-        self.agents = {stage: ScriptedAgent(steps, (verdicts or {}).get(stage, ())) for stage, steps in scripts.items()}
+        self.agents = {
+            stage: ScriptedAgent(steps, (verdicts or {}).get(stage, ()))
+            for stage, steps in scripts.items()
+            if not isinstance(steps, AgentHooks)
+        }
+        own = {stage: hooks for stage, hooks in scripts.items() if isinstance(hooks, AgentHooks)}
         capability = Capability(
             id="scripted",
             pipelines=(config.name,),
-            agents={stage: agent.hooks() for stage, agent in self.agents.items()},
+            agents={**own, **{stage: agent.hooks() for stage, agent in self.agents.items()}},
             tools=ToolRegistry(tools),
             open_services=dict,
         )
         queries = LocalQueries()
         queries.register(journal_queries(MemoryJournal()))
         queries.register(value_queries(ValueStore(MemoryCache(), self.clock)))
+        models = None if model is None else scripted_client(model, self.clock)
+        reasoner = _RULES if model is None else MODEL_REASONER
         hosted = {
-            stage: Agent(agent, capability, "scripted", {}, self.clock, queries)
+            stage: Agent(agent, capability, reasoner, {}, self.clock, queries, models=models)
             for stage, agent in config.stages.items()
         }
         self.runner = LocalRunner({config.name: config}, {config.name: hosted}, self.log, self.clock)
@@ -261,13 +275,14 @@ class ScriptedRunner:
 
 def scripted_runner(
     text: str,
-    scripts: Mapping[str, Script],
+    scripts: Mapping[str, Script | AgentHooks],
     tools: Iterable[Tool] = (),
     log: RunLog | None = None,
     verdicts: Mapping[str, Sequence[PolicyVerdict]] | None = None,
+    model: ScriptedModel | None = None,
 ) -> ScriptedRunner:
-    """Return a LocalRunner over the pipeline in YAML `text`, with a script for each stage."""
-    return ScriptedRunner(parse_pipeline(text), scripts, tools, log, verdicts)
+    """Return a LocalRunner over the pipeline in YAML `text`, with a script, or hooks, for each stage."""
+    return ScriptedRunner(parse_pipeline(text), scripts, tools, log, verdicts, model)
 
 
 class Bench:

@@ -1,4 +1,4 @@
-"""Provides a model that answers from a script, for tests, and records its requests."""
+"""Provides a model that answers from a script, for tests, records its requests, and its client."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from runtime.errors import ModelDownError
+from runtime.llm.client import ModelClient
+from runtime.llm.deployment import Deployment
 from runtime.llm.messages import Completion, ModelRequest, Piece, TextDelta
+from runtime.llm.model_file import DEFAULT_ROLE, ModelsFile, Role
 from runtime.llm.tokens import ByteCounter, TokenCounter, count_messages
+from runtime.primitives.clock import Clock
+
+_NAME = "scripted"
 
 Step = str | Exception | Callable[[ModelRequest], str]
 
@@ -50,7 +56,7 @@ class ScriptedModel:
             finish_reason="stop" if written == text else "length",
             tokens_in=count_messages(self.counter, request.messages),
             tokens_out=self.counter.count(written),
-            model="scripted",
+            model=_NAME,
         )
 
     async def check(self) -> None:
@@ -60,3 +66,10 @@ class ScriptedModel:
 
     async def close(self) -> None:
         self.closed = True
+
+
+def scripted_client(model: ScriptedModel, clock: Clock) -> ModelClient:
+    """Return a client in which the model stands behind every role."""
+    deployment = Deployment(backend=_NAME, model=_NAME, max_model_len=model.max_model_len)
+    file = ModelsFile(deployments={_NAME: deployment}, roles={DEFAULT_ROLE: Role(deployment=_NAME)})
+    return ModelClient(file, {_NAME: model}, clock)

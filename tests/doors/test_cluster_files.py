@@ -184,6 +184,22 @@ def test_the_settings_on_kubernetes_are_valid_and_its_workers_offer_the_resource
         assert workers["replicas"] >= settings.supervisor.shards
 
 
+def test_agents_on_kubernetes_are_where_the_index_is_on_a_disk_of_that_pod(tmp_path: Path) -> None:
+    (settings_map,) = documents(CLUSTER / "settings.yaml")
+    path = tmp_path / "jeeves.yaml"
+    path.write_text(settings_map["data"]["jeeves.yaml"], encoding="utf-8")
+    settings = load_settings(path, {"JEEVES_STORE__DSN": "postgresql://jeeves@localhost/jeeves"})
+    assert settings.agents.placement == "near"
+    for name, cluster in CLUSTERS:
+        offering = [group for group in cluster["workerGroupSpecs"] if "jeeves" in group["rayStartParams"]["resources"]]
+        assert [group["maxReplicas"] for group in offering] == [1], name
+        for pod in pods(cluster):
+            (container,) = pod["containers"]
+            (state,) = [each["value"] for each in container["env"] if each["name"] == "JEEVES_STATE_DIR"]
+            (mounted,) = [each["name"] for each in container["volumeMounts"] if each["mountPath"] == f"{state}/index"]
+            assert [volume["emptyDir"] for volume in pod["volumes"] if volume["name"] == mounted] == [{}], name
+
+
 def test_pods_with_a_gpu_offer_what_the_model_claims() -> None:
     models = load_models(CONFIGS / "models" / "vllm_h100.yaml", contributed=providers())
     for name, cluster in CLUSTERS:
@@ -238,7 +254,7 @@ def test_the_settings_of_the_guide_are_valid(tmp_path: Path) -> None:
     path = tmp_path / "jeeves.yaml"
     path.write_text(block, encoding="utf-8")
     settings = load_settings(path, {"JEEVES_STORE__DSN": "postgresql://jeeves@localhost/jeeves"})
-    assert (settings.agents.placement, settings.supervisor.placement) == ("spread", "spread")
+    assert (settings.agents.placement, settings.supervisor.placement) == ("near", "spread")
     offered = re.findall(r"--resources='(.*?)'", GUIDE)
     assert offered
     assert all(settings.ray.nodes in json.loads(each) for each in offered)
