@@ -46,6 +46,8 @@ class IdleSyntax:
     nothing_value: str = NEVER_MATCHES
     # What is written around a value without changing it; the group that matches is the value.
     wrapped: str = NEVER_MATCHES
+    # Statements that name what is used from elsewhere: no work beside what is none, but alone.
+    imports: str = NEVER_MATCHES
     # Functions that only compute, whatever they are given; where none is named, variables that nothing reads stay.
     pure_functions: str = NEVER_MATCHES
     # Functions and methods whose result is all that they are called for, by what is written before the brackets.

@@ -143,3 +143,69 @@ def test_code_that_is_never_compiled_is_no_evidence_and_its_alternative_is(
     assert is_empty(text, "a.c", first, last) == is_nothing
     other = text.replace("#endif", "#else\n    h(x);\n#endif")
     assert not is_empty(other, "a.c", 2, 6)
+
+
+# What hides that nothing is written: imports, continued lines, a byte order mark.
+HIDDEN = [
+    ("a.py", "def f(x):\n    from typing import Any\n    raise NotImplementedError\n"),
+    ("a.py", "def f(x):\n    import os\n    return None\n"),
+    ("a.py", "def f(x):\n    import os\n    pass\n"),
+    (
+        "a.py",
+        'def f(x):\n    """Compute it."""\n    import os, sys\n    from a.b import (\n        c,\n        d as e,\n    )\n'
+        "    ...\n",
+    ),
+    ("a.py", 'def f(x):\n    import logging\n    logging.info("f was called")\n'),
+    ("a.py", 'def f(x):\n    import warnings\n    warnings.warn("todo")\n'),
+    ("a.py", 'def f(x):\n    from a import log\n    logger.info("f was called")\n    return None\n'),
+    ("a.py", "def f(x):\n    import os\n    if x:\n        pass\n"),
+    ("a.py", "def f(x):\n    import time\n    time.sleep(0)\n"),
+    ("a.rb", 'def f(x)\n  require "json"\n  nil\nend\n'),
+    ("a.rb", "def f(x)\n  require_relative 'a'\n  raise NotImplementedError\nend\n"),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    use std::fmt::{self, Write};\n    todo!()\n}\n"),
+    ("a.rs", "fn f(x: i32) {\n    use std::fmt::Write;\n}\n"),
+    ("a.js", 'function f(x) {\n  const fs = require("fs");\n}\n'),
+    ("a.js", 'function f(x) {\n  const { join } = require("path");\n  return null;\n}\n'),
+    ("a.ts", 'function f(x: any) {\n  const fs = require("fs");\n  throw new Error("not implemented");\n}\n'),
+    ("a.py", "def f(x):\n    return \\\n        None\n"),
+    ("a.py", "def f(x):\n    if x: \\\n        pass\n"),
+    ("a.py", "def f(x):\n    raise \\\n        NotImplementedError\n"),
+    ("a.py", "def f(x):\n    while \\\n        False: x.go()\n"),
+    ("a.py", "\ufeffdef f(x):\n    pass\n"),
+    ("a.py", "\ufeffdef f(x):\n    raise NotImplementedError\n"),
+    ("a.ts", "\ufeffexport function f(x: any) {\n}\n"),
+    ("a.ts", '\ufefffunction f(x: any) {\n  throw new Error("not implemented");\n}\n'),
+    ("a.js", "\ufeffconst f = (x) => {\n};\n"),
+    ("a.swift", "\ufefffunc f(x: Int) {\n}\n"),
+    # hidden
+]
+BESIDE = [
+    ("a.py", "def f(x):\n    import a.signals\n"),
+    ("a.py", 'def f(x):\n    """Register the handlers."""\n    from . import signals  # noqa\n'),
+    ("a.py", "def f(x):\n    import os\n    os.remove(x)\n"),
+    ("a.py", "def f(x):\n    from a import g\n    return g(x)\n"),
+    ("a.py", "def f(x):\n    import json\n    return json.dumps(x)\n"),
+    ("a.py", 'def f(x):\n    from a import g\n    logging.info("f was called")\n    g(x)\n'),
+    ("a.py", "def f(x):\n    try:\n        import a\n    except ImportError:\n        return False\n    return True\n"),
+    ("a.py", "def f(x):\n    if x:\n        import a\n    return None\n"),
+    ("a.rb", 'def f(x)\n  require "json"\nend\n'),
+    ("a.rb", 'def f(x)\n  require "json"\n  JSON.parse(x)\nend\n'),
+    ("a.rs", "fn f(x: i32) -> i32 {\n    use std::cmp::max;\n    max(x, 3)\n}\n"),
+    ("a.js", 'function f(x) {\n  require("./register");\n}\n'),
+    ("a.js", 'function f(x) {\n  const fs = require("fs");\n  return fs.readFileSync(x);\n}\n'),
+    ("a.py", "def f(x):\n    return \\\n        x + 1\n"),
+    ("a.py", "def f(x):\n    if x: \\\n        x.go()\n"),
+    ("a.py", "\ufeffdef f(x):\n    return x + 1\n"),
+    ("a.ts", "\ufeffexport function f(x: any) {\n  g(x);\n}\n"),
+    # beside
+]
+
+
+@pytest.mark.parametrize(("path", "text"), HIDDEN)
+def test_nothing_hides_that_a_body_is_unwritten(path: str, text: str) -> None:
+    assert is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize(("path", "text"), BESIDE)
+def test_what_only_looks_like_an_unwritten_body_is_taken_for_work(path: str, text: str) -> None:
+    assert not is_empty(text, path, 1, text.count("\n"))

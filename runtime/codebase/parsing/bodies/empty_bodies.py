@@ -21,6 +21,7 @@ from runtime.codebase.language_parts.idle_statements import (
     FAILS_BY_NAME,
     FUNCTION_VALUES,
     HANDLERS,
+    NEVER_MATCHES,
     PARTS,
     YIELDS_BY_NAME,
     IdleSyntax,
@@ -37,17 +38,25 @@ from runtime.codebase.parsing.bodies.lost_calls import named_function
 from runtime.codebase.parsing.bodies.meant_bodies import Meant
 from runtime.codebase.parsing.bodies.unreached import unreached
 from runtime.codebase.parsing.bodies.whole_heads import BareType, bare_type, head_is_work
-from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, takes, text_in, walk, walk_within
+from runtime.codebase.parsing.tree_walk import (
+    BLOCK,
+    DEFINITION,
+    Within,
+    body_of,
+    is_bare_string,
+    takes,
+    text_in,
+    unbroken,
+    walk,
+    walk_within,
+)
 
+BYTE_ORDER_MARK = "\ufeff"
 MAX_PARSED_CHARS = 4_000_000
 # Each piece of evidence judges its file anew, so the last ones stay parsed, unless they take much memory.
 MAX_KEPT_CHARS = 300_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
-_STRING = frozenset(
-    {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
-)
-_STATEMENT = frozenset({"expression_statement", "statement"})
 _AROUND = re.compile(
     r"(?!(?!expression)\w*(?:declarations|_list)$)"
     r"(?:declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$)"
@@ -91,6 +100,7 @@ class FileJudge:
     """Judges any lines of one file, which is parsed once."""
 
     def __init__(self, text: str, path: str, meant: frozenset[Meant] = frozenset()) -> None:
+        text = text.removeprefix(BYTE_ORDER_MARK)
         if is_cython(path):
             text, path = as_python(text), AS_PYTHON
         self._lines = text.split("\n")
@@ -119,7 +129,8 @@ class FileJudge:
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
         if "logs" not in meant:
             definitions = [each.node for each in self._definitions]
-            shown = _blanked(shown, list(only_logged(definitions, shown, self._says_nothing)))
+            imports = NEVER_MATCHES if syntax is None or kind_of_path(path) == "test" else syntax.imports
+            shown = _blanked(shown, list(only_logged(definitions, shown, self._says_nothing, imports)))
         self._shown = shown if syntax is None else self._without_idle(nodes, shown, syntax, path, meant)
 
     def _without_idle(
@@ -197,12 +208,13 @@ def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
 
     Without `bare_strings` those that stand as statements, as documentation does, are left out too.
     """
+    text = text.removeprefix(BYTE_ORDER_MARK)
     parser = _parser_of(AS_PYTHON if is_cython(path) else path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
         return without_comment_lines(text.split("\n"), path)
     data = text.encode("utf-8", "replace")
     nodes = walk(parser.parse(data).root_node)
-    left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and _is_bare_string(each)))
+    left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and is_bare_string(each)))
     shown = _blanked(data, [(node.start_byte, node.end_byte) for node in left_out])
     return shown.decode("utf-8", "replace").split("\n")
 
@@ -220,16 +232,16 @@ def _parser_of(path: str) -> tree_sitter.Parser | None:
 
 def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
     if body is not None:
-        return shown[body.start_byte : body.end_byte].decode("utf-8", "replace")
+        return text_in(shown, body)
     rows = shown.split(b"\n")[start - 1 : end]
-    return b"\n".join(rows).decode("utf-8", "replace")
+    return unbroken(b"\n".join(rows).decode("utf-8", "replace"))
 
 
 def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
     """Yield the bytes of comments, of strings that stand as statements, and of the heads of definitions."""
     for each in nodes:
         node = each.node
-        if _COMMENT.search(node.type) or _is_bare_string(node):
+        if _COMMENT.search(node.type) or is_bare_string(node):
             yield node.start_byte, node.end_byte
         elif DEFINITION.search(node.type):
             body = body_of(node)
@@ -341,10 +353,6 @@ def _name_in(definition: tree_sitter.Node, head: str) -> str:
     called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
     named = definition.child_by_field_name("name")
     return (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
-
-
-def _is_bare_string(node: tree_sitter.Node) -> bool:
-    return node.type in _STATEMENT and node.named_child_count == 1 and node.named_children[0].type in _STRING
 
 
 def _statement_of(each: Within) -> tree_sitter.Node:

@@ -21,6 +21,7 @@ from runtime.codebase.parsing.bodies.fixed_conditions import holds
 from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, leaves_a_name, runs_for_nothing
 from runtime.codebase.parsing.bodies.lost_calls import lost_call, named_function
 from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes
+from runtime.codebase.parsing.tree_walk import is_bare_string
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
@@ -102,11 +103,25 @@ class BodyJudge:
         """
         if is_value:
             return self._value(self._said(body).removeprefix("=>").removeprefix("=").strip(), decided=False)
-        if not self._sequence(body, decided=False, tail=gives_last):
+        if self._only_imports(body) or not self._sequence(body, decided=False, tail=gives_last):
             return False
         if self.depends and not gives_last and not always_leaves(body):
             self.returned.add("")
         return not (self.depends and len(self.returned) > 1)
+
+    def _only_imports(self, body: tree_sitter.Node) -> bool:
+        """Return whether a body names what it uses from elsewhere and holds nothing else, as to load it is for."""
+        said = [self._said(each) for each in body.named_children if not TRANSPARENT.search(each.type)]
+        written = [each for each in said if each]
+        imports = [each for each in written if re.fullmatch(self.syntax.imports, each)]
+        return bool(imports) and len(imports) == len(written) and not self._is_blanked(body)
+
+    def _is_blanked(self, body: tree_sitter.Node) -> bool:
+        """Return whether statements of a body, its documentation aside, were taken out of its text before."""
+        return any(
+            not self._said(each) and not TRANSPARENT.search(each.type) and not is_bare_string(each)
+            for each in body.named_children
+        )
 
     def is_idle_part(self, node: tree_sitter.Node) -> bool:
         """Return whether a branch, loop, choice or handler within a body does nothing."""
@@ -184,6 +199,9 @@ class BodyJudge:
             return named or self._is_empty_value(said.removeprefix("break").strip())
         if node.type in kinds.DEFINITIONS:
             return not self.is_part
+        if re.fullmatch(self.syntax.imports, said):
+            # What is imported under a condition or tried decides something, as a test may that it is there.
+            return not (self.is_part or self.results_count) and self.depth == 1
         if re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
             return True
         if re.fullmatch(self.syntax.gives_way, said):

@@ -10,7 +10,7 @@ import tree_sitter
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
 
-TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_")
+TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_|^line_continuation$")
 
 
 def only_computes(
