@@ -167,7 +167,8 @@ PURE = _kinds("""
     base constant instance_variable class_variable global_variable symbol simple_symbol number integer float true
     false none null nil undefined boolean string string_start string_content string_end string_fragment
     string_literal_content interpreted_string_literal_content raw_string_literal_content encapsed_string
-    template_string escape_sequence char character ellipsis attribute member_expression member_access_expression
+    template_string template_substitution interpolation
+    escape_sequence char character ellipsis attribute member_expression member_access_expression
     field_access field_expression selector_expression navigation_expression scope_resolution scoped_identifier subscript
     subscript_expression index_expression element_access_expression array_access binary_expression binary_operator
     boolean_operator comparison_operator not_operator unary_expression unary_operator unary prefix_unary_expression

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from runtime.codebase.parsing.bodies.empty_bodies import is_empty, judge_of
+from runtime.codebase.parsing.bodies.empty_statements import says_nothing
 
 EMPTY = [
     ("a.kt", "fun f(x: Int): Int {\n    throw NotImplementedError()\n}\n"),
@@ -152,7 +155,8 @@ HIDDEN = [
     ("a.py", "def f(x):\n    import os\n    pass\n"),
     (
         "a.py",
-        'def f(x):\n    """Compute it."""\n    import os, sys\n    from a.b import (\n        c,\n        d as e,\n    )\n'
+        'def f(x):\n    """Compute it."""\n    import os, sys\n'
+        "    from a.b import (\n        c,\n        d as e,\n    )\n"
         "    ...\n",
     ),
     ("a.py", 'def f(x):\n    import logging\n    logging.info("f was called")\n'),
@@ -177,6 +181,25 @@ HIDDEN = [
     ("a.ts", '\ufefffunction f(x: any) {\n  throw new Error("not implemented");\n}\n'),
     ("a.js", "\ufeffconst f = (x) => {\n};\n"),
     ("a.swift", "\ufefffunc f(x: Int) {\n}\n"),
+    ("a.py", 'def f(x):\n    raise NotImplementedError(f"f of {x} is not implemented")\n'),
+    ("a.py", 'def f(x):\n    raise NotImplementedError("f of {}; later".format(x))\n'),
+    ("a.py", "def f(x):\n    E = NotImplementedError\n    raise E\n"),
+    ("a.py", 'def f(x):\n    e = NotImplementedError(f"f of {x}")\n    raise e from None\n'),
+    ("a.py", 'def f(x):\n    message = f"f of {x}"\n    raise NotImplementedError(message)\n'),
+    ("a.py", 'def f(x):\n    raise RuntimeError(f"TODO {x}")\n'),
+    ("a.py", 'def f(x):\n    raise Exception(f"{x} is not yet implemented")\n'),
+    ("a.rs", 'fn f(x: i32) -> i32 {\n    todo!("f of {x}")\n}\n'),
+    ("a.rs", 'fn f(x: i32) -> i32 {\n    unimplemented!("f of {}; later", x)\n}\n'),
+    ("a.rs", 'fn f(x: i32) -> i32 {\n    panic!("{x} is not implemented")\n}\n'),
+    ("a.ts", "function f(x: any) {\n  throw new Error(`f of ${x} is not implemented`);\n}\n"),
+    ("a.ts", "function f(x: any) {\n  const e = new Error(`${x}: not implemented`);\n  throw e;\n}\n"),
+    ("a.rb", 'def f(x)\n  raise NotImplementedError, "#{self.class} has no f"\nend\n'),
+    ("a.rb", 'def f(x)\n  raise "#{x} is not implemented"\nend\n'),
+    ("a.go", 'package a\n\nfunc f(x int) (int, error) {\n\treturn 0, fmt.Errorf("f of %d: not implemented", x)\n}\n'),
+    ("a.go", 'package a\n\nfunc f(x int) (T, error) {\n\treturn T{}, errors.New("f is not implemented")\n}\n'),
+    ("a.go", 'package a\n\nfunc f(x int) (int, error) {\n\treturn x, fmt.Errorf("todo: %d", x)\n}\n'),
+    ("a.go", 'package a\n\nfunc f(x int) error {\n\terr := errors.New("not implemented")\n\treturn err\n}\n'),
+    ("a.go", 'package a\n\nfunc f(x int) int {\n\tpanic(fmt.Sprintf("f of %d: not implemented", x))\n}\n'),
     # hidden
 ]
 BESIDE = [
@@ -197,6 +220,26 @@ BESIDE = [
     ("a.py", "def f(x):\n    if x: \\\n        x.go()\n"),
     ("a.py", "\ufeffdef f(x):\n    return x + 1\n"),
     ("a.ts", "\ufeffexport function f(x: any) {\n  g(x);\n}\n"),
+    ("a.py", 'def f(x):\n    raise ValueError(f"{x} is no number")\n'),
+    ("a.py", "def f(x):\n    E = TypeError if x else ValueError\n    raise E(x)\n"),
+    (
+        "a.py",
+        'def f(x):\n    if x < 0:\n        raise NotImplementedError(f"{x} is not implemented")\n    return x + 1\n',
+    ),
+    ("a.py", 'def f(x):\n    print(f"{x}; {x.name}")\n'),
+    ("a.py", 'def f(x):\n    return f"{x} is not implemented"\n'),
+    ("a.rs", 'fn f(x: i32) -> i32 {\n    panic!("{x} is too large")\n}\n'),
+    ("a.ts", "function f(x: any) {\n  throw new Error(`${x} is no number`);\n}\n"),
+    ("a.ts", "function f(x: any) {\n  return `{${x}}; ${x}`;\n}\n"),
+    ("a.rb", 'def f(x)\n  raise ArgumentError, "#{x} is no number"\nend\n'),
+    ("a.go", 'package a\n\nfunc f(x int) (int, error) {\n\treturn 0, fmt.Errorf("%d is too large", x)\n}\n'),
+    (
+        "a.go",
+        "package a\n\nfunc f(x int) (int, error) {\n\tif x > 3 {\n"
+        '\t\treturn 0, fmt.Errorf("%d: not implemented", x)\n\t}\n\treturn g(x), nil\n}\n',
+    ),
+    ("a.go", 'package a\n\nfunc f(x int) (int, error) {\n\treturn g(x), errors.New("not implemented")\n}\n'),
+    ("a.go", 'package a\n\nfunc f(x int) int {\n\tpanic(fmt.Sprintf("%d is too large", x))\n}\n'),
     # beside
 ]
 
@@ -209,3 +252,21 @@ def test_nothing_hides_that_a_body_is_unwritten(path: str, text: str) -> None:
 @pytest.mark.parametrize(("path", "text"), BESIDE)
 def test_what_only_looks_like_an_unwritten_body_is_taken_for_work(path: str, text: str) -> None:
     assert not is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{}",
+        "raise RuntimeError('{}",
+        'panic(fmt.Sprintf("{}',
+        'return 0, fmt.Errorf("{}',
+        "throw new Error(`{}",
+        "return {}",
+    ],
+)
+@pytest.mark.parametrize("word", ["todo ", "not implemented", "not ", "\\'", "'", '"', "`", "a, ", "{};", "0, "])
+def test_a_text_that_repeats_itself_is_judged_in_no_time(said: str, word: str) -> None:
+    begun = time.process_time()
+    says_nothing(said.replace("{}", word * 5_000))
+    assert time.process_time() - begun < 1

@@ -16,7 +16,12 @@ import tree_sitter
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.parsing.bodies.block_ends import always_leaves, is_alternative, leaves
-from runtime.codebase.parsing.bodies.empty_statements import NOTHING
+from runtime.codebase.parsing.bodies.empty_statements import (
+    NOTHING,
+    gives_unwritten_error,
+    is_unwritten_error,
+    raised_name,
+)
 from runtime.codebase.parsing.bodies.fixed_conditions import holds
 from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, leaves_a_name, runs_for_nothing
 from runtime.codebase.parsing.bodies.lost_calls import lost_call, named_function
@@ -85,6 +90,8 @@ class BodyJudge:
     empties: set[str] = field(default_factory=set)
     idle: set[str] = field(default_factory=set)
     filled: set[str] = field(default_factory=set)
+    # Names that hold an error which says that nothing is written yet.
+    unwritten: set[str] = field(default_factory=set)
     depth: int = 0
     # A part of a body is judged, whose returns, exits and variables count for what stands around it.
     is_part: bool = False
@@ -159,11 +166,8 @@ class BodyJudge:
             self.depth -= 1
 
     def _judged(self, node: tree_sitter.Node, said: str, *, decided: bool, tail: bool) -> bool:
-        if constant := _CONSTANT.fullmatch(said):
-            self.constants.add(constant.group(1))
-        if (bound := _BOUND.fullmatch(said)) and node.type in kinds.LOCALS | kinds.ASSIGNMENTS:
-            (self.copies if self._is_taken(bound["value"]) else self.rebound).add(bound["name"])
-            (self.empties if self._is_empty_value(bound["value"].strip()) else self.filled).add(bound["name"])
+        if self._keeps_unwritten(node, said):
+            return True
         for names, judge in _JUDGES:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
@@ -185,6 +189,20 @@ class BodyJudge:
             return False
         # The value of a part may be what the body gives.
         return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)
+
+    def _keeps_unwritten(self, node: tree_sitter.Node, said: str) -> bool:
+        """Note the name that a statement gives a value; return whether that is an error of what nobody has written."""
+        if constant := _CONSTANT.fullmatch(said):
+            self.constants.add(constant.group(1))
+        bound = _BOUND.fullmatch(said) if node.type in kinds.LOCALS | kinds.ASSIGNMENTS else None
+        if bound is None:
+            return False
+        (self.copies if self._is_taken(bound["value"]) else self.rebound).add(bound["name"])
+        (self.empties if self._is_empty_value(bound["value"].strip()) else self.filled).add(bound["name"])
+        if self.is_part or not is_unwritten_error(bound["value"]):
+            return False
+        self.unwritten.add(bound["name"])
+        return True
 
     def _is_nothing(self, node: tree_sitter.Node, said: str, *, tail: bool) -> bool:
         """Return whether a simple statement has no effect and gives no value."""
@@ -218,7 +236,10 @@ class BodyJudge:
         idle = _IDLE.fullmatch(said) is not None and _ACTS.match(said) is None
         is_name = re.fullmatch(r"[\w.$]+", said) is not None
         return (
-            self.says_nothing(said) or (idle and not tail and not is_name) or _EMPTY_VALUE.fullmatch(said) is not None
+            self.says_nothing(said)
+            or (idle and not tail and not is_name)
+            or _EMPTY_VALUE.fullmatch(said) is not None
+            or raised_name(said) in self.unwritten
         )
 
     def _value(self, said: str, *, decided: bool) -> bool:
@@ -229,6 +250,8 @@ class BodyJudge:
             said = said[1:-1].strip()
         is_name = said in self.syntax.names
         self.returned.add("" if _ABSENT.fullmatch(said) and not is_name else said)
+        if gives_unwritten_error(said) or said in self.unwritten:
+            return not decided
         if self._fails(said) or re.fullmatch(rf"(?:(?:{NOTHING})\s*,\s*)*(?:{self.syntax.failed_value})", said):
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
