@@ -123,6 +123,7 @@ class FileJudge:
         self._data = text.encode("utf-8", "replace")
         root = parser.parse(self._data).root_node
         nodes = list(walk_within(root))
+        self._broken = [each.node for each in nodes if each.node.is_error or each.node.is_missing]
         self._definitions = [each for each in nodes if DEFINITION.search(each.node.type)]
         self._decorated = [each.node for each in nodes if each.node.type == "decorated_definition"]
         self._handlers = [each.node for each in nodes if each.node.type in HANDLERS and each.node.named_child_count > 1]
@@ -163,7 +164,13 @@ class FileJudge:
             start, end = body.start_point.row + 1, body.end_point.row + 1
         elif self._changes_handler(first, last):
             return False
-        return self._says_nothing(_between(self._data, self._shown, start, end, body))
+        said = _between(self._shown, start, end, body)
+        # Where the syntax is broken no body is found, so that its lines are all there is to judge.
+        return self._says_nothing(said) or (self._is_broken(start, end) and says_nothing(said, has_heads=True))
+
+    def _is_broken(self, start: int, end: int) -> bool:
+        """Return whether lines hold a syntax error."""
+        return any(each.start_point.row < end and start - 1 <= each.end_point.row for each in self._broken)
 
     def constant_body(self, start: int, end: int) -> ConstantBody | None:
         """Return the body of the function on the lines `start` to `end` if it only gives a constant answer."""
@@ -230,7 +237,7 @@ def _parser_of(path: str) -> tree_sitter.Parser | None:
         return None
 
 
-def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
+def _between(shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
     if body is not None:
         return text_in(shown, body)
     rows = shown.split(b"\n")[start - 1 : end]

@@ -23,22 +23,29 @@ _HEAD = re.compile(
     r"|fatalerror\(.*\)",
     re.IGNORECASE,
 )
-# What stands below such a head and does nothing: a variable that gets a constant, a value dropped.
-_IDLE_BELOW_HEAD = re.compile(
-    rf"""(?:let|var|val|local|my|const)\s+[\w$@%(), ]+(?::\s*\w+\s*)?=\s*
-        (?:{NOTHING}|@_|-?\d[\w.]*|"[^"{{$#\\]*"|'[^']*')
-    | _\s*=\s*[\w.$]+ | (?:return\s+)?(?:nothing|missing|undefined|NULL)""",
-    re.VERBOSE,
-)
-_PRINTS = re.compile(r"""(?:print(?:ln)?|puts|IO\.puts|NSLog|echo|say)\b\s*\(?\s*(?:@?"[^"{$#%\\]*"|'[^'$]*')?\s*\)?""")
-_NAMED = re.compile(r"\b(?:func|fun|def|fn|function|sub|proc)\s+([\w.:]+)", re.IGNORECASE)
-# What a body may say without doing anything, without blanks and closing marks.
-_BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
 _UNWRITTEN = r"(?i:not\s+(?:yet\s+)?implemented|todo)"
 # Texts that say so, with whatever is inserted. Atomic, as a text may say it thousands of times.
 _DOUBLE = rf'"(?>[^"]*?{_UNWRITTEN})[^"]*+"'
 _QUOTED = rf"(?:{_DOUBLE}|'(?>[^']*?{_UNWRITTEN})[^']*+'|`(?>[^`]*?{_UNWRITTEN})[^`]*+`)"
 _GO_ERROR = rf"(?:errors\.New|fmt\.Errorf)\(\s*{_QUOTED}.*\)"
+# What stands below such a head and does nothing: a variable that gets a constant, a value dropped.
+_IDLE_BELOW_HEAD = re.compile(
+    rf"""(?:let|var|val|local|my|const)\s+[\w$@%(), ]+(?::\s*\w+\s*)?=\s*
+        (?:{NOTHING}|@_|-?\d[\w.]*|"[^"{{$#\\]*"|'[^']*')
+    | error\(\s*{_QUOTED}.*\) | _\s*=\s*[\w.$]+ | (?:return\s+)?(?:nothing|missing|undefined|NULL)""",
+    re.VERBOSE,
+)
+# What names a type around functions and gives it nothing, and what names what is used from elsewhere.
+_TYPE_HEAD = re.compile(
+    r"(?:\w+\s+){0,6}(?:class|object|trait|struct|enum|extension|protocol|module|package)\s+[\w.:]+"
+)
+_IMPORT = re.compile(
+    r"(?:local|my)\s+[\w$]+\s*=\s*require\s*\(?\s*(?:\"[^\"]*\"|'[^']*')\s*\)?|(?:use|require|import)\s+[\w.:]+"
+)
+_PRINTS = re.compile(r"""(?:print(?:ln)?|puts|IO\.puts|NSLog|echo|say)\b\s*\(?\s*(?:@?"[^"{$#%\\]*"|'[^'$]*')?\s*\)?""")
+_NAMED = re.compile(r"\b(?:func|fun|def|fn|function|sub|proc)\s+([\w.:]+)", re.IGNORECASE)
+# What a body may say without doing anything, without blanks and closing marks.
+_BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
 _SAYS_NOTHING = rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
         | return\s+(?:{NOTHING})(?:\s*,\s*(?:{NOTHING}))+
         | return\s+{_GO_ERROR}
@@ -61,7 +68,7 @@ _EMPTY_IN_ANY_CASE = re.compile(_SAYS_NOTHING, re.IGNORECASE | re.VERBOSE)
 _REFUSES = re.compile(r"throw\s+(?:new\s+)?[\w\\.]*(?:UnsupportedOperation|NotSupported)")
 _RETURNED = re.compile(r"(?:return\s+)?(\w+)")
 # What follows the head of a definition on its line.
-_BESIDE_HEAD = re.compile(r"\)\s*,?\s*(?:do:|(?=return\b))")
+_BESIDE_HEAD = re.compile(r"\)\s*,?\s*(?:do:|(?=(?:return|local|error)\b))")
 _END = re.compile(r"(?<=\S)\s+end$")
 _MARKS = re.compile(r"[\s{}()\[\];,:]*")
 _SPLIT = re.compile(r"[;\n{}]")
@@ -94,6 +101,7 @@ def says_nothing(
     parts = _SPLIT.split(_BESIDE_HEAD.sub(")\n", text) if has_heads else text)
     is_body = has_heads and any(_HEAD.fullmatch(part.strip().rstrip(",:").strip()) for part in parts)
     may_print = not is_body or any(map(PRINTS_BY_NAME.search, _NAMED.findall(text)))
+    imports = said_nothing = 0
     for part in parts:
         said = part.strip().removeprefix("=>").removeprefix("=").rstrip(",:").strip()
         if not said or _MARKS.fullmatch(said):
@@ -102,13 +110,20 @@ def says_nothing(
             return False
         if refuses and _REFUSES.match(said):
             return False
-        if has_heads and (_HEAD.fullmatch(said) or empty.fullmatch(_END.sub("", said))):
+        if has_heads and _HEAD.fullmatch(said):
             continue
+        said = _END.sub("", said) if has_heads else said
+        if is_body and _TYPE_HEAD.fullmatch(said):
+            continue
+        if is_body and _IMPORT.fullmatch(said):
+            imports += 1
+            continue
+        said_nothing += 1
         if is_body and (_IDLE_BELOW_HEAD.fullmatch(said) or (_PRINTS.fullmatch(said) and not may_print)):
             continue
         if not empty.fullmatch(said):
             return False
-    return True
+    return not imports or said_nothing > 0
 
 
 def is_unwritten_error(value: str) -> bool:
