@@ -146,6 +146,8 @@ LOCALS = _kinds("""
     declaration local_variable_declaration property_declaration local_declaration_statement
 """)
 ASSIGNMENTS = _kinds("assignment assignment_expression")
+# Assignments within an expression, which are statements where they stand alone.
+NAMED_VALUES = _kinds("named_expression")
 # Assignments whose left side may be `_`, in Go.
 DROPS = _kinds("assignment_statement")
 DEFINITIONS = _kinds("""

@@ -219,6 +219,12 @@ HIDDEN = [
     ("a.ts", "function f(x: {\n}\n"),
     ("a.js", "function f(x {\n  return null;\n}\n"),
     ("a.go", 'package a\n\nfunc f(x int {\n\tpanic("todo")\n}\n'),
+    ("a.py", "def f(x):\n    (y := x)\n"),
+    ("a.py", "def f(x):\n    ((y := x + 1))\n"),
+    ("a.py", "def f(x):\n    a, b = x, x\n"),
+    ("a.py", "def f(x):\n    (a, b) = x, 1\n    return None\n"),
+    ("a.py", "def f(x):\n    x += 0\n"),
+    ("a.py", "def f(x):\n    x *= 1\n    return None\n"),
     # hidden
 ]
 BESIDE = [
@@ -275,6 +281,16 @@ BESIDE = [
     ("a.py", "def f(x:\n    return x + 1\n"),
     ("a.py", 'def f(x):\n    print "a", x\n'),
     ("a.js", "function f(x {\n  return g(x);\n}\n"),
+    ("a.py", "def f(x):\n    (y := g(x))\n"),
+    ("a.py", "def f(x):\n    (y := x)\n    return y + 1\n"),
+    ("a.py", "def f(x):\n    a, b = x, x\n    return g(a, b)\n"),
+    ("a.py", "def f(x):\n    a, x.b = x, x\n"),
+    ("a.py", "def f(x):\n    x += 1\n"),
+    ("a.py", "def f(x):\n    x += [0]\n"),
+    ("a.py", "def f(x):\n    a, b = b, a = g(x)\n"),
+    ("a.py", "def f(x):\n    global a, b\n    a, b = x, x\n"),
+    ("a.py", "def f(x):\n    a, b = x\n    return b, a\n"),
+    ("a.py", "def f(x):\n    a, b = x\n"),
     # beside
 ]
 
@@ -305,3 +321,30 @@ def test_a_text_that_repeats_itself_is_judged_in_no_time(said: str, word: str) -
     begun = time.process_time()
     says_nothing(said.replace("{}", word * 5_000))
     assert time.process_time() - begun < 1
+
+
+NOOP = "def _noop(*a):\n    {}\n\n\ndef f(x):\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line", "is_nothing"),
+    [
+        ("a.py", NOOP.format("pass", "_noop(x)"), 5, True),
+        ("a.py", NOOP.format('"""Do nothing."""', "_noop(x)\n    return None"), 5, True),
+        ("a.py", NOOP.format("pass", "_noop(g(x))"), 5, False),
+        ("a.py", NOOP.format("g(*a)", "_noop(x)"), 5, False),
+        ("a.py", NOOP.format("pass", "_noop(x)") + "\n\nif x:\n\n    def _noop(x):\n        g(x)\n", 5, False),
+        ("a.py", NOOP.format("pass", "x._noop(x)"), 5, False),
+        ("a.py", NOOP.format("pass", "_noop(x)").replace("f(x)", "f(x, _noop)"), 5, False),
+        ("test_a.py", NOOP.format("pass", "_noop(x)"), 5, False),
+        ("a.js", "function noop() {}\nfunction f(x) {\n  noop(x);\n}\n", 2, True),
+        ("a.js", "function noop(x) {\n  g(x);\n}\nfunction f(x) {\n  noop(x);\n}\n", 4, False),
+        ("a.go", "package a\n\nfunc noop(x int) {\n}\n\nfunc f(x int) {\n\tnoop(x)\n}\n", 6, True),
+        ("a.rs", "fn noop(x: i32) {}\nfn f(x: i32) {\n    noop(x);\n}\n", 2, True),
+        ("a.c", "void noop(int x) {}\nvoid f(int x) {\n    noop(x);\n}\n", 2, True),
+    ],
+)
+def test_to_call_a_function_of_the_file_that_does_nothing_is_nothing(
+    path: str, text: str, line: int, is_nothing: bool
+) -> None:
+    assert is_empty(text, path, line, text.rstrip().count("\n") + 1 if "if x" not in text else line + 1) == is_nothing

@@ -34,7 +34,7 @@ from runtime.codebase.parsing.bodies.empty_statements import says_nothing
 from runtime.codebase.parsing.bodies.idle_bodies import BodyJudge
 from runtime.codebase.parsing.bodies.idle_lines import idle_lines
 from runtime.codebase.parsing.bodies.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
-from runtime.codebase.parsing.bodies.lost_calls import named_function
+from runtime.codebase.parsing.bodies.lost_calls import idle_functions, named_function
 from runtime.codebase.parsing.bodies.meant_bodies import Meant
 from runtime.codebase.parsing.bodies.unreached import unreached
 from runtime.codebase.parsing.bodies.whole_heads import BareType, bare_type, head_is_work
@@ -264,6 +264,8 @@ def _judged_bodies(
     """Return which bodies have no effect, and which functions only give back what they were given."""
     idle: list[tuple[int, int]] = []
     unchanged: list[tree_sitter.Node] = []
+    definitions = list(definitions)
+    empty = set() if is_test else idle_functions(definitions, functools.partial(_says_nothing_in, shown, syntax))
     for each in definitions:
         node = each.node
         body = body_of(node) if _FUNCTION.search(node.type) and not node.has_error else None
@@ -290,6 +292,7 @@ def _judged_bodies(
             may_fail=is_test or may_fail or _is_told_to_fail(node, head, syntax),
             may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
             results_count=is_test,
+            idle={name for name in empty if not takes(node, name)},
         )
         if not judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
             continue
@@ -299,6 +302,10 @@ def _judged_bodies(
             opening = shown[body.start_byte : body.start_byte + 1] == b"{"
             idle.append((body.start_byte + opening, body.end_byte - opening))
     return _Judged(idle, unchanged)
+
+
+def _says_nothing_in(shown: bytes, syntax: IdleSyntax, body: tree_sitter.Node) -> bool:
+    return says_nothing(text_in(shown, body), names=syntax.names, any_case=syntax.keywords_in_any_case)
 
 
 def _idle_parts(nodes: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:

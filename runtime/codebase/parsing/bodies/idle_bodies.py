@@ -36,6 +36,7 @@ _IDLE = re.compile(
     r"""\(*(?:\{\}|\[\]|[\w.$]+)\)*(?:\s+as\s+\w+\)*)? | (?P<self>\$?[\w.]+)\s*=\s*(?P=self)
         | (?:let\s+|var\s+|const\s+)?_\s*:?=\s*&?[\w.]+
         | (?:int|str|float|bool|list|dict|set|tuple|object|bytes|locals|globals)\(\)
+        | [\w$]+\s*(?:[-+|^]=\s*0|(?:\*|//?)=\s*1)
         | await\s+(?:null|undefined|0)
         | void\s+[\w.]+ | \(void\)\s*[\w.]+ | del\s+\w+(?:\s*,\s*\w+)* | drop\([\w.]+\)""",
     re.VERBOSE,
@@ -168,6 +169,8 @@ class BodyJudge:
     def _judged(self, node: tree_sitter.Node, said: str, *, decided: bool, tail: bool) -> bool:
         if self._keeps_unwritten(node, said):
             return True
+        while node.type == "parenthesized_expression" and node.named_child_count == 1:
+            node = node.named_children[0]
         for names, judge in _JUDGES:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
@@ -231,7 +234,7 @@ class BodyJudge:
             return not self.is_part and all(self._is_pure(child) for child in node.named_children)
         if (itself := _IDLE.fullmatch(said)) is not None and itself["self"]:
             return True
-        if node.type in kinds.ASSIGNMENTS and self.syntax.assigns_locals:
+        if node.type in kinds.ASSIGNMENTS | kinds.NAMED_VALUES and self.syntax.assigns_locals:
             return not self.is_part and self._assigns_local(node)
         idle = _IDLE.fullmatch(said) is not None and _ACTS.match(said) is None
         is_name = re.fullmatch(r"[\w.$]+", said) is not None
@@ -281,13 +284,14 @@ class BodyJudge:
         return re.fullmatch(self.syntax.fails, said, re.DOTALL) is not None
 
     def _assigns_local(self, node: tree_sitter.Node) -> bool:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is None or left.type not in {"identifier", "variable_name"}:
+        left = node.child_by_field_name("left") or node.child_by_field_name("name")
+        right = node.child_by_field_name("right") or node.child_by_field_name("value")
+        if left is None or (left.type not in {"identifier", "variable_name"} and not _is_pairwise(left, right)):
             return False
         if re.search(self.syntax.not_local, self.whole):
             return False
         if right is None or self._said(right) != self._said(left):
-            self.assigned.add(self._said(left))
+            self.assigned |= set(re.findall(r"[$\w]+", self._said(left)))
         return right is None or self._is_pure(right)
 
     def _runs_empty_block(self, node: tree_sitter.Node) -> bool:
@@ -428,6 +432,17 @@ class BodyJudge:
         return only_computes(
             node, self.syntax, self._said, self.takes, updates=updates, calls=calls, results_count=self.results_count
         )
+
+
+def _is_pairwise(left: tree_sitter.Node, right: tree_sitter.Node | None) -> bool:
+    """Return whether an assignment gives each of some names a value of its own."""
+    return (
+        right is not None
+        and left.type in {"pattern_list", "tuple_pattern"}
+        and right.type in {"expression_list", "tuple"}
+        and left.named_child_count == right.named_child_count
+        and all(each.type == "identifier" for each in left.named_children)
+    )
 
 
 _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (
