@@ -22,10 +22,16 @@ from runtime.codebase.parsing.bodies.empty_statements import (
     is_unwritten_error,
     raised_name,
 )
-from runtime.codebase.parsing.bodies.fixed_conditions import holds
-from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, leaves_a_name, runs_for_nothing
+from runtime.codebase.parsing.bodies.fixed_conditions import chosen, holds
+from runtime.codebase.parsing.bodies.loop_heads import (
+    drains,
+    gathers_nothing,
+    holds_within,
+    leaves_a_name,
+    runs_for_nothing,
+)
 from runtime.codebase.parsing.bodies.lost_calls import lost_call, named_function
-from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes
+from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes, without_brackets
 from runtime.codebase.parsing.tree_walk import is_bare_string
 
 # Statements that are nested deeper are taken to do something.
@@ -51,6 +57,7 @@ _CONSTANT = re.compile(rf"(?:\w+\s+)*?(\$?\w+)\s*:?=\s*(?:{kinds.TEXT})")
 _BOUND = re.compile(
     r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
 )
+_JOINED = re.compile(r"\b(?:and|or)\b|&&|\|\|")
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
 _DIVIDES_BY_ZERO = re.compile(r"\d+\s*(?:/|//|%)\s*0")
 # A value that is dropped at once: `_ = x`, `_, _ = x, y`.
@@ -169,13 +176,13 @@ class BodyJudge:
     def _judged(self, node: tree_sitter.Node, said: str, *, decided: bool, tail: bool) -> bool:
         if self._keeps_unwritten(node, said):
             return True
-        while node.type == "parenthesized_expression" and node.named_child_count == 1:
-            node = node.named_children[0]
+        node = without_brackets(node)
         for names, judge in _JUDGES:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
         if (given := _RETURN.fullmatch(said)) and node.type in kinds.RETURNS | {"command"}:
-            return not self.is_part and self._value(given.group(1), decided=decided)
+            gathers = bool(node.named_children) and gathers_nothing(node.named_children[0], self._said)
+            return not self.is_part and self._value("[]" if gathers else given.group(1), decided=decided)
         if self.caught and _THROWN.fullmatch(said):
             return True
         if self._fails(said):
@@ -243,12 +250,14 @@ class BodyJudge:
             or (idle and not tail and not is_name)
             or _EMPTY_VALUE.fullmatch(said) is not None
             or raised_name(said) in self.unwritten
+            or (node.type in kinds.COMPARISONS and holds(said) is not None)
+            or gathers_nothing(node, self._said)
         )
 
     def _value(self, said: str, *, decided: bool) -> bool:
         """Return whether a result is the same whatever comes in; notes it, as several of them are a decision."""
         self.depends = self.depends or decided
-        said = said.strip(" ;")
+        said = chosen(said.strip(" ;"))
         while said.startswith("(") and said.endswith(")") and said != "()":
             said = said[1:-1].strip()
         is_name = said in self.syntax.names
@@ -262,7 +271,8 @@ class BodyJudge:
         if self._is_taken(said):
             self.gives_taken = True
             return True
-        return self._is_empty_value(said) or said in self.empties - self.filled
+        is_falsy = _JOINED.search(said) is not None and holds(said) is False
+        return is_falsy or self._is_empty_value(said) or said in self.empties - self.filled
 
     def _is_taken(self, said: str) -> bool:
         """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
