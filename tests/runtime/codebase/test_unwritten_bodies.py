@@ -381,3 +381,25 @@ def test_to_call_a_function_of_the_file_that_does_nothing_is_nothing(
     path: str, text: str, line: int, is_nothing: bool
 ) -> None:
     assert is_empty(text, path, line, text.rstrip().count("\n") + 1 if "if x" not in text else line + 1) == is_nothing
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("a.go", "package a\n\nfunc f(x int) error {{\n\treturn {}\n}}\n"),
+        ("a.go", "package a\n\nfunc f(x int) error {{\n\ty := {}\n\treturn y\n}}\n"),
+        ("a.py", "def f(x):\n    return ({})\n"),
+        ("a.py", "def f(x):\n    y = {}\n    raise y\n"),
+        ("a.py", "def f(x):\n    import {}\n    pass\n"),
+        ("a.js", "function f(x) {{\n  const y = {};\n  throw y;\n}}\n"),
+        ("a.pl", "sub f {{ {} }}\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    "word", [", ", " ", "a, ", "todo ", "NotImplemented", "a if ", "a ? b : ", "{;", "die '", "{ f("]
+)
+def test_a_body_that_repeats_itself_is_judged_in_no_time(path: str, said: str, word: str) -> None:
+    text = said.format(word * (3_500 // len(word)))
+    begun = time.process_time()
+    is_empty(text, path, 1, text.count("\n"))
+    assert time.process_time() - begun < 1

@@ -76,12 +76,13 @@ _SPLIT = re.compile(r"[;\n{}]")
 _TEXT = re.compile(r"""\\.|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|`[^`]*+`""", re.DOTALL)
 # An error that says that nothing is written yet, under a name, and what raises it.
 _KEPT = re.compile(
-    rf"(?:new\s+)?[\w.:\\]*(?:NotImplemented|Unimplemented)\w*(?:\(.*\))?|(?:new\s+)?\w*(?:Error|Exception)\(\s*{_QUOTED}.*\)"
+    rf"(?:new\s+)?(?>[\w.:\\]*?(?:NotImplemented|Unimplemented))\w*+(?:\(.*\))?|(?:new\s+)?\w*(?:Error|Exception)\(\s*{_QUOTED}.*\)"
     rf"|{_GO_ERROR}",
     re.DOTALL,
 )
 _RAISED = re.compile(r"(?:raise|throw)\s+(\w+)(?:\(.*\))?(?:\s+from\s+None)?", re.DOTALL)
-_GIVEN = re.compile(rf"(?:[^,;(){{}}\"'`]*(?:\(\)|\{{\}})?,\s*){{0,8}}{_GO_ERROR}", re.DOTALL)
+# Each value up to its comma in one way alone, as values may be long.
+_GIVEN = re.compile(rf"(?:[^,;(){{}}\"'`]*+(?:\(\)|\{{\}})?,){{0,8}}\s*+{_GO_ERROR}", re.DOTALL)
 
 
 def says_nothing(
