@@ -396,7 +396,8 @@ def test_to_call_a_function_of_the_file_that_does_nothing_is_nothing(
     ],
 )
 @pytest.mark.parametrize(
-    "word", [", ", " ", "a, ", "todo ", "NotImplemented", "a if ", "a ? b : ", "{;", "die '", "{ f("]
+    "word",
+    [", ", " ", "a, ", "todo ", "NotImplemented", "a,                    ", "a if ", "a ? b : ", "{;", "die '", "{ f("],
 )
 def test_a_body_that_repeats_itself_is_judged_in_no_time(path: str, said: str, word: str) -> None:
     text = said.format(word * (3_500 // len(word)))
