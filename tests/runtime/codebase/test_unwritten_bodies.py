@@ -243,7 +243,6 @@ HIDDEN = [
     ("a.js", "function f(x) {\n  if ([].length > 0) { x.go(); }\n}\n"),
     ("a.js", "function f(x) {\n  return false ? x.go() : null;\n}\n"),
     ("a.go", "package a\n\nfunc f(x T) {\n\tif true {\n\t\treturn\n\t}\n\tx.Go()\n}\n"),
-    # hidden
 ]
 BESIDE = [
     ("a.py", "def f(x):\n    import a.signals\n"),
@@ -324,7 +323,9 @@ BESIDE = [
     ("a.js", "function f(x) {\n  return true && x.go();\n}\n"),
     ("a.js", "function f(x) {\n  return x ? x.go() : null;\n}\n"),
     ("a.js", "function f(x) {\n  if (x !== null) { x.go(); }\n}\n"),
-    # beside
+    ("a.scala", "trait A {\n  val limit = 1\n  def f(): Int\n}\n"),
+    ("a.scala", "abstract class A {\n  def f(): Int\n}\n"),
+    ("a.swift", "protocol A {\n    func f() -> Int\n}\n"),
 ]
 
 

@@ -35,10 +35,8 @@ _IDLE_BELOW_HEAD = re.compile(
     | error\(\s*{_QUOTED}.*\) | _\s*=\s*[\w.$]+ | (?:return\s+)?(?:nothing|missing|undefined|NULL)""",
     re.VERBOSE,
 )
-# What names a type around functions and gives it nothing, and what names what is used from elsewhere.
-_TYPE_HEAD = re.compile(
-    r"(?:\w+\s+){0,6}(?:class|object|trait|struct|enum|extension|protocol|module|package)\s+[\w.:]+"
-)
+# What names a type whose functions have bodies and gives it nothing, and what names what is used from elsewhere.
+_TYPE_HEAD = re.compile(r"(?:(?!abstract\b)\w+\s+){0,6}(?:class|object|struct|enum|extension|module|package)\s+[\w.:]+")
 _IMPORT = re.compile(
     r"(?:local|my)\s+[\w$]+\s*=\s*require\s*\(?\s*(?:\"[^\"]*\"|'[^']*')\s*\)?|(?:use|require|import)\s+[\w.:]+"
 )
