@@ -46,6 +46,8 @@ class IdleSyntax:
     nothing_value: str = NEVER_MATCHES
     # What is written around a value without changing it; the group that matches is the value.
     wrapped: str = NEVER_MATCHES
+    # Statements that name what is used from elsewhere: no work beside what is none, but alone.
+    imports: str = NEVER_MATCHES
     # Functions that only compute, whatever they are given; where none is named, variables that nothing reads stay.
     pure_functions: str = NEVER_MATCHES
     # Functions and methods whose result is all that they are called for, by what is written before the brackets.
@@ -144,6 +146,8 @@ LOCALS = _kinds("""
     declaration local_variable_declaration property_declaration local_declaration_statement
 """)
 ASSIGNMENTS = _kinds("assignment assignment_expression")
+# Assignments within an expression, which are statements where they stand alone.
+NAMED_VALUES = _kinds("named_expression")
 # Assignments whose left side may be `_`, in Go.
 DROPS = _kinds("assignment_statement")
 DEFINITIONS = _kinds("""
@@ -165,7 +169,8 @@ PURE = _kinds("""
     base constant instance_variable class_variable global_variable symbol simple_symbol number integer float true
     false none null nil undefined boolean string string_start string_content string_end string_fragment
     string_literal_content interpreted_string_literal_content raw_string_literal_content encapsed_string
-    template_string escape_sequence char character ellipsis attribute member_expression member_access_expression
+    template_string template_substitution interpolation
+    escape_sequence char character ellipsis attribute member_expression member_access_expression
     field_access field_expression selector_expression navigation_expression scope_resolution scoped_identifier subscript
     subscript_expression index_expression element_access_expression array_access binary_expression binary_operator
     boolean_operator comparison_operator not_operator unary_expression unary_operator unary prefix_unary_expression

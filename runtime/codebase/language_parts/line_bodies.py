@@ -42,9 +42,9 @@ class LineBodies:
 
         A head behind which nothing stands is left as it is: its body may be anywhere.
         """
-        text, blocks = _replaced(rf"{self.blocks}(?=\s*\S)", "function \\g<name>\n", text)
-        text, values = _replaced(rf"{self.values}(?=\s*\S)", "function \\g<name>\n", text)
-        text, idle = _replaced(_line(self.idle), "pass", text)
+        text, blocks = _replaced(rf"{self.blocks}(?=\s*\S)", "function \\g<name>\n", text, behind="{")
+        text, values = _replaced(rf"{self.values}(?=\s*\S)", "function \\g<name>\n", text, behind="{")
+        text, idle = _replaced(_line(self.idle), "pass", text, behind="{;")
         if blocks or values or idle:
             text, _ = _replaced(self.around, "", text)
             text, _ = _replaced(_line(self.empty), "pass", text)
@@ -77,11 +77,13 @@ def _indent(line: str) -> int:
 
 
 def _line(statement: str) -> str:
-    return rf"(?:return\s+)?(?:{statement})[ \t]*[.,;]?[ \t]*$"
+    return rf"(?:return\s+)?(?:{statement})[ \t]*[.,;]?[ \t]*(?=$|\}})"
 
 
-def _replaced(pattern: str, by: str, text: str) -> tuple[str, int]:
-    return re.subn(rf"^[ \t]*(?:{pattern})", by, text, flags=re.MULTILINE)
+def _replaced(pattern: str, by: str, text: str, *, behind: str = "") -> tuple[str, int]:
+    """Replace what stands at the start of a line, or `behind` one of some marks on it."""
+    start = rf"(?:^|(?<=[{behind}]))" if behind else "^"
+    return re.subn(rf"{start}[ \t]*(?:{pattern})", by, text, flags=re.MULTILINE)
 
 
 _BRACED_HEAD = (

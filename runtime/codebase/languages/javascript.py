@@ -100,6 +100,7 @@ IDLE = IdleSyntax(
     nothing_value=r"(?:new\s+)?(?:Array|Object|String|Number|Boolean)\(\s*\)|Object\.create\(\s*null\s*\)|<[\w<>\[\]]+>\s*\{\s*\}"
     r"|\[\s*\.\.\.\s*\[\s*\]\s*\]|\{\s*\.\.\.\s*\{\s*\}\s*\}",
     never_returns=r"\)\s*:\s*never\b",
+    nothing=r"(?:const|let|var)\s+(?:\w+|\{[\w\s,:]*\})\s*=\s*require\(\s*(?:\"[^\"]*\"|'[^']*')\s*\)",
     idle_functions=r"String|Number|Boolean|BigInt|Symbol|parseInt|parseFloat|isNaN|isFinite|Object\.(?:keys|values|entries)"
     r"|Array\.isArray|Math\.(?:abs|ceil|floor|max|min|round|sign|trunc)|[\w$.]+\.(?:toString|valueOf|trim|toLowerCase|toUpperCase)",
     idle_alone=r"Date\.now|performance\.now|[\w$.]+\.(?:slice|concat|indexOf|includes|startsWith|endsWith|split|padStart|padEnd)"

@@ -155,6 +155,7 @@ _IDLE = IdleSyntax(
     r"|await\s+(?:asyncio\.)?gather\(\)",
     idle_contexts=r"\(?(?:(?:contextlib\.)?(?:suppress|nullcontext)\([\w\s.,]*\)(?:\s+as\s+\w+)?[\s,]*)+\)?",
     assigns_locals=True,
+    imports=r"(?:from\s+[\w.]+\s+)?import\s+[\w.,*()\s#]+",
     not_local=r"(?m:^|;)\s*(?:global|nonlocal)\b",
 )
 

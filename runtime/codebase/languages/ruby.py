@@ -51,6 +51,7 @@ _IDLE = IdleSyntax(
     iterators=r"each|each_with_index|each_pair|each_key|each_value|times|loop|map|tap|then|upto|downto|step",
     idle_functions=r"\w+\.(?:to_s|to_str|inspect|itself|nil\?|strip|downcase|upcase)",
     assigns_locals=True,
+    imports=r"require(?:_relative)?\s*\(?\s*(?:\"[^\"#]*\"|'[^']*')\s*\)?",
     names_call=True,
     value_bodies=frozenset({"method", "singleton_method", "lambda"}),
 )

@@ -145,7 +145,7 @@ _IDLE = IdleSyntax(
     wrapped=r"(?:Ok|Some)\(\s*([^()]+|[\w:<>]+\(\)|\(\))\s*\)",
     nothing_value=r"(?:Vec|HashMap|HashSet|BTreeMap)::<[\w:<>, ]+>::new\(\)"
     r"|(?:std::)?iter::empty(?:::<[\w:<>, ]+>)?\(\)|Box::new\(\s*(?:Default::default\(\)|\(\))\s*\)",
-    nothing=r"(?:debug_)?assert_eq!\(\s*(?P<same>[\w.]+)\s*,\s*(?P=same)\s*\)|(?:debug_)?assert!\(\s*true\s*\)|\(\|[\w,\s]*\|\s*(?:\{\s*\}|\(\))\s*\)\(\)|(?:(?:std|core)::)?mem::(?:drop|forget)\([\w.]+\)"
+    nothing=r"use\s+[\w:{}*,\s]+|extern\s+crate\s+\w+|(?:debug_)?assert_eq!\(\s*(?P<same>[\w.]+)\s*,\s*(?P=same)\s*\)|(?:debug_)?assert!\(\s*true\s*\)|\(\|[\w,\s]*\|\s*(?:\{\s*\}|\(\))\s*\)\(\)|(?:(?:std|core)::)?mem::(?:drop|forget)\([\w.]+\)"
     r"|async\s*\{\s*\}\s*\.await",
     idle_functions=r"String::from|Some|Box::new|(?:(?:std|core)::)?hint::black_box|black_box|[\w.]+\.(?:to_string|to_owned|clone|len|is_empty"
     r"|as_ref|as_str|trim)",

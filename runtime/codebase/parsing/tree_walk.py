@@ -13,6 +13,12 @@ DEFINITION = re.compile(
 )
 BLOCK = re.compile(r"^(?:block|statements|statement_list|compound_statement|body_statement)$")
 
+_STRING = frozenset(
+    {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
+)
+_STATEMENT = frozenset({"expression_statement", "statement"})
+_CONTINUED = re.compile(r"\\\r?(?:\n|\Z)")
+
 
 class Within(NamedTuple):
     """Links a node to those around it: to ask a node for its parent costs as much as the tree is deep."""
@@ -38,8 +44,19 @@ def body_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return named or next((child for child in node.children if child.type == "function_body"), None)
 
 
+def is_bare_string(node: tree_sitter.Node) -> bool:
+    """Return whether a node is a statement of a text alone, as documentation is."""
+    return node.type in _STATEMENT and node.named_child_count == 1 and node.named_children[0].type in _STRING
+
+
 def text_in(shown: bytes, node: tree_sitter.Node) -> str:
-    return shown[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    """Return the text of a node, its lines joined that a backslash continues."""
+    return unbroken(shown[node.start_byte : node.end_byte].decode("utf-8", "replace"))
+
+
+def unbroken(text: str) -> str:
+    """Return a text without the backslashes at the ends of its lines, which join them."""
+    return _CONTINUED.sub(" ", text) if "\\" in text else text
 
 
 def takes(definition: tree_sitter.Node, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, is_cython
 from runtime.codebase.language_registry import language_at, language_of
-from runtime.codebase.parsing.bodies.empty_bodies import MAX_KEPT_CHARS, code_lines, judge_of
+from runtime.codebase.parsing.bodies.empty_bodies import BYTE_ORDER_MARK, MAX_KEPT_CHARS, code_lines, judge_of
 from runtime.codebase.parsing.bodies.meant_bodies import Meant, fails, gives_a_value, promises
 from runtime.codebase.parsing.bodies.whole_heads import BareType
 from runtime.codebase.parsing.parse import parse
@@ -50,6 +50,7 @@ def _kept_symbols(file: str, text: str) -> Sequence[Symbol]:
 
 
 def _symbols(file: str, text: str) -> Sequence[Symbol]:
+    text = text.removeprefix(BYTE_ORDER_MARK)
     if is_cython(file):
         text, file = as_python(text), AS_PYTHON
     data = text.encode("utf-8", "replace")

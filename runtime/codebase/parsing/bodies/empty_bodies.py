@@ -21,6 +21,7 @@ from runtime.codebase.language_parts.idle_statements import (
     FAILS_BY_NAME,
     FUNCTION_VALUES,
     HANDLERS,
+    NEVER_MATCHES,
     PARTS,
     YIELDS_BY_NAME,
     IdleSyntax,
@@ -33,21 +34,29 @@ from runtime.codebase.parsing.bodies.empty_statements import says_nothing
 from runtime.codebase.parsing.bodies.idle_bodies import BodyJudge
 from runtime.codebase.parsing.bodies.idle_lines import idle_lines
 from runtime.codebase.parsing.bodies.logging_bodies import MAX_LOGGING_BODY_BYTES, logging_in, only_logged
-from runtime.codebase.parsing.bodies.lost_calls import named_function
+from runtime.codebase.parsing.bodies.lost_calls import idle_functions, named_function
 from runtime.codebase.parsing.bodies.meant_bodies import Meant
 from runtime.codebase.parsing.bodies.unreached import unreached
 from runtime.codebase.parsing.bodies.whole_heads import BareType, bare_type, head_is_work
-from runtime.codebase.parsing.tree_walk import BLOCK, DEFINITION, Within, body_of, takes, text_in, walk, walk_within
+from runtime.codebase.parsing.tree_walk import (
+    BLOCK,
+    DEFINITION,
+    Within,
+    body_of,
+    is_bare_string,
+    takes,
+    text_in,
+    unbroken,
+    walk,
+    walk_within,
+)
 
+BYTE_ORDER_MARK = "\ufeff"
 MAX_PARSED_CHARS = 4_000_000
 # Each piece of evidence judges its file anew, so the last ones stay parsed, unless they take much memory.
 MAX_KEPT_CHARS = 300_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
-_STRING = frozenset(
-    {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
-)
-_STATEMENT = frozenset({"expression_statement", "statement"})
 _AROUND = re.compile(
     r"(?!(?!expression)\w*(?:declarations|_list)$)"
     r"(?:declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$)"
@@ -91,6 +100,7 @@ class FileJudge:
     """Judges any lines of one file, which is parsed once."""
 
     def __init__(self, text: str, path: str, meant: frozenset[Meant] = frozenset()) -> None:
+        text = text.removeprefix(BYTE_ORDER_MARK)
         if is_cython(path):
             text, path = as_python(text), AS_PYTHON
         self._lines = text.split("\n")
@@ -113,13 +123,15 @@ class FileJudge:
         self._data = text.encode("utf-8", "replace")
         root = parser.parse(self._data).root_node
         nodes = list(walk_within(root))
+        self._broken = [each.node for each in nodes if each.node.is_error or each.node.is_missing]
         self._definitions = [each for each in nodes if DEFINITION.search(each.node.type)]
         self._decorated = [each.node for each in nodes if each.node.type == "decorated_definition"]
         self._handlers = [each.node for each in nodes if each.node.type in HANDLERS and each.node.named_child_count > 1]
         shown = _blanked(self._data, [*_no_work(nodes), *unreached(root)])
         if "logs" not in meant:
             definitions = [each.node for each in self._definitions]
-            shown = _blanked(shown, list(only_logged(definitions, shown, self._says_nothing)))
+            imports = NEVER_MATCHES if syntax is None or kind_of_path(path) == "test" else syntax.imports
+            shown = _blanked(shown, list(only_logged(definitions, shown, self._says_nothing, imports)))
         self._shown = shown if syntax is None else self._without_idle(nodes, shown, syntax, path, meant)
 
     def _without_idle(
@@ -152,7 +164,13 @@ class FileJudge:
             start, end = body.start_point.row + 1, body.end_point.row + 1
         elif self._changes_handler(first, last):
             return False
-        return self._says_nothing(_between(self._data, self._shown, start, end, body))
+        said = _between(self._shown, start, end, body)
+        # Where the syntax is broken no body is found, so that its lines are all there is to judge.
+        return self._says_nothing(said) or (self._is_broken(start, end) and says_nothing(said, has_heads=True))
+
+    def _is_broken(self, start: int, end: int) -> bool:
+        """Return whether lines hold a syntax error."""
+        return any(each.start_point.row < end and start - 1 <= each.end_point.row for each in self._broken)
 
     def constant_body(self, start: int, end: int) -> ConstantBody | None:
         """Return the body of the function on the lines `start` to `end` if it only gives a constant answer."""
@@ -197,12 +215,13 @@ def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
 
     Without `bare_strings` those that stand as statements, as documentation does, are left out too.
     """
+    text = text.removeprefix(BYTE_ORDER_MARK)
     parser = _parser_of(AS_PYTHON if is_cython(path) else path)
     if parser is None or len(text) > MAX_PARSED_CHARS:
         return without_comment_lines(text.split("\n"), path)
     data = text.encode("utf-8", "replace")
     nodes = walk(parser.parse(data).root_node)
-    left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and _is_bare_string(each)))
+    left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and is_bare_string(each)))
     shown = _blanked(data, [(node.start_byte, node.end_byte) for node in left_out])
     return shown.decode("utf-8", "replace").split("\n")
 
@@ -218,18 +237,18 @@ def _parser_of(path: str) -> tree_sitter.Parser | None:
         return None
 
 
-def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
+def _between(shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
     if body is not None:
-        return shown[body.start_byte : body.end_byte].decode("utf-8", "replace")
+        return text_in(shown, body)
     rows = shown.split(b"\n")[start - 1 : end]
-    return b"\n".join(rows).decode("utf-8", "replace")
+    return unbroken(b"\n".join(rows).decode("utf-8", "replace"))
 
 
 def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
     """Yield the bytes of comments, of strings that stand as statements, and of the heads of definitions."""
     for each in nodes:
         node = each.node
-        if _COMMENT.search(node.type) or _is_bare_string(node):
+        if _COMMENT.search(node.type) or is_bare_string(node):
             yield node.start_byte, node.end_byte
         elif DEFINITION.search(node.type):
             body = body_of(node)
@@ -245,6 +264,8 @@ def _judged_bodies(
     """Return which bodies have no effect, and which functions only give back what they were given."""
     idle: list[tuple[int, int]] = []
     unchanged: list[tree_sitter.Node] = []
+    definitions = list(definitions)
+    empty = set() if is_test else idle_functions(definitions, functools.partial(_says_nothing_in, shown, syntax))
     for each in definitions:
         node = each.node
         body = body_of(node) if _FUNCTION.search(node.type) and not node.has_error else None
@@ -271,6 +292,7 @@ def _judged_bodies(
             may_fail=is_test or may_fail or _is_told_to_fail(node, head, syntax),
             may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
             results_count=is_test,
+            idle={name for name in empty if not takes(node, name)},
         )
         if not judge.is_idle(body, gives_last=node.type in syntax.value_bodies, is_value=is_value):
             continue
@@ -280,6 +302,10 @@ def _judged_bodies(
             opening = shown[body.start_byte : body.start_byte + 1] == b"{"
             idle.append((body.start_byte + opening, body.end_byte - opening))
     return _Judged(idle, unchanged)
+
+
+def _says_nothing_in(shown: bytes, syntax: IdleSyntax, body: tree_sitter.Node) -> bool:
+    return says_nothing(text_in(shown, body), names=syntax.names, any_case=syntax.keywords_in_any_case)
 
 
 def _idle_parts(nodes: Iterable[Within], shown: bytes, syntax: IdleSyntax) -> Iterator[tuple[int, int]]:
@@ -341,10 +367,6 @@ def _name_in(definition: tree_sitter.Node, head: str) -> str:
     called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
     named = definition.child_by_field_name("name")
     return (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
-
-
-def _is_bare_string(node: tree_sitter.Node) -> bool:
-    return node.type in _STATEMENT and node.named_child_count == 1 and node.named_children[0].type in _STRING
 
 
 def _statement_of(each: Within) -> tree_sitter.Node:

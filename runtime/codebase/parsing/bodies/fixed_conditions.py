@@ -16,7 +16,7 @@ MAX_CHARS = 300
 MAX_DEPTH = 20
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<number>\d+(?:\.\d+)?)(?![\w.])
-        |(?P<op>===|!==|&&|\|\||[=!<>]=|[<>!]|\b(?:and|or|not)\b)|(?P<mark>[()])|(?P<empty>\[\s*\]|\{\s*\})
+        |(?P<op>===|!==|&&|\|\||[=!<>]=|[<>!]|\b(?:and|or|is\s+not|is|not)\b)|(?P<mark>[()])|(?P<empty>\[\s*\]|\{\s*\})
         |(?P<word>[\w$@.]+)|(?P<other>[^\s]))""",
     re.VERBOSE,
 )
@@ -29,8 +29,28 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<=": operator.le,
     ">=": operator.ge,
+    "is": operator.is_,
+    "isnot": operator.is_not,
 }
+# What has an order; nothing has one with an absent value.
+_ORDERED = frozenset({"<", ">", "<=", ">="})
 _WORDS: Mapping[str, bool | None] = {"true": True, "True": True, "false": False, "False": False}
+_ABSENT = frozenset({"None", "null", "nil"})
+# Calls whose result is known, as they are given nothing.
+_OF_NOTHING: Mapping[str, Any] = {
+    "bool()": False,
+    "int()": 0.0,
+    "len([])": 0.0,
+    "len({})": 0.0,
+    "len(())": 0.0,
+    'len("")': 0.0,
+    "len('')": 0.0,
+    "any([])": False,
+    "any(())": False,
+    "[].length": 0.0,
+}
+_CHOICE = re.compile(r"(?P<then>[^?]+?)\s+if\s+(?P<condition>[^?]+?)\s+else\s+(?P<other>.+)", re.DOTALL)
+_TERNARY = re.compile(r"(?P<condition>[^?]+)\?(?P<then>[^?:]+):(?P<other>[^?:]+)")
 _UNKNOWN: Final = object()
 # Something is called before the value is known.
 _CALLED: Final = object()
@@ -44,6 +64,14 @@ def holds(condition: str) -> bool | None:
     reader = _Reader(tokens)
     value = reader.either(0)
     return None if reader.at < len(tokens) or value is _UNKNOWN or value is _CALLED else bool(value)
+
+
+def chosen(value: str) -> str:
+    """Return the part of a value that is given under a fixed condition; the value itself where nothing fixes it."""
+    if len(value) <= MAX_CHARS and (found := _CHOICE.fullmatch(value) or _TERNARY.fullmatch(value)):
+        fixed = holds(found["condition"])
+        return value if fixed is None else found["then" if fixed else "other"].strip()
+    return value
 
 
 class _Reader:
@@ -84,15 +112,23 @@ class _Reader:
         return self._compared(depth)
 
     def _compared(self, depth: int) -> Any:
+        begun = self.at
         left = self._value(depth)
-        compare = _COMPARE.get(self._next())
+        ours = self._tokens[begun : self.at]
+        how = self._next()
+        compare = _COMPARE.get(how)
         if compare is None:
             return left
         self.at += 1
+        begun = self.at
         right = self._value(depth)
+        if how in {"is", "isnot"} and ours == self._tokens[begun : self.at] and _is_plain(ours):
+            return how == "is"
         if _CALLED in (left, right):
             return _CALLED
-        if type(left) is not type(right) or left is _UNKNOWN:
+        if type(left) is not type(right) or left is _UNKNOWN or (left is None and how in _ORDERED):
+            return _UNKNOWN
+        if how in {"is", "isnot"} and not isinstance(left, bool | None):
             return _UNKNOWN
         return compare(left, right)
 
@@ -112,6 +148,9 @@ class _Reader:
         tokens = self._tokens[start : self.at]
         if len(tokens) == 1:
             return _literal(*tokens[0])
+        said = "".join(text for _, text in tokens)
+        if said in _OF_NOTHING:
+            return _OF_NOTHING[said]
         return _CALLED if any(text == "(" for _, text in tokens) else _UNKNOWN
 
     def _length_of_brackets(self) -> int:
@@ -123,7 +162,9 @@ class _Reader:
         return len(self._tokens) - self.at
 
     def _next(self) -> str:
-        return self._tokens[self.at][1] if self.at < len(self._tokens) and self._tokens[self.at][0] != "text" else ""
+        if self.at >= len(self._tokens) or self._tokens[self.at][0] == "text":
+            return ""
+        return "".join(self._tokens[self.at][1].split())
 
     def _is_over(self) -> bool:
         if self.at >= len(self._tokens):
@@ -132,9 +173,16 @@ class _Reader:
         return kind == "op" or text == ")"
 
 
+def _is_plain(tokens: list[tuple[str, str]]) -> bool:
+    """Return whether a value is a name alone, which is the same wherever it is read."""
+    return len(tokens) == 1 and tokens[0][1].isidentifier()
+
+
 def _literal(kind: str, text: str) -> Any:
     if kind == "number":
         return float(text)
     if kind == "text":
         return text[1:-1]
+    if text in _ABSENT:
+        return None
     return _WORDS.get(text, _UNKNOWN) if kind == "word" else _UNKNOWN

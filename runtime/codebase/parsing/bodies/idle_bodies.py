@@ -16,11 +16,23 @@ import tree_sitter
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
 from runtime.codebase.parsing.bodies.block_ends import always_leaves, is_alternative, leaves
-from runtime.codebase.parsing.bodies.empty_statements import NOTHING
-from runtime.codebase.parsing.bodies.fixed_conditions import holds
-from runtime.codebase.parsing.bodies.loop_heads import drains, holds_within, leaves_a_name, runs_for_nothing
+from runtime.codebase.parsing.bodies.empty_statements import (
+    NOTHING,
+    gives_unwritten_error,
+    is_unwritten_error,
+    raised_name,
+)
+from runtime.codebase.parsing.bodies.fixed_conditions import chosen, holds
+from runtime.codebase.parsing.bodies.loop_heads import (
+    drains,
+    gathers_nothing,
+    holds_within,
+    leaves_a_name,
+    runs_for_nothing,
+)
 from runtime.codebase.parsing.bodies.lost_calls import lost_call, named_function
-from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes
+from runtime.codebase.parsing.bodies.pure_expressions import TRANSPARENT, compares, only_computes, without_brackets
+from runtime.codebase.parsing.tree_walk import is_bare_string
 
 # Statements that are nested deeper are taken to do something.
 MAX_DEPTH = 50
@@ -30,6 +42,7 @@ _IDLE = re.compile(
     r"""\(*(?:\{\}|\[\]|[\w.$]+)\)*(?:\s+as\s+\w+\)*)? | (?P<self>\$?[\w.]+)\s*=\s*(?P=self)
         | (?:let\s+|var\s+|const\s+)?_\s*:?=\s*&?[\w.]+
         | (?:int|str|float|bool|list|dict|set|tuple|object|bytes|locals|globals)\(\)
+        | [\w$]+\s*(?:[-+|^]=\s*0|(?:\*|//?)=\s*1)
         | await\s+(?:null|undefined|0)
         | void\s+[\w.]+ | \(void\)\s*[\w.]+ | del\s+\w+(?:\s*,\s*\w+)* | drop\([\w.]+\)""",
     re.VERBOSE,
@@ -44,6 +57,7 @@ _CONSTANT = re.compile(rf"(?:\w+\s+)*?(\$?\w+)\s*:?=\s*(?:{kinds.TEXT})")
 _BOUND = re.compile(
     r"(?:[\w<>\[\],.?*&]+\s+)*?[*&]?(?P<name>\$?\w+)(?:\s*:\s*[\w<>\[\]., ?&]+?)?\s*:?=(?!=)\s*(?P<value>.+)", re.DOTALL
 )
+_JOINED = re.compile(r"\b(?:and|or)\b|&&|\|\|")
 _RETURN = re.compile(r"return\b\s*(.*?)\s*;?", re.DOTALL)
 _DIVIDES_BY_ZERO = re.compile(r"\d+\s*(?:/|//|%)\s*0")
 # A value that is dropped at once: `_ = x`, `_, _ = x, y`.
@@ -84,6 +98,8 @@ class BodyJudge:
     empties: set[str] = field(default_factory=set)
     idle: set[str] = field(default_factory=set)
     filled: set[str] = field(default_factory=set)
+    # Names that hold an error which says that nothing is written yet.
+    unwritten: set[str] = field(default_factory=set)
     depth: int = 0
     # A part of a body is judged, whose returns, exits and variables count for what stands around it.
     is_part: bool = False
@@ -102,11 +118,25 @@ class BodyJudge:
         """
         if is_value:
             return self._value(self._said(body).removeprefix("=>").removeprefix("=").strip(), decided=False)
-        if not self._sequence(body, decided=False, tail=gives_last):
+        if self._only_imports(body) or not self._sequence(body, decided=False, tail=gives_last):
             return False
         if self.depends and not gives_last and not always_leaves(body):
             self.returned.add("")
         return not (self.depends and len(self.returned) > 1)
+
+    def _only_imports(self, body: tree_sitter.Node) -> bool:
+        """Return whether a body names what it uses from elsewhere and holds nothing else, as to load it is for."""
+        said = [self._said(each) for each in body.named_children if not TRANSPARENT.search(each.type)]
+        written = [each for each in said if each]
+        imports = [each for each in written if re.fullmatch(self.syntax.imports, each)]
+        return bool(imports) and len(imports) == len(written) and not self._is_blanked(body)
+
+    def _is_blanked(self, body: tree_sitter.Node) -> bool:
+        """Return whether statements of a body, its documentation aside, were taken out of its text before."""
+        return any(
+            not self._said(each) and not TRANSPARENT.search(each.type) and not is_bare_string(each)
+            for each in body.named_children
+        )
 
     def is_idle_part(self, node: tree_sitter.Node) -> bool:
         """Return whether a branch, loop, choice or handler within a body does nothing."""
@@ -144,16 +174,15 @@ class BodyJudge:
             self.depth -= 1
 
     def _judged(self, node: tree_sitter.Node, said: str, *, decided: bool, tail: bool) -> bool:
-        if constant := _CONSTANT.fullmatch(said):
-            self.constants.add(constant.group(1))
-        if (bound := _BOUND.fullmatch(said)) and node.type in kinds.LOCALS | kinds.ASSIGNMENTS:
-            (self.copies if self._is_taken(bound["value"]) else self.rebound).add(bound["name"])
-            (self.empties if self._is_empty_value(bound["value"].strip()) else self.filled).add(bound["name"])
+        if self._keeps_unwritten(node, said):
+            return True
+        node = without_brackets(node)
         for names, judge in _JUDGES:
             if node.type in names:
                 return judge(self, node, decided=decided, tail=tail and not self.text_of(node).rstrip().endswith(";"))
         if (given := _RETURN.fullmatch(said)) and node.type in kinds.RETURNS | {"command"}:
-            return not self.is_part and self._value(given.group(1), decided=decided)
+            gathers = bool(node.named_children) and gathers_nothing(node.named_children[0], self._said)
+            return not self.is_part and self._value("[]" if gathers else given.group(1), decided=decided)
         if self.caught and _THROWN.fullmatch(said):
             return True
         if self._fails(said):
@@ -171,6 +200,20 @@ class BodyJudge:
         # The value of a part may be what the body gives.
         return self._value(said, decided=decided) if tail else not self.is_part and self._is_pure(node)
 
+    def _keeps_unwritten(self, node: tree_sitter.Node, said: str) -> bool:
+        """Note the name that a statement gives a value; return whether that is an error of what nobody has written."""
+        if constant := _CONSTANT.fullmatch(said):
+            self.constants.add(constant.group(1))
+        bound = _BOUND.fullmatch(said) if node.type in kinds.LOCALS | kinds.ASSIGNMENTS else None
+        if bound is None:
+            return False
+        (self.copies if self._is_taken(bound["value"]) else self.rebound).add(bound["name"])
+        (self.empties if self._is_empty_value(bound["value"].strip()) else self.filled).add(bound["name"])
+        if self.is_part or not is_unwritten_error(bound["value"]):
+            return False
+        self.unwritten.add(bound["name"])
+        return True
+
     def _is_nothing(self, node: tree_sitter.Node, said: str, *, tail: bool) -> bool:
         """Return whether a simple statement has no effect and gives no value."""
         leaves_own = self.loops or (self.choices and said.startswith("break"))
@@ -184,6 +227,9 @@ class BodyJudge:
             return named or self._is_empty_value(said.removeprefix("break").strip())
         if node.type in kinds.DEFINITIONS:
             return not self.is_part
+        if re.fullmatch(self.syntax.imports, said):
+            # What is imported under a condition or tried decides something, as a test may that it is there.
+            return not (self.is_part or self.results_count) and self.depth == 1
         if re.fullmatch(self.syntax.nothing, said) or self._runs_empty_block(node):
             return True
         if re.fullmatch(self.syntax.gives_way, said):
@@ -195,22 +241,29 @@ class BodyJudge:
             return not self.is_part and all(self._is_pure(child) for child in node.named_children)
         if (itself := _IDLE.fullmatch(said)) is not None and itself["self"]:
             return True
-        if node.type in kinds.ASSIGNMENTS and self.syntax.assigns_locals:
+        if node.type in kinds.ASSIGNMENTS | kinds.NAMED_VALUES and self.syntax.assigns_locals:
             return not self.is_part and self._assigns_local(node)
         idle = _IDLE.fullmatch(said) is not None and _ACTS.match(said) is None
         is_name = re.fullmatch(r"[\w.$]+", said) is not None
         return (
-            self.says_nothing(said) or (idle and not tail and not is_name) or _EMPTY_VALUE.fullmatch(said) is not None
+            self.says_nothing(said)
+            or (idle and not tail and not is_name)
+            or _EMPTY_VALUE.fullmatch(said) is not None
+            or raised_name(said) in self.unwritten
+            or (node.type in kinds.COMPARISONS and holds(said) is not None)
+            or gathers_nothing(node, self._said)
         )
 
     def _value(self, said: str, *, decided: bool) -> bool:
         """Return whether a result is the same whatever comes in; notes it, as several of them are a decision."""
         self.depends = self.depends or decided
-        said = said.strip(" ;")
+        said = chosen(said.strip(" ;"))
         while said.startswith("(") and said.endswith(")") and said != "()":
             said = said[1:-1].strip()
         is_name = said in self.syntax.names
         self.returned.add("" if _ABSENT.fullmatch(said) and not is_name else said)
+        if gives_unwritten_error(said) or said in self.unwritten:
+            return not decided
         if self._fails(said) or re.fullmatch(rf"(?:(?:{NOTHING})\s*,\s*)*(?:{self.syntax.failed_value})", said):
             return not decided and not self.may_fail
         while wrapped := re.fullmatch(self.syntax.wrapped, said):
@@ -218,7 +271,8 @@ class BodyJudge:
         if self._is_taken(said):
             self.gives_taken = True
             return True
-        return self._is_empty_value(said) or said in self.empties - self.filled
+        is_falsy = _JOINED.search(said) is not None and holds(said) is False
+        return is_falsy or self._is_empty_value(said) or said in self.empties - self.filled
 
     def _is_taken(self, said: str) -> bool:
         """Return whether a value is a parameter as it came in, by its own name or by that of a variable."""
@@ -240,13 +294,14 @@ class BodyJudge:
         return re.fullmatch(self.syntax.fails, said, re.DOTALL) is not None
 
     def _assigns_local(self, node: tree_sitter.Node) -> bool:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is None or left.type not in {"identifier", "variable_name"}:
+        left = node.child_by_field_name("left") or node.child_by_field_name("name")
+        right = node.child_by_field_name("right") or node.child_by_field_name("value")
+        if left is None or (left.type not in {"identifier", "variable_name"} and not _is_pairwise(left, right)):
             return False
         if re.search(self.syntax.not_local, self.whole):
             return False
         if right is None or self._said(right) != self._said(left):
-            self.assigned.add(self._said(left))
+            self.assigned |= set(re.findall(r"[$\w]+", self._said(left)))
         return right is None or self._is_pure(right)
 
     def _runs_empty_block(self, node: tree_sitter.Node) -> bool:
@@ -387,6 +442,17 @@ class BodyJudge:
         return only_computes(
             node, self.syntax, self._said, self.takes, updates=updates, calls=calls, results_count=self.results_count
         )
+
+
+def _is_pairwise(left: tree_sitter.Node, right: tree_sitter.Node | None) -> bool:
+    """Return whether an assignment gives each of some names a value of its own."""
+    return (
+        right is not None
+        and left.type in {"pattern_list", "tuple_pattern"}
+        and right.type in {"expression_list", "tuple"}
+        and left.named_child_count == right.named_child_count
+        and all(each.type == "identifier" for each in left.named_children)
+    )
 
 
 _JUDGES: tuple[tuple[frozenset[str], Callable[..., bool]], ...] = (

@@ -43,9 +43,12 @@ _CALL = re.compile(r"\w\s*\(")
 
 
 def only_logged(
-    definitions: Sequence[tree_sitter.Node], shown: bytes, says_nothing: Callable[[str], bool]
+    definitions: Sequence[tree_sitter.Node], shown: bytes, says_nothing: Callable[[str], bool], imports: str
 ) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of logging in bodies that do nothing else; `shown` is the text without what is no work anyhow."""
+    """Yield the bytes of logging in bodies that do nothing else.
+
+    `shown` is the text without what is no work anyhow, `imports` the pattern of what may stand beside that.
+    """
     for node in definitions:
         body = body_of(node)
         if body is None or body.end_byte - body.start_byte > MAX_LOGGING_BODY_BYTES:
@@ -56,7 +59,7 @@ def only_logged(
         logged = [each for each in body.named_children if _is_logging(each) or (ignores and _is_printing(each))]
         rest = [each for each in body.named_children if each not in logged]
         texts = (shown[each.start_byte : each.end_byte].decode("utf-8", "replace") for each in rest)
-        if logged and all(map(says_nothing, texts)):
+        if logged and all(says_nothing(text) or re.fullmatch(imports, text.strip()) for text in texts):
             yield from ((each.start_byte, each.end_byte) for each in logged)
 
 

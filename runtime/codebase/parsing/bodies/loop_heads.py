@@ -20,6 +20,7 @@ _OVER = ("right", "value", "collection")
 _STARTS = ("initializer", "init")
 _START = re.compile(r"(?:[\w<>:*&]+\s+)*?\$?(?P<name>\w+)\s*:?=\s*(?P<number>\d+)")
 _EMPTY_LITERAL = re.compile(r"\(\s*\)|\[\s*\]|\{\s*\}")
+_GATHERS = frozenset({"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"})
 # What holds for who checks types alone.
 _CHECKED = re.compile(r"(?:typing\.|t\.)?TYPE_CHECKING")
 
@@ -37,6 +38,15 @@ def drains(loop: str, head: str, syntax: IdleSyntax) -> bool:
     drained = list(re.finditer(syntax.drains, head))
     named = {found.group(1) for found in drained if found.re.groups}
     return bool(drained) and (not named or not named.isdisjoint(re.findall(r"\w+", loop.partition("{")[0])))
+
+
+def gathers_nothing(node: tree_sitter.Node, said: Callable[[tree_sitter.Node], str]) -> bool:
+    """Return whether an expression gathers what it computes for each element, and has nothing to run for."""
+    if node.type not in _GATHERS:
+        return False
+    over = next((each for each in node.named_children if each.type == "for_in_clause"), None)
+    right = None if over is None else over.child_by_field_name("right")
+    return right is not None and _NOTHING_IN.fullmatch(said(right)) is not None
 
 
 def leaves_a_name(loop: tree_sitter.Node, said: Callable[[tree_sitter.Node], str], syntax: IdleSyntax) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import tree_sitter
 
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
-from runtime.codebase.parsing.tree_walk import walk
+from runtime.codebase.parsing.tree_walk import Within, body_of, walk
 
 
 class LostCall(NamedTuple):
@@ -29,6 +30,23 @@ def named_function(node: tree_sitter.Node) -> str | None:
         return None
     named = node.child_by_field_name("name") or node.child_by_field_name("left")
     return None if named is None else (named.text or b"").decode("utf-8", "replace")
+
+
+def idle_functions(definitions: Sequence[Within], says_nothing: Callable[[tree_sitter.Node], bool]) -> set[str]:
+    """Return the names of the functions of a file itself that do nothing, and that nothing else in it defines."""
+    found: Counter[str] = Counter()
+    idle: set[str] = set()
+    for each in definitions:
+        declared, body = each.node.child_by_field_name("declarator"), body_of(each.node)
+        named = (declared or each.node).child_by_field_name("declarator" if declared is not None else "name")
+        if named is None or not each.node.is_named:
+            continue
+        name = (named.text or b"").decode("utf-8", "replace")
+        found[name] += 1
+        is_own = each.around is not None and each.around.around is None and each.node.type in kinds.DEFINITIONS
+        if is_own and body is not None and not each.node.has_error and says_nothing(body):
+            idle.add(name)
+    return {name for name in idle if found[name] == 1}
 
 
 def lost_call(

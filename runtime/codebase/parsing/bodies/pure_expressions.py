@@ -10,7 +10,7 @@ import tree_sitter
 from runtime.codebase.language_parts import idle_statements as kinds
 from runtime.codebase.language_parts.idle_statements import IdleSyntax
 
-TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_")
+TRANSPARENT = re.compile(r"(?:pattern|_type|_label|_type_specifier|comment)$|^type_|^line_continuation$")
 
 
 def only_computes(
@@ -60,9 +60,14 @@ def only_computes(
 
 def compares(condition: tree_sitter.Node) -> bool:
     """Return whether a condition compares: what it calls for that is lost."""
-    while condition.type.startswith("parenthesized") and condition.named_child_count == 1:
-        condition = condition.named_children[0]
-    return condition.type in kinds.COMPARISONS
+    return without_brackets(condition).type in kinds.COMPARISONS
+
+
+def without_brackets(expression: tree_sitter.Node) -> tree_sitter.Node:
+    """Return what stands between the brackets of an expression."""
+    while expression.type.startswith("parenthesized") and expression.named_child_count == 1:
+        expression = expression.named_children[0]
+    return expression
 
 
 def _given_to_compute(

@@ -11,6 +11,7 @@ from runtime.codebase.parsing.bodies.fixed_conditions import holds
 
 _BLOCK = re.compile(r"(?:statement_)?block|statements|statement_list|compound_statement|body_statement")
 _LEAVES = re.compile(r"(?:return|raise|throw|break|continue)(?:_statement|_expression)?|jump_expression")
+_BRANCH = re.compile(r"if(?:_statement|_expression)?")
 _STATEMENT = frozenset({"expression_statement", "statement"})
 # Definitions hold wherever they stand.
 _DEFINITION = re.compile(
@@ -61,4 +62,9 @@ def _before_alternative(node: tree_sitter.Node) -> tuple[int, int]:
 def _leaves(node: tree_sitter.Node) -> bool:
     if node.type in _STATEMENT and node.named_child_count == 1:
         node = node.named_children[0]
+    if _BRANCH.fullmatch(node.type) and holds(_condition(node)):
+        then = node.child_by_field_name("consequence")
+        if then is not None and then.named_child_count == 1 and _BLOCK.fullmatch(then.named_children[0].type):
+            then = then.named_children[0]
+        return then is not None and (_leaves(then) or any(_leaves(each) for each in then.named_children))
     return _LEAVES.fullmatch(node.type) is not None
