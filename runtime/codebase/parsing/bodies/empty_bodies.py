@@ -18,7 +18,6 @@ from runtime.codebase.language_parts.cython_lines import AS_PYTHON, as_python, i
 from runtime.codebase.language_parts.idle_statements import (
     BRANCHES,
     CASES,
-    FAILS_BY_NAME,
     FUNCTION_VALUES,
     HANDLERS,
     NEVER_MATCHES,
@@ -30,6 +29,15 @@ from runtime.codebase.language_registry import language_at, load_grammar
 from runtime.codebase.parsing.bodies.comment_lines import without_comment_lines
 from runtime.codebase.parsing.bodies.constant_bodies import ConstantBody, constant_body, lines_of_body
 from runtime.codebase.parsing.bodies.dead_stores import dead_stores
+from runtime.codebase.parsing.bodies.definition_heads import (
+    body_of_head,
+    decorated_body,
+    head_of,
+    head_text,
+    is_told_to_fail,
+    name_in,
+    statement_of,
+)
 from runtime.codebase.parsing.bodies.empty_statements import says_nothing
 from runtime.codebase.parsing.bodies.idle_bodies import BodyJudge
 from runtime.codebase.parsing.bodies.idle_lines import idle_lines
@@ -57,10 +65,6 @@ MAX_PARSED_CHARS = 4_000_000
 MAX_KEPT_CHARS = 300_000
 
 _COMMENT = re.compile(r"comment", re.IGNORECASE)
-_AROUND = re.compile(
-    r"(?!(?!expression)\w*(?:declarations|_list)$)"
-    r"(?:declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$)"
-)
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
 _FUNCTION = re.compile(r"function|func_|method|constructor|lambda|accessor|closure")
@@ -159,7 +163,7 @@ class FileJudge:
             said = "\n".join(self._lines[start - 1 : bodies.end_of_body(self._lines, start, end)])
             return says_nothing(bodies.in_common_words(said), has_heads=self._has_heads)
         first, last = start - 1, end - 1
-        body = _decorated_body(self._decorated, first, last) or _body_of_head(self._definitions, first, last)
+        body = decorated_body(self._decorated, first, last) or body_of_head(self._definitions, first, last)
         if body is not None:
             start, end = body.start_point.row + 1, body.end_point.row + 1
         elif self._changes_handler(first, last):
@@ -202,7 +206,7 @@ class FileJudge:
         if not self._is_parsed:
             return []
         heads = [each for each in self._definitions if start - 1 <= each.node.start_point.row <= end - 1]
-        return [found for each in heads if (found := bare_type(each.node, _head_text(each))) is not None]
+        return [found for each in heads if (found := bare_type(each.node, head_text(each))) is not None]
 
     def _changes_handler(self, first: int, last: int) -> bool:
         """Return whether rows hold the head of a handler that does something: what it is for is decided there."""
@@ -252,8 +256,8 @@ def _no_work(nodes: Iterable[Within]) -> Iterator[tuple[int, int]]:
             yield node.start_byte, node.end_byte
         elif DEFINITION.search(node.type):
             body = body_of(node)
-            if body is not None and not head_is_work(each.node, body, _head_of(each, body)):
-                yield _statement_of(each).start_byte, body.start_byte
+            if body is not None and not head_is_work(each.node, body, head_of(each, body)):
+                yield statement_of(each).start_byte, body.start_byte
             elif body is None and node.type in _BODILESS:
                 yield node.start_byte, node.end_byte
 
@@ -276,7 +280,7 @@ def _judged_bodies(
         is_value = not body.type.endswith(("block", "body", "statement", "statements", "statement_list"))
         if is_value and node.type in FUNCTION_VALUES and not re.match(r"(?:=>?\s*)?throw\b", text_in(shown, body)):
             continue
-        head = _head_of(each, body)
+        head = head_of(each, body)
         if _MISREAD.match(head):
             continue
         judge = BodyJudge(
@@ -289,8 +293,8 @@ def _judged_bodies(
             whole=head + text_in(shown, body),
             takes=functools.partial(takes, node),
             # In a test, what only fails stands in for something, or is expected to.
-            may_fail=is_test or may_fail or _is_told_to_fail(node, head, syntax),
-            may_give_way=YIELDS_BY_NAME.search(_name_in(node, head)) is not None,
+            may_fail=is_test or may_fail or is_told_to_fail(node, head, syntax),
+            may_give_way=YIELDS_BY_NAME.search(name_in(node, head)) is not None,
             results_count=is_test,
             idle={name for name in empty if not takes(node, name)},
         )
@@ -343,69 +347,6 @@ def _function_around(each: Within) -> tree_sitter.Node | None:
 def _is_arrow(body: tree_sitter.Node) -> bool:
     """Return whether a body is written as the value that it gives."""
     return body.children[0].type in {"=", "=>"}
-
-
-def _head_of(each: Within, body: tree_sitter.Node) -> str:
-    whole = _statement_of(each)
-    return (whole.text or b"")[: body.start_byte - whole.start_byte].decode("utf-8", "replace")
-
-
-def _head_text(each: Within) -> str:
-    body = body_of(each.node)
-    return _head_of(each, body) if body is not None else (each.node.text or b"").decode("utf-8", "replace")
-
-
-def _is_told_to_fail(definition: tree_sitter.Node, head: str, syntax: IdleSyntax) -> bool:
-    """Return whether a function says that it fails: by its name, or by a result that never comes."""
-    if re.search(syntax.never_returns, head):
-        return True
-    return FAILS_BY_NAME.fullmatch(_name_in(definition, head)) is not None
-
-
-def _name_in(definition: tree_sitter.Node, head: str) -> str:
-    """Return the name of a function, or of what it is the value of; empty where there is none."""
-    called = re.search(r"(\w+)\s*(?:\(|=|$)", head)
-    named = definition.child_by_field_name("name")
-    return (named.text or b"").decode("utf-8", "replace") if named is not None else called.group(1) if called else ""
-
-
-def _statement_of(each: Within) -> tree_sitter.Node:
-    """Return the declaration, export or decorated definition that a definition is the value of."""
-    node, around = each
-    while around is not None and _AROUND.search(around.node.type) and around.node.end_byte - node.end_byte <= 1:
-        node, around = around
-    return node
-
-
-def _body_of_head(definitions: Iterable[Within], first: int, last: int) -> tree_sitter.Node | None:
-    """Return the body of the definition whose head is all that the rows hold; None where they hold more or none.
-
-    None also where the head does all there is to do.
-    """
-    found: tree_sitter.Node | None = None
-    for each in definitions:
-        node = each.node
-        if not first <= node.start_point.row <= last:
-            continue
-        body = body_of(node)
-        if body is not None and body.end_point.row > last and _is_outside(body, last):
-            found = None if head_is_work(each.node, body, _head_of(each, body)) else body
-    return found
-
-
-def _decorated_body(decorated: Iterable[tree_sitter.Node], first: int, last: int) -> tree_sitter.Node | None:
-    """Return the body of the definition of whose decorators the rows are; None where they hold anything else."""
-    for node in decorated:
-        definition = node.child_by_field_name("definition")
-        if definition is not None and node.start_point.row <= first and last < definition.start_point.row:
-            return body_of(definition)
-    return None
-
-
-def _is_outside(body: tree_sitter.Node, last: int) -> bool:
-    """Return whether a body's own statements all lie behind a row; its opening brace may stand before."""
-    statements: Sequence[tree_sitter.Node] = body.named_children
-    return all(child.start_point.row > last for child in statements)
 
 
 def _blanked(data: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:

@@ -2,7 +2,8 @@
 
 A body without effect holds nothing but statements without one: empty loops, branches and cases, variables that get a
 constant, code that is never reached, and a failure or a result that is the same whatever comes in. What is not known
-to do nothing does something.
+to do nothing does something. The module is long since its judges of statements, branches, loops and handlers call one
+another.
 """
 
 from __future__ import annotations
