@@ -99,7 +99,7 @@ def _is_abandoned(lock: Path) -> bool:
 def _place() -> tuple[str, str, str]:
     """Return host, namespace of processes and boot; the latter two are empty where the system tells none."""
     try:
-        namespace = os.readlink("/proc/self/ns/pid")
+        namespace = str(Path("/proc/self/ns/pid").readlink())
         boot = _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
         namespace, boot = "", ""

@@ -341,6 +341,29 @@ def test_a_commit_needs_every_changed_file_reviewed_and_permitted() -> None:
     assert [effect.kind for effect in player.submit(observed=CHANGED).effects] == ["commit"]
 
 
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("x" * 73, "in at most 72 characters; this one has 73"),
+        ("\x1b[31mRetry in load", "U+001B"),
+        ("Retry in load\rSigned-off-by: Somebody", "U+000D"),
+        ("Retry \u202ein load", "U+202E"),
+        ("Retry\0 in load", "U+0000"),
+    ],
+)
+def test_a_message_whose_first_line_is_long_or_that_hides_what_it_says_is_refused(message: str, why: str) -> None:
+    player = Player().go_to("PRE_COMMIT")
+    (problem,) = player.submit(observed=CHANGED, commit_message=message).problems
+    assert problem.startswith("commit_message: ")
+    assert why in problem
+
+
+def test_a_message_of_several_lines_is_committed_with_plain_line_ends() -> None:
+    player = Player().go_to("PRE_COMMIT")
+    (effect,) = player.submit(observed=CHANGED, commit_message=f"{'x' * 72}\r\n\r\n\tWhy: \u2026\r\n").effects
+    assert effect.message == f"{'x' * 72}\n\n\tWhy: \u2026"
+
+
 @pytest.mark.parametrize("count", [1, 7])
 def test_a_count_of_compactions_that_differs_recalls_the_summaries_and_is_taken_over(count: int) -> None:
     player = Player().go_to("EXPLORATION")
