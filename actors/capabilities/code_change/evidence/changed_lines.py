@@ -37,8 +37,9 @@ class ChangedLines(msgspec.Struct, frozen=True):
     `removals`: the lines before and behind what was only removed, which are among them. `deleted`: files that are gone.
     `replaced`: for each range of new lines the old ones in whose place they stand. `whole`: files whose mode differs,
     and binary ones, which differ as a whole: their first line stands for them. `removed`: all lines that were taken out
-    of files, also of those that are gone, without blanks at their ends. `blank_removals`: those of `removals` where nothing but
-    blank lines, comments and documentation strings was taken out. `modes`: those of `whole` that are so by their mode.
+    of files, also of those that are gone, without blanks at their ends. `blank_removals`: those of `removals` where
+    nothing but blank lines, comments and documentation strings was taken out. `modes`: those of `whole` that are so by
+    their mode.
     """
 
     changes: tuple[Change, ...]
@@ -87,7 +88,7 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         removals: dict[str, Lines] = {}
         removed: set[str] = set()
         blank: dict[str, Lines] = {}
-        whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder, change.file)}
+        whole = {change.file for change in found if change.how != "deleted" and is_binary_file(folder, change.file)}
         modes: set[str] = set()
         named = [change for change in found if printable(change.file) == change.file]
         lines.update({change.file: ALL_LINES for change in named if change.how == "added"})
@@ -128,7 +129,7 @@ def _readable(git: GitWriter, commit: str, files: Sequence[str]) -> list[str]:
     return found
 
 
-def _is_binary(folder: Path, file: str) -> bool:
+def is_binary_file(folder: Path, file: str) -> bool:
     """Return whether a file is one of bytes; a zero byte makes none of one in a language that is parsed."""
     path = folder / file
     try:

@@ -69,9 +69,7 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     parts = changed.within(file, start, min(end, len(text)))
     written = written_parts(parts, file, changed)
     lines = [line.strip() for pair in written or parts for line in text[pair[0] - 1 : pair[1]] if line.strip()]
-    is_moved = bool(lines and written) and changed.removed.issuperset(lines)
-    if is_moved and _RENAME.search(item) and changed.lines.get(file) == ALL_LINES:
-        is_moved = False
+    is_moved = bool(lines and written) and _is_moved(item, file, lines, changed)
     count = len(lines) if written else REMOVAL_LINES
     doubt = "its lines were moved, and are as they were" if is_moved else ""
     if not doubt and asks.prose and is_prose(whole, file, tuple(written or parts), changed):
@@ -93,6 +91,11 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     scope = innermost(symbols_of(file, whole), at)
     return Proof(digest_of_lines(file, lines), count, doubt, scope.qualified_name if scope else ""), file
+
+
+def _is_moved(item: str, file: str, lines: Sequence[str], changed: ChangedLines) -> bool:
+    is_asked = changed.lines.get(file) == ALL_LINES and _RENAME.search(item) is not None
+    return changed.removed.issuperset(lines) and not is_asked
 
 
 def _filled(text: Sequence[str], first: int, last: int) -> list[int]:
