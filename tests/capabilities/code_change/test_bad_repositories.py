@@ -40,6 +40,32 @@ async def test_a_locked_index_is_told_and_the_phase_can_be_submitted_again(agent
     assert (agent.root / "load.py").read_text() == CHANGED
 
 
+@pytest.mark.parametrize("is_dirty", [False, True], ids=["in the folder", "in a work tree"])
+@pytest.mark.parametrize("step", [13, 17, 18])
+async def test_a_deleted_branch_is_noticed_at_the_next_step_and_a_resumed_session_has_it_again(
+    agent: Agent, step: int, is_dirty: bool
+) -> None:
+    if is_dirty:
+        (agent.root / "cache.py").write_text("KEPT = {1: 2}\n")
+    await agent.start()
+    await agent.go_to(step)
+    branch, folder = agent.last["branch"], agent.workspace
+    git(folder, "checkout", "-q", "--detach")
+    head = git(folder, "rev-parse", "HEAD")
+    git(agent.root, "branch", "-D", branch)
+    await agent.step()
+    assert agent.last["error"]["code"] == "git_refused"
+    assert f"branch {branch} is gone" in problem(agent)
+    agent = agent.restarted()
+    told = await agent.start(recovery="resume")
+    assert "error" not in told
+    assert git(agent.root, "rev-parse", branch) == head
+    assert f"git -C {folder} switch {branch}" in str(told["warnings"])
+    git(folder, "switch", "-q", branch)
+    await agent.finish()
+    assert git(agent.root, "show", "main:load.py") == CHANGED.strip()
+
+
 async def test_a_rebase_that_is_begun_in_mid_session_holds_the_commit_back(agent: Agent) -> None:
     await agent.start()
     await agent.go_to(17)
