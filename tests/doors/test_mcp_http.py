@@ -91,6 +91,14 @@ def test_a_body_of_fifty_megabytes_is_refused_and_the_server_lives_on(server: Ht
     assert post(server, b"{}").status_code == 400
 
 
+@pytest.mark.parametrize("body", [b"[]", b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', b'{"jsonrpc": "2.0"}'])
+def test_a_body_that_is_no_single_message_is_told_so_in_words_for_a_client(
+    server: HttpServerProcess, body: bytes
+) -> None:
+    told = post(server, body).json()["error"]["message"]
+    assert told == "this body is not a JSON-RPC 2.0 message; send one message for each request, no list of them"
+
+
 @pytest.mark.parametrize("body", [b"", b"garbage", b"[]", b"null", b"[" * 100_000, b"\xff\xfe", b'{"jsonrpc": "2.0"}'])
 def test_what_is_no_message_is_refused(server: HttpServerProcess, body: bytes) -> None:
     assert 400 <= post(server, body).status_code < 500

@@ -1,4 +1,4 @@
-"""Notices that the branch of a session was deleted, and makes it anew from the commit that was recorded. Effects block."""
+"""Notices that the branch of a session was deleted, and makes it anew from the recorded commit. Effects block."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def laid_aside(root: Path, branches: Sequence[str], ports: Ports) -> dict[str, A
 
 
 def with_work_tree(state: SessionState) -> SessionState:
-    """Return a session that is resumed, with its branch and work tree made anew if they are gone. Raises GitWriteError."""
+    """Return a session that is resumed, with its branch and work tree made anew where gone. Raises GitWriteError."""
     state = with_lost_branch(state)
     place = state.place
     if place is None or not place.is_worktree:
