@@ -192,6 +192,16 @@ def test_a_file_without_a_usable_token_is_refused(content: str, tmp_path: Path) 
         bearer_token(HttpAddress("127.0.0.1", 1), tmp_path / "token")
 
 
+def test_a_token_file_that_cannot_be_read_is_told_as_a_fault_of_the_call(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff" * 20)
+    for name, why in (("gone", "No such file"), ("bytes", "no text in UTF-8"), (".", "no regular file")):
+        with pytest.raises(SettingsError, match=why) as caught:
+            bearer_token(HttpAddress("127.0.0.1", 1), tmp_path / name)
+        assert caught.value.exit_status == 2
+        assert "--token-file" in caught.value.message
+        assert "Errno" not in caught.value.message
+
+
 def test_the_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JEEVES_MCP_TOKEN", TOKEN)
     assert bearer_token(HttpAddress("0.0.0.0", 1), None) == TOKEN

@@ -14,7 +14,7 @@ from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.decisions import submitted
 from runtime.contracts.exploring_duties import confidence_of, risk_of
 from runtime.contracts.observations import CheckResult, Observed
-from runtime.contracts.session_state import Rule, SessionState
+from runtime.contracts.session_state import Rule, SessionState, ToolUse
 from tests.runtime.contracts.session_player import CHANGED, CONTRACT, PAYLOADS, TASKS, TOOLS, Player
 
 PHASES = [*PAYLOADS, "READY_IMPLEMENTATION"]
@@ -88,6 +88,17 @@ def test_a_claim_of_a_tool_that_was_never_called_is_refused() -> None:
     player = Player().go_to("QUERY_FRAME")
     decided = player.submit(tools_used=["trace_entry_point"])
     assert decided.problems == ("tools_used: 'trace_entry_point' is claimed, but was never called in this session",)
+
+
+def test_a_call_that_was_refused_or_found_nothing_is_told_and_counts_for_nothing() -> None:
+    player = in_phase("IMPACT_ANALYSIS")
+    vain = ToolUse("analyze_impact", player.state.visit, "impact", ("no_such_symbol",), refused=True)
+    player.state = player.state.with_use(vain)
+    decided = player.submit(tools=(), tools_used=["analyze_impact"])
+    (problem,) = (each for each in decided.problems if each.startswith("tools"))
+    assert problem.startswith("tools: analyze_impact must be called in this phase; this server saw 0")
+    assert problem.endswith("; 1 more counted for nothing, as their answers say")
+    assert player.submit(tools_used=["analyze_impact"]).code == ""
 
 
 def test_two_tools_of_one_kind_are_not_two_kinds() -> None:

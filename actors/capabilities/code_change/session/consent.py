@@ -25,12 +25,12 @@ MAX_RULES_CHARS = 6_000
 MAX_UNALLOWED_CHARS = 1 << 16
 MAX_LOOSENINGS = 5
 UNREADABLE = (
-    "{file} of this repository is not in force, since it cannot be read: a contract is a regular file of UTF-8 text, no "
-    "folder, pipe or broken link, and not too large; the person puts such a file there, or takes it away"
+    "{file} of this repository is not in force, since it cannot be read: a contract is a regular file of UTF-8 text, "
+    "no folder, pipe or broken link, and not too large; the person puts such a file there, or takes it away"
 )
 FAULTY = (
-    "{file} of this repository is not in force, since it has faults: `jeeves validate {file}` names them, and the person "
-    "mends them; `jeeves allow` takes none that has faults"
+    "{file} of this repository is not in force, since it has faults: `jeeves validate {file}` names them, and the "
+    "person mends them; `jeeves allow` takes none that has faults"
 )
 CHANGED_SINCE = (
     "{file}, which the person allowed, was changed or removed since, so no session begins: the person restores it, or "

@@ -241,14 +241,14 @@ class LiveSession:
         """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed.
 
         `must_verify`: files to be added to those that an impact analysis has to account for; `refused`: the call was
-        about what is not permitted. Return the files that it has to account for besides, each with why.
+        about what is not permitted, or not there. Return the files that it has to account for besides, each with why.
         """
         async with self._lock:
             # What was changed since the call was permitted steered its answer: that proves no look at anything.
-            has_looked = looks(self._contract, tool)
+            is_vain, has_looked = refused, looks(self._contract, tool)
             if has_looked and len(await in_own_thread(steered, self._state)) > 0:
                 refused, must_verify = True, ()
-            besides = await self._taken_from_sight(tool, targets)
+            besides = {} if is_vain else await self._taken_from_sight(tool, targets)
             if must_verify or besides:
                 fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify, *besides)))
             rule = self._contract.tools.get(tool)
