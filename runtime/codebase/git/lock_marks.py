@@ -1,4 +1,4 @@
-"""Marks lock files as made here and by which process, so that one whose process was killed can be told and removed.
+"""Marks lock files with the process that made them, so that those of a killed one are removed.
 
 A mark says who holds a lock: host, namespace of processes, boot, process and when that process began. Only where all of
 that says that the process is gone is a lock abandoned. The lock of another program holds no mark, and stays.

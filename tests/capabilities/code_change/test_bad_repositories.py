@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 from runtime.errors import GitWriteError, StateStorageError
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, FILES, Agent, git, repository
+from tests.runtime.codebase.test_git_writing import KILLED
 
 
 @pytest.fixture
@@ -38,6 +41,22 @@ async def test_a_locked_index_is_told_and_the_phase_can_be_submitted_again(agent
     lock.unlink()
     await agent.finish()
     assert (agent.root / "load.py").read_text() == CHANGED
+
+
+@pytest.mark.parametrize("step", [17, 19])
+async def test_a_session_whose_server_was_killed_with_locks_in_its_hands_is_resumed_and_ends_the_same(
+    agent: Agent, step: int
+) -> None:
+    await agent.start()
+    await agent.go_to(step)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(agent.root), "taken"], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (agent.root / ".git" / "index.lock").exists()
+    agent = agent.restarted()
+    assert (await agent.start(recovery="resume"))["step"] == step
+    assert (await agent.finish())["outcome"] == "completed"
+    assert (agent.root / "load.py").read_text() == CHANGED
+    assert not list((agent.root / ".git").glob("*.lock*"))
 
 
 @pytest.mark.parametrize("is_dirty", [False, True], ids=["in the folder", "in a work tree"])

@@ -93,7 +93,8 @@ class PermitTool(_OfSession, frozen=True):
 class RecordUse(_OfSession, frozen=True):
     """Enters a call of a tool: `shown` file → ranges of lines, inclusive; `must_verify` are files to be added.
 
-    A call that `is_vain` was made and counts for nothing. The answer is file → why, of those that must be verified besides.
+    A call that `is_vain` was made and counts for nothing. The answer is file → why, of those that must be verified
+    besides.
     """
 
     tool: str

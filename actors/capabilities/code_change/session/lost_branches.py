@@ -1,4 +1,7 @@
-"""Notices that the branch of a session was deleted, and makes it anew from the recorded commit. Effects block."""
+"""Notices that a session's branch was deleted, and makes it anew from the recorded commit.
+
+Effects block: they run in a thread.
+"""
 
 from __future__ import annotations
 
