@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 
 from runtime.errors import GitWriteError, StateStorageError
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, FILES, Agent, git, repository
-from tests.runtime.codebase.test_git_writing import KILLED
+from tests.runtime.codebase.test_git_writing import killed_with_locks
 
 
 @pytest.fixture
@@ -49,8 +47,7 @@ async def test_a_session_whose_server_was_killed_with_locks_in_its_hands_is_resu
 ) -> None:
     await agent.start()
     await agent.go_to(step)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(agent.root), "taken"], check=False)
-    assert done.returncode == -signal.SIGKILL
+    killed_with_locks(agent.root, "taken")
     assert (agent.root / ".git" / "index.lock").exists()
     agent = agent.restarted()
     assert (await agent.start(recovery="resume"))["step"] == step

@@ -378,12 +378,17 @@ with locked(find_git_folder(Path(sys.argv[1])), "index", "HEAD") as locks:
 """
 
 
+def killed_with_locks(root: Path, when: str) -> None:
+    """Let a process take the locks of a repository, and be killed."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(root), when], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("when", ["taken", "published"])
 def test_locks_of_a_killed_process_of_ours_are_removed_when_they_are_wanted(root: Path, when: str) -> None:
     tree = opened(root)
     (root / "a.py").write_text("a = 2\n")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(root), when], check=False)
-    assert done.returncode == -signal.SIGKILL
+    killed_with_locks(root, when)
     locks = [root / ".git" / name for name in ("index.lock", "HEAD.lock")]
     assert all(lock.exists() for lock in locks)
     finish(root, tree, ["a.py"], commit_change(tree, ["a.py"], "Change a", "s1", WHO))
