@@ -158,9 +158,11 @@ def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, paylo
             when = "for this task" if rule.duty == "implement" else "in this phase"
             shown = " that showed something" if demand.at_least > 1 else ""
             vain = [tool for tool in demand.any_of if tool in used and tool not in counted]
+            refused = sum(use.refused and use.tool in demand.any_of for use in state.uses if use.visit == state.visit)
             problems.append(
                 f"tools: {many}{' / '.join(demand.any_of)} must be called {when}; this server saw {len(kinds)}{shown}"
                 + (f"; nothing was found by: {', '.join(vain)}" if vain else "")
+                + (f"; {refused} more counted for nothing, as their answers say" if refused else "")
             )
     claimed = payload.get("tools_used")
     for tool in claimed if isinstance(claimed, list) else ():

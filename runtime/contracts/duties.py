@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from runtime.contracts.commit_messages import plain_message, problems_of_message
 from runtime.contracts.contract import Contract, Duty, PhaseRule
 from runtime.contracts.exploring_duties import (
     explored,
@@ -169,11 +170,11 @@ def _commit(contract: Contract, state: SessionState, payload: Mapping[str, Any],
             "files: nothing was changed, so there is nothing to commit; if the request needs no change, say so to the "
             f"person, who ends the session with `jeeves runs cancel {state.session_id}`"
         )
-    problems += _unpermitted(observed)
+    problems += [*_unpermitted(observed), *problems_of_message(payload["commit_message"])]
     if observed.unreviewed:
         listed = ", ".join(observed.unreviewed[:MAX_NAMED])
         problems.append(f"files: {listed} {EDITED_SINCE}")
-    effect = Effect("commit", message=payload["commit_message"], tree=observed.tree or observed.present)
+    effect = Effect("commit", message=plain_message(payload["commit_message"]), tree=observed.tree or observed.present)
     return Outcome(_with_unclaimed(state, observed).with_(reviewed=""), problems, effects=(effect,))
 
 

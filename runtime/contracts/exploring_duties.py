@@ -214,7 +214,7 @@ def _is_of_code(state: SessionState, symbols: Sequence[str], code: Sequence[str]
     Of a query that names no symbol it is any symbol: what is neither a path nor a file that was shown.
     """
     wanted = {symbol.rpartition(".")[2] for symbol in symbols}
-    targets = {target for use in state.uses if use.kind == "impact" for target in use.targets}
+    targets = {target for use in state.uses if use.kind == "impact" and not use.refused for target in use.targets}
     # That none was made is demanded elsewhere.
     return not targets or any(
         target in code

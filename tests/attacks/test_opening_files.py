@@ -54,6 +54,7 @@ MAY_OPEN = {
     "runtime/codebase/git/linked_trees.py": "the copy of the index in a folder of ours",
     "runtime/codebase/git/side_branches.py": "the copy of the index, and messages, in a folder of ours",
     "runtime/codebase/git/git_locks.py": "locks of git, which it makes",
+    "runtime/codebase/git/lock_marks.py": "locks of git, which it makes, and what the system says of processes",
 }
 
 

@@ -325,3 +325,11 @@ def test_a_definition_of_another_name_or_file_is_told_to_be_one() -> None:
     elsewhere = answer_of("read_code", read(3), {"symbol": "f", "path": "b.py"}, 4_000)
     assert elsewhere.text.startswith("b.py does not define f; this is the one in a.py\n")
     assert "note" not in answer_of("read_code", read(3), {"symbol": "f", "path": "./a.py"}, 4_000).data
+
+
+def test_a_binary_file_that_is_asked_for_is_an_error_and_counts_as_looked_at() -> None:
+    result = ToolResult("unsupported", {"asked_path": "logo.png", "binary": "logo.png"}, error="logo.png is binary")
+    answer = answer_of("read_code", result, {"path": "logo.png"}, 1_000)
+    assert answer.is_error
+    assert "`logo.png:1` stands for it" in answer.text
+    assert answer.shown == (ShownLines("logo.png", 1, 1),)

@@ -91,6 +91,14 @@ def test_a_body_of_fifty_megabytes_is_refused_and_the_server_lives_on(server: Ht
     assert post(server, b"{}").status_code == 400
 
 
+@pytest.mark.parametrize("body", [b"[]", b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', b'{"jsonrpc": "2.0"}'])
+def test_a_body_that_is_no_single_message_is_told_so_in_words_for_a_client(
+    server: HttpServerProcess, body: bytes
+) -> None:
+    told = post(server, body).json()["error"]["message"]
+    assert told == "this body is not a JSON-RPC 2.0 message; send one message for each request, no list of them"
+
+
 @pytest.mark.parametrize("body", [b"", b"garbage", b"[]", b"null", b"[" * 100_000, b"\xff\xfe", b'{"jsonrpc": "2.0"}'])
 def test_what_is_no_message_is_refused(server: HttpServerProcess, body: bytes) -> None:
     assert 400 <= post(server, body).status_code < 500
@@ -182,6 +190,16 @@ def test_a_file_without_a_usable_token_is_refused(content: str, tmp_path: Path) 
     (tmp_path / "token").write_text(content)
     with pytest.raises(SettingsError):
         bearer_token(HttpAddress("127.0.0.1", 1), tmp_path / "token")
+
+
+def test_a_token_file_that_cannot_be_read_is_told_as_a_fault_of_the_call(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff" * 20)
+    for name, why in (("gone", "No such file"), ("bytes", "no text in UTF-8"), (".", "no regular file")):
+        with pytest.raises(SettingsError, match=why) as caught:
+            bearer_token(HttpAddress("127.0.0.1", 1), tmp_path / name)
+        assert caught.value.exit_status == 2
+        assert "--token-file" in caught.value.message
+        assert "Errno" not in caught.value.message
 
 
 def test_the_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

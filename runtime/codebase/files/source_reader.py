@@ -110,7 +110,7 @@ class SourceReader:
         is_settled = is_still(Status._make(status), self._now_ns())
         data = read_below(self._root, path, MAX_READ_BYTES)
         if is_binary(data):
-            raise RepositoryError(f"{path} is binary", path=path)
+            raise RepositoryError(f"{path} is binary", path=path, kind="binary")
         is_same = kept is not None and kept.source.sha256 == hashlib.sha256(data).hexdigest()
         source = kept.source if kept is not None and is_same else from_bytes(data)
         self._kept.put(path, _Kept(status, source, is_settled), len(data))

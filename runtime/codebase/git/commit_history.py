@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 from runtime.codebase.files.walk import is_secret
 from runtime.codebase.git.git_process import Git
+from runtime.errors import RepositoryError
 
+# Whoever looks for the folder `.git` alone takes it for a repository all the same.
+NO_HEAD = (
+    "git takes this folder for no repository, as where the file HEAD in `.git` names neither a branch nor a commit; "
+    "`git status` there says more"
+)
 MAX_COMMITS_FOR_CHANGES = 400
 # Reading so many at once takes git as long as finding those of one file in a history of some ten thousand.
 RECENT_COMMITS = 5_000
@@ -207,7 +213,12 @@ def _touching(git: Git, path: str, *which: str) -> list[tuple[Commit, set[str]]]
 
 def work_tree(git: Git) -> WorkTree:
     """Return the state of the work tree: branch, HEAD, and the paths that differ from HEAD."""
-    above = git.run("rev-parse", "--show-prefix").strip()
+    try:
+        above = git.run("rev-parse", "--show-prefix").strip()
+    except RepositoryError as error:
+        if "status" not in error.values:
+            raise
+        raise RepositoryError(NO_HEAD) from error
     text = git.run("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", ".")
     heads: dict[str, str] = {}
     changes: list[tuple[str, str]] = []

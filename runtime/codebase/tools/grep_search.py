@@ -103,8 +103,8 @@ def _searched(
     ]
     data = {"pattern": pattern, "scope": place, "hits": rows}
     if found.timed_out:
-        told = f"the search for {pattern!r} took longer than {TEXT_SEARCH_TIMEOUT_S:g} s and was ended; simplify the "
-        told += "pattern or name a scope"
+        told = f"the search for {pattern!r} took longer than {TEXT_SEARCH_TIMEOUT_S:g} s and was ended; "
+        told += f"{'simplify the pattern or name' if regex else 'the repository is large for one search: name'} a scope"
         return log.result(
             "partial" if rows else "timeout", data, citations, truncated=True, error=told, at_fault="request"
         )

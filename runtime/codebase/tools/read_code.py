@@ -51,7 +51,7 @@ def read_code(
     `data`: file, start_line, end_line (as returned), total_lines, language, symbol, text, asked_path. With both a path
     and a symbol, the symbol's definition in that file is preferred. Status `partial` and `truncated` if lines or ends
     of very long lines were left out; on failure `not_found`, `denied`, `empty` (no lines), `error` (no path or symbol)
-    or `unsupported` (binary, too large).
+    or `unsupported` (binary, then named by `binary` of `data`; too large).
     """
     log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_lines, MAX_LINES))
@@ -71,7 +71,8 @@ def read_code(
         return _read(codebase, file, (start_line or 1, end_line), around, limit, log, None, path)
     except RepositoryError as error:
         status: ToolStatus = "denied" if is_denied(error) else "unsupported"
-        return log.result(status, {"asked_path": path}, [], error=error.message)
+        binary = {"binary": error.values["path"]} if error.values.get("kind") == "binary" else {}
+        return log.result(status, {"asked_path": path, **binary}, [], error=error.message)
 
 
 def _first_line(start: int, end: int, limit: int, around: int | None) -> int:

@@ -188,6 +188,7 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
     session = host.live
     missing = found.get("not_found", ())
     if session is not None and not found["must_verify"] and len(missing) == len(given.symbols) + len(given.files):
+        await session.record("analyze_impact", [*given.files, *given.symbols], is_vain=True)
         return {**found, "note": "nothing of this is in the repository, so the call counts for nothing in the session"}
     if session is not None:
         must = [row["file"] for row in found["must_verify"]]

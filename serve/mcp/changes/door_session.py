@@ -74,12 +74,19 @@ class DoorSession:
         targets: Sequence[str] = (),
         shown: Mapping[str, Sequence[tuple[int, int]]] | None = None,
         must_verify: Sequence[str] = (),
+        *,
+        is_vain: bool = False,
     ) -> Mapping[str, str]:
-        """Enter a call of a tool in the session's log; return what must be verified besides, file → why."""
+        """Enter a call of a tool in the session's log; return what must be verified besides, file → why.
+
+        One that `is_vain` was made and counts for nothing.
+        """
         lines = {file: tuple(ranges) for file, ranges in (shown or {}).items()}
         must = tuple(must_verify)
         return await self._carrier.call(
-            calls.RecordUse(**self._of(), tool=tool, targets=tuple(targets), shown=lines, must_verify=must)
+            calls.RecordUse(
+                **self._of(), tool=tool, targets=tuple(targets), shown=lines, must_verify=must, is_vain=is_vain
+            )
         )
 
     async def check_write_target(self, file: str) -> calls.Answer:

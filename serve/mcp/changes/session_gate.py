@@ -37,9 +37,12 @@ class SessionGate:
         return None if refusal is None else told(refusal)
 
     async def record(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Enter a call with the files and lines that its answer showed; one that failed shows nothing."""
+        """Enter a call with the files and lines that its answer showed; one that failed shows nothing.
+
+        A binary file that is asked for has no lines, and is told as an error all the same.
+        """
         session = self._host.live
-        if session is None or call.tool in SELF_RECORDED or answer.is_error:
+        if session is None or call.tool in SELF_RECORDED or (answer.is_error and not answer.shown):
             return
         shown: dict[str, list[tuple[int, int]]] = {}
         for lines in answer.shown:

@@ -34,6 +34,11 @@ MAX_BESIDE_ROWS = 5
 _ELLIPSIS = "…"
 _CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
 
+_BINARY = (
+    "{file} is binary: it has no lines to be shown. In a change that counts as having looked at it; `{file}:1` stands "
+    "for it"
+)
+
 # What to do when a tool has found nothing, or has no more to say.
 _NEXT = {
     "locate": "describe it in other words, or look for its text with search_text",
@@ -64,6 +69,9 @@ def refusal(text: str) -> ToolAnswer:
 
 def answer_of(tool: str, result: ToolResult, arguments: Mapping[str, Any], max_tokens: int) -> ToolAnswer:
     """Return the answer of a code tool's result within `max_tokens`, text and data together."""
+    if tool == "read_code" and isinstance(binary := result.data.get("binary"), str):
+        # Asked for by name it was looked at, as far as a file without lines can be: line 1 stands for it.
+        return msgspec.structs.replace(refusal(_BINARY.format(file=binary)), shown=(ShownLines(binary, 1, 1),))
     if result.status in _ERRORS and not result.data.get("hits"):
         return refusal(f"{result.error or result.status}{_advice(tool) if result.status != 'denied' else ''}")
     if result.status in {"not_found", "empty"}:

@@ -77,7 +77,7 @@ def bearer_token(address: HttpAddress, token_file: Path | None) -> str | None:
 
     Raises SettingsError for an address that others reach without a token, and for one that is easily guessed.
     """
-    written = os.environ.get(TOKEN_VARIABLE) if token_file is None else read_text_file(token_file, MAX_TOKEN_BYTES)
+    written = os.environ.get(TOKEN_VARIABLE) if token_file is None else _text_of(token_file)
     token = (written or "").strip()
     if not token:
         if address.is_loopback and token_file is None:
@@ -93,6 +93,16 @@ def bearer_token(address: HttpAddress, token_file: Path | None) -> str | None:
             f"the token has {len(token)} characters; use at least {MIN_TOKEN_CHARS}, all printable ASCII without blanks"
         )
     return token
+
+
+def _text_of(token_file: Path) -> str:
+    try:
+        return read_text_file(token_file, MAX_TOKEN_BYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise SettingsError(
+            f"--token-file {token_file} cannot be read: {why}; name a file that holds the token alone"
+        ) from error
 
 
 class CallerGate:

@@ -22,6 +22,9 @@ _LAST_MEMBERS = re.compile(rb'((?:,\s*"(?:jsonrpc|id|method)"\s*:\s*' + _SCALAR 
 # A string that is cut off reaches to the end.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 _NO_ID = b'"id":null'
+# What the validation of the body says is about models of ours, and of no use to a client.
+_INTERNAL = re.compile(rb'(?<="message":")Validation error: (?:[^"\\]|\\.)*', re.DOTALL)
+_NO_MESSAGE = b"this body is not a JSON-RPC 2.0 message; send one message for each request, no list of them"
 
 
 def request_id_of(head: bytes, tail: bytes) -> RequestId | None:
@@ -62,7 +65,7 @@ def _first_members(head: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 class RefusalsWithIds:
-    """Puts the id of a request into the refusal of a body that could not be parsed."""
+    """Puts the id of a request, and words for a client, into the refusal of a body that could not be parsed."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -98,4 +101,5 @@ class RefusalsWithIds:
 def _with_id(body: bytes, head: bytes, tail: bytes) -> bytes:
     if not body.startswith(b'{"jsonrpc"') or _NO_ID not in body:
         return body
-    return body.replace(_NO_ID, b'"id":' + json.dumps(request_id_of(head, tail)).encode(), 1)
+    body = body.replace(_NO_ID, b'"id":' + json.dumps(request_id_of(head, tail)).encode(), 1)
+    return _INTERNAL.sub(_NO_MESSAGE, body)

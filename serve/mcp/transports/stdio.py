@@ -27,6 +27,7 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
@@ -42,6 +43,7 @@ MAX_MESSAGE_BYTES = 4 * 2**20
 # How long requests that were sent before the end of the input may still take.
 GRACE_S = 0.5
 
+_NO_ID = "the id of a request is a text or a whole number; send it again with one"
 _TOO_DEEP = "this message is nested too deep: lists and objects within one another, at most some 190 levels are read"
 
 log = logging.getLogger(__name__)
@@ -111,9 +113,13 @@ def _message(line: bytes | TooLong) -> SessionMessage | JSONRPCError | None:
     if not line.strip():
         return None
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except (ValidationError, ValueError):
         return _fault_of(line)
+    # A request with an id that cannot be one is taken for a notification, which nobody answers.
+    if isinstance(message, JSONRPCNotification) and from_json(line).get("id") is not None:
+        return _error(INVALID_REQUEST, _NO_ID, None)
+    return SessionMessage(message)
 
 
 def _fault_of(line: bytes) -> JSONRPCError:

@@ -12,6 +12,7 @@ import pytest
 
 from runtime.errors import GitWriteError, StateStorageError
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, FILES, Agent, git, repository
+from tests.runtime.codebase.test_git_writing import killed_with_locks
 
 
 @pytest.fixture
@@ -38,6 +39,47 @@ async def test_a_locked_index_is_told_and_the_phase_can_be_submitted_again(agent
     lock.unlink()
     await agent.finish()
     assert (agent.root / "load.py").read_text() == CHANGED
+
+
+@pytest.mark.parametrize("step", [17, 19])
+async def test_a_session_whose_server_was_killed_with_locks_in_its_hands_is_resumed_and_ends_the_same(
+    agent: Agent, step: int
+) -> None:
+    await agent.start()
+    await agent.go_to(step)
+    killed_with_locks(agent.root, "taken")
+    assert (agent.root / ".git" / "index.lock").exists()
+    agent = agent.restarted()
+    assert (await agent.start(recovery="resume"))["step"] == step
+    assert (await agent.finish())["outcome"] == "completed"
+    assert (agent.root / "load.py").read_text() == CHANGED
+    assert not list((agent.root / ".git").glob("*.lock*"))
+
+
+@pytest.mark.parametrize("is_dirty", [False, True], ids=["in the folder", "in a work tree"])
+@pytest.mark.parametrize("step", [13, 17, 18])
+async def test_a_deleted_branch_is_noticed_at_the_next_step_and_a_resumed_session_has_it_again(
+    agent: Agent, step: int, is_dirty: bool
+) -> None:
+    if is_dirty:
+        (agent.root / "cache.py").write_text("KEPT = {1: 2}\n")
+    await agent.start()
+    await agent.go_to(step)
+    branch, folder = agent.last["branch"], agent.workspace
+    git(folder, "checkout", "-q", "--detach")
+    head = git(folder, "rev-parse", "HEAD")
+    git(agent.root, "branch", "-D", branch)
+    await agent.step()
+    assert agent.last["error"]["code"] == "git_refused"
+    assert f"branch {branch} is gone" in problem(agent)
+    agent = agent.restarted()
+    told = await agent.start(recovery="resume")
+    assert "error" not in told
+    assert git(agent.root, "rev-parse", branch) == head
+    assert f"git -C {folder} switch {branch}" in str(told["warnings"])
+    git(folder, "switch", "-q", branch)
+    await agent.finish()
+    assert git(agent.root, "show", "main:load.py") == CHANGED.strip()
 
 
 async def test_a_rebase_that_is_begun_in_mid_session_holds_the_commit_back(agent: Agent) -> None:

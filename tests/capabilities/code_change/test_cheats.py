@@ -315,6 +315,15 @@ async def test_a_thousand_problems_are_told_in_short(agent: Agent) -> None:
     assert len(problems(agent)) < 30_000
 
 
+@pytest.mark.parametrize("query", ["\u200b\u202e", "\u3164", " \u2800 "])
+async def test_a_query_that_shows_nothing_begins_no_session(agent: Agent, query: str) -> None:
+    told = await agent.sessions.start("MODIFY", query)
+    assert told["error"]["problems"] == [
+        "query: it shows nothing, it holds invisible characters alone; send the request in words"
+    ]
+    assert agent.sessions.live is None
+
+
 async def test_a_query_that_cannot_be_kept_begins_no_session(agent: Agent) -> None:
     agent.last = await agent.sessions.start("MODIFY", BAD_TEXT)
     assert "query" in problems(agent)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from actors.capabilities.code_change.evidence.changed_lines import MAX_DELETED_FILE_BYTES, changed_lines
 from runtime.contracts.session_state import ChecklistItem, Proof, Task
 from runtime.contracts.shared_evidence import MAX_DOUBTS, doubts_of, overused, unclaimed
-from tests.capabilities.code_change.played_agent import Agent, repository
+from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.capabilities.code_change.test_cheats import problems
 
 ONE_LINE = "import net\n\nTRIES = 3\n\n\ndef load(url):\n    return net.fetch(url)\n"
@@ -91,6 +92,37 @@ async def test_lines_that_were_only_moved_are_told(agent: Agent) -> None:
     await planned(agent, ["implement the retry"])
     told = await report(agent, moved, implement="load.py:5")
     assert "'implement the retry' (t1): its lines were moved, and are as they were" in str(told["notes"])
+
+
+@pytest.mark.parametrize(
+    ("item", "is_told"), [("implement the retry", True), ("rename net.py to wire.py", False), ("split net.py", False)]
+)
+async def test_a_whole_file_that_was_moved_proves_unrelated_work_only_with_a_word(
+    agent: Agent, item: str, *, is_told: bool
+) -> None:
+    await planned(agent, [item])
+    for file in ("net.py", "wire.py"):
+        await agent.see("read_code", "net.py")
+        assert (await agent.session.check_write_target(file))["permitted"]
+    (agent.workspace / "net.py").rename(agent.workspace / "wire.py")
+    entry = {"item": item, "status": "done", "evidence": "wire.py:1-2"}
+    told = await agent.submit(
+        {"task_id": "t1", "checklist": [entry], "tools_used": ["check_write_target"], "summary": "done"}
+    )
+    assert "error" not in told, told["error"]
+    assert ("its lines were moved, and are as they were" in str(told.get("notes"))) is is_told
+
+
+async def test_a_deleted_file_of_many_lines_is_not_compared_with_what_was_moved(agent: Agent) -> None:
+    (agent.root / "net.py").write_text("x = 1\n" * (MAX_DELETED_FILE_BYTES // 6 + 1))
+    (agent.root / "cache.py").write_bytes(b"\0\xff" * 5_000)
+    git(agent.root, "commit", "-qam", "large and binary")
+    (agent.root / "net.py").unlink()
+    (agent.root / "cache.py").unlink()
+    (agent.root / "docs" / "rules.md").unlink()
+    changed = changed_lines(agent.root, git(agent.root, "rev-parse", "HEAD"), lambda file: False)
+    assert {"# Rules", "Retry at most three times."} <= changed.removed
+    assert "x = 1" not in changed.removed
 
 
 def test_doubts_are_told_within_bounds() -> None:

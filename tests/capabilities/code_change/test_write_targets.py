@@ -187,3 +187,29 @@ async def test_what_a_build_left_is_told_with_what_becomes_of_it(tmp_path: Path)
     assert problems[0] == "files: build/00.o was changed, but it is new, and check_write_target never permitted it"
     assert problems[-2] == "files: and 5 more"
     assert "delete what a test or a build left, or have `.gitignore` name it" in problems[-1]
+
+
+@pytest.mark.parametrize("reads_count", [True, False])
+@pytest.mark.parametrize(
+    ("file", "is_permitted"), [("pkg/logo.png", True), ("assets/logo.png", False), ("asked/logo.png", True)]
+)
+def test_a_binary_file_counts_where_its_folder_was_explored_or_it_was_asked_for(
+    state: SessionState, folder: Path, file: str, is_permitted: bool, reads_count: bool
+) -> None:
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_bytes(b"\x89PNG\0" + bytes(range(256)))
+    seen = state.with_(shown={**state.shown, "asked/logo.png": ((1, 1),)})
+    told = write_refusal(seen, file, folder, lambda files: files, reads_count=reads_count)
+    assert (told is None) == is_permitted, told
+    assert is_permitted or "is binary, so that no tool shows its lines; call read_code with it" in str(told)
+
+
+@pytest.mark.parametrize(("file", "is_permitted"), [("pkg/new.py", True), ("other/new.py", False)])
+def test_a_new_file_that_was_written_before_it_was_asked_for_is_judged_as_a_new_one(
+    state: SessionState, folder: Path, file: str, is_permitted: bool
+) -> None:
+    (folder / "other").mkdir()
+    (folder / file).write_text("NEW = 1\n")
+    told = write_refusal(state, file, folder, stood, reads_count=True)
+    assert (told is None) == is_permitted, told
+    assert is_permitted or "would be a new file in a folder of which nothing was explored" in str(told)

@@ -283,3 +283,10 @@ def test_a_file_is_entered_by_its_main_and_nothing_else_is_made_up(codebase: Cod
     assert trace_entry_point(codebase, "src/shop/cli.py").data["entry"]["symbol"] == "main"
     assert trace_entry_point(codebase, "zzqxw").status == "not_found"
     assert trace_entry_point(codebase, "../../etc/passwd").status == "denied"
+
+
+def test_a_head_that_names_nothing_is_told_as_what_it_is(history: Codebase) -> None:
+    (history.root / ".git" / "HEAD").write_text("garbage\n")
+    told = git_status(history)
+    assert told.status == "unsupported"
+    assert "the file HEAD in `.git` names neither a branch nor a commit" in str(told.error)

@@ -42,6 +42,7 @@ def test_the_tool_tells_of_a_search_that_was_ended_and_does_not_begin_anew(
     assert result.status == "timeout"
     assert result.error is not None
     assert "took longer than 5 s" in result.error
+    assert "simplify the pattern or name a scope" in result.error
     assert [attempt.strategy for attempt in result.attempts] == ["as_asked"]
 
 

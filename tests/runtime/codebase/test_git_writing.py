@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from runtime.codebase.git import commits
 from runtime.codebase.git.commits import commit_change, lay_aside, merge_change, task_branches
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.identity import Identity
+from runtime.codebase.git.lock_marks import remove_abandoned, take_marked
 from runtime.codebase.git.work_trees import WorkTree, changes_since, digest_of, open_work_tree
 from runtime.codebase.git.writable import writable
 from runtime.errors import GitWriteError
@@ -359,6 +363,73 @@ def test_a_lock_of_another_git_is_waited_for_and_then_named(root: Path) -> None:
     with pytest.raises(GitWriteError, match=r"index\.lock exists"):
         commit_change(tree, ["a.py"], "Change a", "s1", WHO)
     assert lock.exists()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_locks import locked, publish
+
+with locked(find_git_folder(Path(sys.argv[1])), "index", "HEAD") as locks:
+    if sys.argv[2] == "published":
+        publish(locks["index"], Path(sys.argv[1], ".git/index").read_bytes())
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed_with_locks(root: Path, when: str) -> None:
+    """Let a process take the locks of a repository, and be killed."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(root), when], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("when", ["taken", "published"])
+def test_locks_of_a_killed_process_of_ours_are_removed_when_they_are_wanted(root: Path, when: str) -> None:
+    tree = opened(root)
+    (root / "a.py").write_text("a = 2\n")
+    killed_with_locks(root, when)
+    locks = [root / ".git" / name for name in ("index.lock", "HEAD.lock")]
+    assert all(lock.exists() for lock in locks)
+    finish(root, tree, ["a.py"], commit_change(tree, ["a.py"], "Change a", "s1", WHO))
+    assert git(root, "show", "main:a.py") == "a = 2"
+    assert not list((root / ".git").glob("*.lock*"))
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"made_by":"jeeves"}', "DIRC\0\0\0\2"])
+def test_a_lock_without_our_mark_is_never_abandoned(tmp_path: Path, content: str) -> None:
+    lock = tmp_path / "index.lock"
+    lock.write_text(content)
+    assert not remove_abandoned(lock)
+    assert lock.read_text() == content
+
+
+def test_a_lock_of_ours_is_abandoned_only_where_its_process_is_known_to_be_gone(tmp_path: Path) -> None:
+    lock = tmp_path / "index.lock"
+    take_marked(lock)
+    assert not remove_abandoned(lock), "this process is alive"
+    held = json.loads(lock.read_text())
+    for others in ({"host": "another"}, {"namespace": "pid:[1]", "pid": 2**30}):
+        lock.write_text(json.dumps(held | others))
+        assert not remove_abandoned(lock), others
+    for gone in ({"pid": 2**30}, {"began": "1"}, {"boot": "an earlier one"}):
+        lock.write_text(json.dumps(held | gone))
+        assert remove_abandoned(lock), gone
+    take_marked(lock)
+    with pytest.raises(FileExistsError):
+        take_marked(lock)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.lock"]
+
+
+@pytest.mark.long
+def test_all_locks_that_are_in_the_way_are_named(root: Path) -> None:
+    tree = opened(root)
+    (root / "a.py").write_text("a = 2\n")
+    commit = commit_change(tree, ["a.py"], "Change a", "s1", WHO)
+    for name in ("index.lock", "HEAD.lock"):
+        (root / ".git" / name).write_text("")
+    with pytest.raises(GitWriteError, match=r"index\.lock, .*HEAD\.lock exist: another git is at work"):
+        finish(root, tree, ["a.py"], commit)
 
 
 def test_a_workspace_that_left_its_branch_is_not_committed_to(root: Path) -> None:

@@ -14,7 +14,7 @@ from runtime.contracts.contract import END, ESCALATION
 from runtime.contracts.decisions import submitted
 from runtime.contracts.exploring_duties import confidence_of, risk_of
 from runtime.contracts.observations import CheckResult, Observed
-from runtime.contracts.session_state import Rule, SessionState
+from runtime.contracts.session_state import Rule, SessionState, ToolUse
 from tests.runtime.contracts.session_player import CHANGED, CONTRACT, PAYLOADS, TASKS, TOOLS, Player
 
 PHASES = [*PAYLOADS, "READY_IMPLEMENTATION"]
@@ -88,6 +88,17 @@ def test_a_claim_of_a_tool_that_was_never_called_is_refused() -> None:
     player = Player().go_to("QUERY_FRAME")
     decided = player.submit(tools_used=["trace_entry_point"])
     assert decided.problems == ("tools_used: 'trace_entry_point' is claimed, but was never called in this session",)
+
+
+def test_a_call_that_was_refused_or_found_nothing_is_told_and_counts_for_nothing() -> None:
+    player = in_phase("IMPACT_ANALYSIS")
+    vain = ToolUse("analyze_impact", player.state.visit, "impact", ("no_such_symbol",), refused=True)
+    player.state = player.state.with_use(vain)
+    decided = player.submit(tools=(), tools_used=["analyze_impact"])
+    (problem,) = (each for each in decided.problems if each.startswith("tools"))
+    assert problem.startswith("tools: analyze_impact must be called in this phase; this server saw 0")
+    assert problem.endswith("; 1 more counted for nothing, as their answers say")
+    assert player.submit(tools_used=["analyze_impact"]).code == ""
 
 
 def test_two_tools_of_one_kind_are_not_two_kinds() -> None:
@@ -340,6 +351,29 @@ def test_a_commit_needs_every_changed_file_reviewed_and_permitted() -> None:
     )
     assert "jeeves runs cancel" in problem
     assert [effect.kind for effect in player.submit(observed=CHANGED).effects] == ["commit"]
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("x" * 73, "in at most 72 characters; this one has 73"),
+        ("\x1b[31mRetry in load", "U+001B"),
+        ("Retry in load\rSigned-off-by: Somebody", "U+000D"),
+        ("Retry \u202ein load", "U+202E"),
+        ("Retry\0 in load", "U+0000"),
+    ],
+)
+def test_a_message_whose_first_line_is_long_or_that_hides_what_it_says_is_refused(message: str, why: str) -> None:
+    player = Player().go_to("PRE_COMMIT")
+    (problem,) = player.submit(observed=CHANGED, commit_message=message).problems
+    assert problem.startswith("commit_message: ")
+    assert why in problem
+
+
+def test_a_message_of_several_lines_is_committed_with_plain_line_ends() -> None:
+    player = Player().go_to("PRE_COMMIT")
+    (effect,) = player.submit(observed=CHANGED, commit_message=f"{'x' * 72}\r\n\r\n\tWhy: \u2026\r\n").effects
+    assert effect.message == f"{'x' * 72}\n\n\tWhy: \u2026"
 
 
 @pytest.mark.parametrize("count", [1, 7])

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from runtime.codebase.files.regular_file import read_start
-from runtime.codebase.git.differences import WHOLE_FILE, differences, old_text
-from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.differences import WHOLE_FILE, differences, marked_lines, old_text
+from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
 from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.bodies.empty_bodies import code_lines
@@ -25,6 +25,8 @@ _MODE = re.compile(r"^old mode \d+\nnew mode \d+$", re.MULTILINE)
 # As many bytes as git itself looks at to tell a binary file; what .gitattributes say of it does not count.
 _HEAD_BYTES = 8_000
 MAX_DIGESTED_BYTES = 1 << 26
+# Of files that are gone only the lines are wanted, to know those that were moved.
+MAX_DELETED_FILE_BYTES, MAX_DELETED_BYTES = 1_000_000, 20_000_000
 # A file that is wholly new counts with every line.
 ALL_LINES: Lines = ((1, 1 << 31),)
 
@@ -35,8 +37,9 @@ class ChangedLines(msgspec.Struct, frozen=True):
     `removals`: the lines before and behind what was only removed, which are among them. `deleted`: files that are gone.
     `replaced`: for each range of new lines the old ones in whose place they stand. `whole`: files whose mode differs,
     and binary ones, which differ as a whole: their first line stands for them. `removed`: all lines that were taken out
-    of files that are still there, without blanks at their ends. `blank_removals`: those of `removals` where nothing but
-    blank lines, comments and documentation strings was taken out. `modes`: those of `whole` that are so by their mode.
+    of files, also of those that are gone, without blanks at their ends. `blank_removals`: those of `removals` where
+    nothing but blank lines, comments and documentation strings was taken out. `modes`: those of `whole` that are so by
+    their mode.
     """
 
     changes: tuple[Change, ...]
@@ -85,7 +88,7 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
         removals: dict[str, Lines] = {}
         removed: set[str] = set()
         blank: dict[str, Lines] = {}
-        whole = {change.file for change in found if change.how != "deleted" and _is_binary(folder, change.file)}
+        whole = {change.file for change in found if change.how != "deleted" and is_binary_file(folder, change.file)}
         modes: set[str] = set()
         named = [change for change in found if printable(change.file) == change.file]
         lines.update({change.file: ALL_LINES for change in named if change.how == "added"})
@@ -95,19 +98,38 @@ def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLin
             added, removals[file] = hunks(told)
             lines[file] = (*added, *removals[file])
             replaced[file] = replacements(told)
-            removed.update(line[1:].strip() for line in told.partition("\n@@ ")[2].split("\n") if line[:1] == "-")
+            removed.update(_taken_out(told))
             if _MODE.search(told.partition("\n@@ ")[0]):
                 modes.add(file)
+        gone = [change.file for change in named if change.how == "deleted"]
+        for told in differences(git, base_commit, _readable(git, base_commit, gone)).values():
+            removed.update(_taken_out(told))
         with_removals = [file for file in told_of if removals[file]]
         for file, told in differences(git, base_commit, with_removals, WHOLE_FILE).items():
             blank[file] = blank_removals(told_of[file], code_lines(old_text(told), file, bare_strings=False))
     deleted = frozenset(change.file for change in changes if change.how == "deleted")
-    gone = frozenset(removed)
-    as_whole, by_mode = frozenset(whole | modes), frozenset(modes)
-    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, as_whole, gone, blank, by_mode)
+    as_whole, by_mode, lost = frozenset(whole | modes), frozenset(modes), frozenset(removed)
+    return ChangedLines(tuple(changes), lines, removals, deleted, replaced, as_whole, lost, blank, by_mode)
 
 
-def _is_binary(folder: Path, file: str) -> bool:
+def _taken_out(difference: str) -> set[str]:
+    return {line[1:].strip() for line in marked_lines(difference) if line[:1] == "-"}
+
+
+def _readable(git: GitWriter, commit: str, files: Sequence[str]) -> list[str]:
+    """Return those files of a commit of which the lines are looked at: no large ones, and not too many together."""
+    left, found = MAX_DELETED_BYTES, []
+    for start in range(0, len(files), MAX_ARGUMENTS):
+        told = git.run("ls-tree", "-l", "-z", commit, "--", *files[start : start + MAX_ARGUMENTS])
+        for about, _, file in (row.partition("\t") for row in told.split("\0") if row):
+            size = about.split()[-1]
+            if size.isdecimal() and int(size) <= min(left, MAX_DELETED_FILE_BYTES):
+                left -= int(size)
+                found.append(file)
+    return found
+
+
+def is_binary_file(folder: Path, file: str) -> bool:
     """Return whether a file is one of bytes; a zero byte makes none of one in a language that is parsed."""
     path = folder / file
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
+from actors.capabilities.code_change.evidence.changed_lines import ALL_LINES, ChangedLines
 from actors.capabilities.code_change.evidence.checklist_evidence import (
     MAX_FILE_BYTES,
     is_beside_blank_removal,
@@ -33,6 +33,8 @@ MAX_HOLLOW = 3
 _FILE = re.compile(r"[\w@+./-]*[\w@+-]\.\w{1,8}")
 _MODE = re.compile(r"\bmode|chmod|executabl|permission|runnable|\+x\b", re.IGNORECASE)
 _LEAVES = re.compile(r"\b(?:mov|renam|replac|merg|split|inlin|relocat)", re.IGNORECASE)
+# Of an item that speaks so, a new file may hold the old lines.
+_RENAME = re.compile(r"\b(?:renam|split|extract)", re.IGNORECASE)
 _MOVE = re.compile(r"\b(?:mov|reorder|sort|relocat)", re.IGNORECASE)
 
 
@@ -67,7 +69,7 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     parts = changed.within(file, start, min(end, len(text)))
     written = written_parts(parts, file, changed)
     lines = [line.strip() for pair in written or parts for line in text[pair[0] - 1 : pair[1]] if line.strip()]
-    is_moved = bool(lines and written) and changed.removed.issuperset(lines)
+    is_moved = bool(lines and written) and _is_moved(item, file, lines, changed)
     count = len(lines) if written else REMOVAL_LINES
     doubt = "its lines were moved, and are as they were" if is_moved else ""
     if not doubt and asks.prose and is_prose(whole, file, tuple(written or parts), changed):
@@ -89,6 +91,11 @@ def _proof(item: str, evidence: str, folder: Path, changed: ChangedLines) -> tup
     at = next((first for first, last in written or parts for first in _filled(text, first, last)), start)
     scope = innermost(symbols_of(file, whole), at)
     return Proof(digest_of_lines(file, lines), count, doubt, scope.qualified_name if scope else ""), file
+
+
+def _is_moved(item: str, file: str, lines: Sequence[str], changed: ChangedLines) -> bool:
+    is_asked = changed.lines.get(file) == ALL_LINES and _RENAME.search(item) is not None
+    return changed.removed.issuperset(lines) and not is_asked
 
 
 def _filled(text: Sequence[str], first: int, last: int) -> list[int]:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path, PurePosixPath
 
+from actors.capabilities.code_change.evidence.changed_lines import is_binary_file
 from actors.capabilities.code_change.evidence.checklist_evidence import path_problem
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.files.tool_caches import cache_folder
@@ -70,10 +71,12 @@ def write_refusal(
     known = _read(state, folder) if reads_count else set(state.explored)
     # A new file that was permitted has passed the rules for new ones, and its folder is the session's own.
     old = {*stood({file, *known}), *state.permitted}
-    if file not in old and (why := _new_file_refusal(file, folder, known & old)) is not None:
-        return why
+    if file not in old:
+        return _new_file_refusal(file, folder, known & old)
     if file in known:
         return None
+    if is_binary_file(folder, file):
+        return _binary_refusal(state, file, known & old)
     if file in state.shown and reads_count:
         return f"of '{file}' hardly a line was shown; read it with read_code, and ask again"
     if file in state.shown:
@@ -111,6 +114,18 @@ def _is_read(state: SessionState, file: str, folder: Path) -> bool:
         return seen > 0 and seen >= len(read_start(folder / file, MAX_SHORT_BYTES).splitlines())
     except (OSError, ValueError):
         return False
+
+
+def _binary_refusal(state: SessionState, file: str, known: Collection[str]) -> str | None:
+    """Return why a binary file may not be written; None where it was asked for, or something beside it explored."""
+    parent = PurePosixPath(file).parent
+    if file in state.shown or any(PurePosixPath(each).parent == parent for each in known):
+        return None
+    beside = "the top folder" if str(parent) == "." else f"'{parent}'"
+    return (
+        f"'{file}' is binary, so that no tool shows its lines; call read_code with it, or read a file that lies in "
+        f"{beside}, then ask again; `{file}:1` is evidence of it"
+    )
 
 
 def _new_file_refusal(file: str, folder: Path, known: Collection[str]) -> str | None:

@@ -93,13 +93,15 @@ class PermitTool(_OfSession, frozen=True):
 class RecordUse(_OfSession, frozen=True):
     """Enters a call of a tool: `shown` file → ranges of lines, inclusive; `must_verify` are files to be added.
 
-    The answer is file → why, of those that must be verified besides.
+    A call that `is_vain` was made and counts for nothing. The answer is file → why, of those that must be verified
+    besides.
     """
 
     tool: str
     targets: tuple[str, ...] = ()
     shown: dict[str, tuple[tuple[int, int], ...]] = {}
     must_verify: tuple[str, ...] = ()
+    is_vain: bool = False
 
 
 class CheckTarget(_OfSession, frozen=True):

@@ -7,6 +7,7 @@ start.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from actors.capabilities.code_change.store.agreement_files import read_agreements
@@ -23,6 +24,14 @@ BINDING_FILES = (CONTRACT_FILE, *RULE_FILES)
 MAX_RULES_CHARS = 6_000
 MAX_UNALLOWED_CHARS = 1 << 16
 MAX_LOOSENINGS = 5
+UNREADABLE = (
+    "{file} of this repository is not in force, since it cannot be read: a contract is a regular file of UTF-8 text, "
+    "no folder, pipe or broken link, and not too large; the person puts such a file there, or takes it away"
+)
+FAULTY = (
+    "{file} of this repository is not in force, since it has faults: `jeeves validate {file}` names them, and the "
+    "person mends them; `jeeves allow` takes none that has faults"
+)
 CHANGED_SINCE = (
     "{file}, which the person allowed, was changed or removed since, so no session begins: the person restores it, or "
     "runs `jeeves allow` to have what is there now take effect"
@@ -59,7 +68,7 @@ def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contra
     if text is None and CONTRACT_FILE in consent.allowed(root):
         raise InputError(CHANGED_SINCE.format(file=CONTRACT_FILE))
     if text is None:
-        return _unallowed_contract(root, shipped) if consent.found(root, [CONTRACT_FILE]) else (shipped, [])
+        return _unallowed_contract(root, shipped)
     try:
         return parse_contract(text, CONTRACT_FILE), []
     except DocumentFaults as error:
@@ -69,7 +78,15 @@ def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contra
 
 
 def _unallowed_contract(root: Path, shipped: Contract) -> tuple[Contract, list[str]]:
-    given, looser = tightened_contract(root, shipped)
+    if not os.path.lexists(root / CONTRACT_FILE):
+        return shipped, []
+    if text_of_file(root, CONTRACT_FILE) is None:
+        return shipped, [UNREADABLE.format(file=CONTRACT_FILE)]
+    try:
+        given, looser = _compared(root, shipped)
+    except DocumentFaults:
+        # They would quote it to the agent.
+        return shipped, [FAULTY.format(file=CONTRACT_FILE)]
     if given is not None and given.digest == shipped.digest:
         return shipped, []
     if given is not None:
@@ -83,14 +100,17 @@ def tightened_contract(root: Path, shipped: Contract) -> tuple[Contract | None, 
 
     There are no keys if the file has more than 65,536 characters, which are not parsed without consent, or has faults.
     """
+    try:
+        return _compared(root, shipped)
+    except DocumentFaults:
+        return None, []
+
+
+def _compared(root: Path, shipped: Contract) -> tuple[Contract | None, list[str]]:
     text = text_of_file(root, CONTRACT_FILE)
     if text is None or len(text) > MAX_UNALLOWED_CHARS:
         return None, []
-    try:
-        given = parse_contract(text, CONTRACT_FILE)
-    except DocumentFaults:
-        # Its faults would quote it to the agent.
-        return None, []
+    given = parse_contract(text, CONTRACT_FILE)
     looser = loosenings(shipped, given)
     return (None, looser) if looser else (given, [])
 

@@ -22,6 +22,7 @@ from actors.capabilities.code_change.session.change_notes import (
     submodules_note,
 )
 from actors.capabilities.code_change.session.hints import hints_of
+from actors.capabilities.code_change.session.lost_branches import lost_branch
 from actors.capabilities.code_change.session.missing_repository import missing_repository
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import tree_told
@@ -40,7 +41,7 @@ from runtime.contracts.obeyed_files import obeyed
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
 from runtime.contracts.shared_evidence import doubts_of, skips_of, unclaimed
-from runtime.errors import RepositoryError
+from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.own_threads import in_own_thread
 
 Answer = dict[str, Any]
@@ -120,6 +121,8 @@ class LiveSession:
     async def _submitted(self, payload: object, count: object, key: str) -> Answer:
         await self._reread()
         before = self._state
+        if (lost := await in_own_thread(lost_branch, before)) is not None:
+            raise GitWriteError(lost)
         payload = await in_own_thread(with_plain_places, payload, self.folder)
         demands = demands_of(self._contract, before, payload)
         given = payload if isinstance(payload, Mapping) else {}
@@ -238,14 +241,14 @@ class LiveSession:
         """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed.
 
         `must_verify`: files to be added to those that an impact analysis has to account for; `refused`: the call was
-        about what is not permitted. Return the files that it has to account for besides, each with why.
+        about what is not permitted, or not there. Return the files that it has to account for besides, each with why.
         """
         async with self._lock:
             # What was changed since the call was permitted steered its answer: that proves no look at anything.
-            has_looked = looks(self._contract, tool)
+            is_vain, has_looked = refused, looks(self._contract, tool)
             if has_looked and len(await in_own_thread(steered, self._state)) > 0:
                 refused, must_verify = True, ()
-            besides = await self._taken_from_sight(tool, targets)
+            besides = {} if is_vain else await self._taken_from_sight(tool, targets)
             if must_verify or besides:
                 fields["must_verify"] = tuple(dict.fromkeys((*self._state.must_verify, *must_verify, *besides)))
             rule = self._contract.tools.get(tool)

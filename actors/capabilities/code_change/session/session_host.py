@@ -222,6 +222,8 @@ class SessionHost:
 
     async def _record(self, call: calls.RecordUse) -> calls.Answer:
         async with self._session(call) as session:
+            if call.is_vain:
+                return dict(await session.record(call.tool, call.targets, refused=True))
             return dict(await session.record(call.tool, call.targets, call.shown, must_verify=call.must_verify))
 
     async def _check(self, call: calls.CheckTarget) -> calls.Answer:

@@ -28,7 +28,7 @@ from runtime.contracts.answers import standing
 from runtime.contracts.contract import Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.due_checks import checks_left_out
-from runtime.contracts.payloads import is_text
+from runtime.contracts.payloads import is_text, visible
 from runtime.contracts.phase_order import columns, has_trait, long_flags, problems_of_start, without_gate
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
 from runtime.errors import GitWriteError, RepositoryError
@@ -128,6 +128,8 @@ class ChangeSessions:
         problems = problems_of_start(self._contract, intent, flags, gate_level)
         if not query.strip() or len(query) > MAX_QUERY_CHARS:
             problems.append(f"query: {len(query)} characters, 1 to {MAX_QUERY_CHARS} expected")
+        elif not visible(query):
+            problems.append("query: it shows nothing, it holds invisible characters alone; send the request in words")
         elif not is_text(query):
             problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
         return problems

@@ -21,6 +21,7 @@ from actors.capabilities.code_change.evidence.write_guard import is_ours, unperm
 from actors.capabilities.code_change.session.change_base import foreign_note, session_changes, work_tree
 from actors.capabilities.code_change.session.change_notes import hollow_note, lost_tests_note
 from actors.capabilities.code_change.session.check_commands import with_checks
+from actors.capabilities.code_change.session.lost_branches import with_lost_branch
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import present_tree, unreviewed
 from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
@@ -252,7 +253,8 @@ def laid_aside(root: Path, branches: Sequence[str], ports: Ports) -> dict[str, A
 
 
 def with_work_tree(state: SessionState) -> SessionState:
-    """Return a session that is resumed, with its work tree made anew if that is gone. Raises GitWriteError."""
+    """Return a session that is resumed, with its branch and work tree made anew where gone. Raises GitWriteError."""
+    state = with_lost_branch(state)
     place = state.place
     if place is None or not place.is_worktree:
         return state

@@ -112,8 +112,10 @@ def _text(root: Path) -> str | None:
         return read_below(root, CONTEXT_FILE, MAX_BYTES).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{root / CONTEXT_FILE} cannot be read: {error}") from error
+    except OSError as error:
+        raise InputError(f"{root / CONTEXT_FILE} cannot be read: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise InputError(f"{root / CONTEXT_FILE} cannot be read: it is no text in UTF-8") from error
 
 
 def _parsed(text: str) -> ProjectContext:
