@@ -129,6 +129,27 @@ def test_without_one_of_its_files_a_guide_does_not_hold(name: str, path: str, tm
 
 
 @pytest.mark.long
+def test_the_test_of_a_tool_that_its_guide_shows_passes_and_needs_the_tool(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "guides" / "add-a-tool.md").read_text(encoding="utf-8")
+    shown = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def test_" in block)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    write_files(tmp_path, {"test_shown.py": shown})
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shown.py"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+
+    def told() -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        return done.stdout
+
+    assert "No module named 'runtime.codebase.tools.count_languages'" in told()
+    write_files(tmp_path, Guide("add-a-tool.md").files)
+    assert "1 passed" in told()
+
+
+@pytest.mark.long
 def test_a_tool_is_offered_to_coding_agents_once_it_has_the_entry_that_the_guide_shows(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "guides" / "add-a-tool.md").read_text(encoding="utf-8")
     arguments, entry = map(textwrap.dedent, _INDENTED.findall(page))
