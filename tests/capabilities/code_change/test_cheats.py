@@ -432,7 +432,7 @@ async def test_a_submodule_and_a_shallow_clone_stay_as_they_are(tmp_path: Path) 
     [
         (("switch", "-q", "main"), ("switch", "-q", "BRANCH"), "is not on branch"),
         (("switch", "-q", "--detach"), ("switch", "-q", "BRANCH"), "HEAD is detached"),
-        (("update-ref", "-d", "refs/heads/BRANCH"), ("branch", "BRANCH", "main"), "brings it back"),
+        (("update-ref", "-d", "refs/heads/BRANCH"), ("branch", "BRANCH", "main"), "makes it anew"),
         (("config", "commit.gpgsign", "true"), ("config", "commit.gpgsign", "false"), "have to be signed"),
         (("update-ref", "MERGE_HEAD", "main"), ("update-ref", "-d", "MERGE_HEAD"), "a merge is under way"),
         (("symbolic-ref", "HEAD", "refs/heads/main"), ("symbolic-ref", "HEAD", "refs/heads/BRANCH"), "not on branch"),

@@ -171,7 +171,8 @@ TEXT = st.text("ab `:<>[]{}()|*\\f-.~@_&;#", max_size=60) | st.sampled_from(
 )
 
 
-@given(st.lists(TEXT, max_size=6).map(" ".join))
+# What stands before the end of a comment is hidden, and never quoted.
+@given(st.lists(TEXT, max_size=6).map(" ".join).filter(lambda text: "-->" not in text))
 def test_markup_is_stripped_at_once(text: str) -> None:
     line = f"A {text}"
     told = without_markup(line)

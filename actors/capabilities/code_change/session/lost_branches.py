@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from actors.capabilities.code_change.session.missing_repository import missing_repository
 from runtime.codebase.git.base_merges import is_within
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_writer import GitWriter
@@ -26,7 +27,9 @@ MADE_ANEW = (
 def lost_branch(state: SessionState) -> str | None:
     """Return that a session's branch was deleted, and what brings it back; None where it is there or was merged."""
     place = state.place
-    if state.is_over or place is None or not place.branch or _is_plainly_there(state, place):
+    if state.is_over or place is None or not place.branch or missing_repository(state) is not None:
+        return None
+    if _is_plainly_there(state, place):
         return None
     with GitWriter(Path(state.repository)) as git:
         if not _is_lost(git, place):
@@ -37,7 +40,7 @@ def lost_branch(state: SessionState) -> str | None:
 def with_lost_branch(state: SessionState) -> SessionState:
     """Return a session that is resumed, with its branch made anew if that was deleted. Raises GitWriteError."""
     place = state.place
-    if lost_branch(state) is None or place is None:
+    if place is None or lost_branch(state) is None:
         return state
     with GitWriter(Path(state.repository)) as git:
         git.set_branch(place.branch, _recorded(place), None)
