@@ -199,6 +199,7 @@ def _is_awaited(hook: Callable[..., object]) -> bool:
 
 class Capability(msgspec.Struct, frozen=True):
     """Describes one job of Jeeves: the code of its agents, by stage name, and what they use.
+
     `pipelines`: the names of its pipelines; empty means those in `configs/pipelines` of its package.
     `open_services(settings)` creates what the hooks of one process share; they find it in `context.services`.
     `settings`: the model of the capability's own settings (`domain` in its section of jeeves.yaml); `open_services`
