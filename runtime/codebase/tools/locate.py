@@ -101,8 +101,9 @@ def locate(
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
     limit = max(1, min(max_results, MAX_RESULTS))
+    is_everywhere = scope in (None, "", ".")
     try:
-        place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
+        place = None if is_everywhere else codebase.relative(scope or ".")
     except RepositoryError as error:
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
     codebase = codebase if thorough else codebase.reading_within(SMALL)
@@ -110,16 +111,9 @@ def locate(
     prose = functools.cache(
         lambda: (cited_passages(codebase, asked, wait=wait), absent_words(codebase, asked, wait=wait))
     )
-    is_everywhere = scope in (None, "", ".")
     meanwhile = prose if is_everywhere else None
     search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait, meanwhile=meanwhile)
-    found = search.first(log, place)
-    if not found and not search.is_of_values:
-        found = log.retry("broadened", lambda: search.broadened(place))
-    if not found and place is not None and not search.is_of_values and log.may_retry:
-        parent = posixpath.dirname(place)
-        place = parent or None
-        found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
+    found, place = _tried(search, log, place)
     rows = search.with_excerpts([row for row, _ in found])
     passages, (absence, asides) = prose() if search.is_open and is_everywhere else ([], ({}, []))
     data = {
@@ -136,6 +130,17 @@ def locate(
         citations += add_values(codebase, data, len(citations))
     citations += add_told_values(codebase, query, rows, len(citations)) if search.is_open else []
     return log.result("ok" if found else "empty", data, citations)
+
+
+def _tried(search: _Search, log: AttemptLog, place: str | None) -> tuple[list[_Located], str | None]:
+    """Return what was found, by broader searches where narrower ones found nothing, and the final scope."""
+    found = search.first(log, place)
+    if not found and not search.is_of_values:
+        found = log.retry("broadened", lambda: search.broadened(place))
+    if found or place is None or search.is_of_values or not log.may_retry:
+        return found, place
+    parent = posixpath.dirname(place) or None
+    return log.retry(f"parent:{parent or '.'}", lambda: search.everything(parent)), parent
 
 
 class _Search:
