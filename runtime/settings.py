@@ -423,7 +423,8 @@ def _collector_url(value: str) -> str:
 class TraceSettings(_Section):
     """Sends traces to a collector for OTLP over HTTP: its URL, the share of runs, and the name of this service there.
 
-    `OTEL_EXPORTER_OTLP_HEADERS` in the environment of the processes adds headers.
+    In the environment of the processes `OTEL_EXPORTER_OTLP_HEADERS` adds headers, and `OTEL_EXPORTER_OTLP_PROTOCOL`
+    asks for JSON instead of protobuf.
     """
 
     endpoint: Annotated[str, AfterValidator(_collector_url)] | None = None

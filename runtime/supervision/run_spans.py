@@ -44,7 +44,8 @@ def spans_of(before: RunState, event: Event, decision: Decision) -> list[LateSpa
     if type(event.payload) is ToolCalled:
         found.append(partial(_of_tool, event.at_ms, event.seq, event.payload))
     if now.history is not then.history:
-        found += [partial(_of_stage, now.run_id, record) for record in now.history[len(then.history) :]]
+        for record in now.history[len(then.history) :]:
+            found.append(partial(_of_stage, now.run_id, record))
     if now.lifecycle == "terminated" and then.lifecycle != "terminated":
         reason = str(now.terminal_reason)
         error = (now.terminal_detail or reason)[:MAX_ERROR_CHARS] if reason in FAILURE_REASONS else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -12,7 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from actors.tracing.span_formats import JSON, PROTOBUF, SpanFormat, format_of
 from actors.tracing.trace_export import BATCH_SPANS, QUEUE_SPANS, SpanExport, TraceOptions, headers_of
 from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import ModelDownError
@@ -66,7 +70,7 @@ class Collector:
                 collector.held.wait(30)
                 collector.asked += 1
                 if collector.answer == 200:
-                    collector.take(json.loads(body))
+                    collector.take(read(self.headers["Content-Type"], body))
                 self.send_response(collector.answer)
                 if not collector.is_endless:
                     self.send_header("Content-Length", "0")
@@ -81,7 +85,7 @@ class Collector:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}/v1/traces"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def take(self, request: dict[str, Any]) -> None:
         for of_resource in request["resourceSpans"]:
@@ -104,16 +108,41 @@ def collector() -> Iterator[Collector]:
     started.close()
 
 
+def read(content_type: str, body: bytes) -> dict[str, Any]:
+    """Read a request strictly: in protobuf nothing may be left over, and ids are told in hexadecimal as in JSON."""
+    if content_type == "application/json":
+        read_json: dict[str, Any] = json.loads(body)
+        return read_json
+    assert content_type == "application/x-protobuf"
+    request = ExportTraceServiceRequest.FromString(body)
+    known = request.ByteSize()
+    request.DiscardUnknownFields()
+    assert request.ByteSize() == known
+    told: dict[str, Any] = MessageToDict(request, use_integers_for_enums=True)
+    for span in (span for of in told["resourceSpans"] for scope in of["scopeSpans"] for span in scope["spans"]):
+        for name in {"traceId", "spanId", "parentSpanId"} & span.keys():
+            span[name] = base64.b64decode(span[name]).hex()
+    return told
+
+
+@pytest.fixture(params=["http/protobuf", "http/json"])
+def protocol(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the environment asks for."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", request.param)
+    return str(request.param)
+
+
 def attributes(told: dict[str, Any]) -> dict[str, Any]:
     """Name → value of the attributes in the JSON of OTLP, whose whole numbers are text."""
-    read = {"stringValue": str, "intValue": int, "doubleValue": float, "boolValue": bool}
-    return {each["key"]: read[kind](value) for each in told["attributes"] for kind, value in each["value"].items()}
+    types = {"stringValue": str, "intValue": int, "doubleValue": float, "boolValue": bool}
+    return {each["key"]: types[kind](value) for each in told["attributes"] for kind, value in each["value"].items()}
 
 
 def a_span(number: int = 1) -> LateSpan:
     return lambda: Span(1, number, None, NUMBERED, "run x", 1_000, 2_000, (number,))
 
 
+@pytest.mark.usefixtures("protocol")
 async def test_a_run_arrives_as_a_tree_of_stages_below_it(collector: Collector) -> None:
     export = SpanExport(TraceOptions(collector.endpoint, service_name="mine"), "supervisor")
     trace_to(export.emit)
@@ -238,6 +267,7 @@ def test_no_two_attempts_and_tool_calls_of_a_run_and_not_the_run_itself_have_one
     assert all(0 < each < 2**64 for each in ids)
 
 
+@pytest.mark.usefixtures("protocol")
 def test_every_value_arrives_as_it_is(collector: Collector) -> None:
     kind = SpanKind("number", "text", "other")
     export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
@@ -248,6 +278,63 @@ def test_every_value_arrives_as_it_is(collector: Collector) -> None:
     assert [tuple(attributes(span).values()) for span in collector.spans] == [*values[:2], (2**40, "lone ?", "")]
     assert {span["status"]["message"] for span in collector.spans} == {"%s broke"}
     assert {(span["name"], span["parentSpanId"]) for span in collector.spans} == {("run %d", f"{9:016x}")}
+
+
+@pytest.mark.usefixtures("protocol")
+@pytest.mark.parametrize("around", [2**7, 2**10, 2**14, 2**21])
+def test_texts_and_numbers_arrive_around_each_length_that_takes_a_further_byte(
+    collector: Collector, around: int
+) -> None:
+    kind = SpanKind("number", "text")
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    lengths = [around - back for back in range(-2, 40)] if around <= 2**14 else [around]
+    for each in lengths:
+        export.emit(partial(Span, 1, each, None, kind, "n" * each, 1, 2, (each, "v" * each), "e" * each))
+    export.close()
+    told = [(span["name"], span["status"]["message"], *attributes(span).values()) for span in collector.spans]
+    assert told == [("n" * each, "e" * each, each, "v" * each) for each in lengths]
+
+
+@pytest.mark.usefixtures("protocol")
+def test_numbers_arrive_at_the_ends_of_64_bits(collector: Collector) -> None:
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    numbers = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1]
+    for number in numbers:
+        export.emit(partial(Span, 2**128 - 1, 2**64 - 1, 2**64 - 1, NUMBERED, "run x", 1, 2, (number,)))
+    export.close()
+    assert [attributes(span)["number"] for span in collector.spans] == numbers
+    assert {(span["traceId"], span["spanId"], span["parentSpanId"]) for span in collector.spans} == {
+        ("f" * 32, "f" * 16, "f" * 16)
+    }
+
+
+def test_a_time_that_no_collector_can_read_costs_no_other_span(collector: Collector) -> None:
+    export = SpanExport(TraceOptions(collector.endpoint), "supervisor")
+    for at_ms in (-1, 0, 1, 2**64):
+        export.emit(partial(Span, 1, 2, None, NUMBERED, f"at {at_ms}", at_ms, at_ms, (1,)))
+    export.close()
+    assert [span["name"] for span in collector.spans] == ["at -1", "at 0", "at 1", f"at {2**64}"]
+    assert collector.spans[2]["startTimeUnixNano"] == collector.spans[2]["endTimeUnixNano"] == "1000000"
+
+
+@pytest.mark.parametrize(
+    ("environment", "chosen"),
+    [
+        ({}, PROTOBUF),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": ""}, PROTOBUF),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, PROTOBUF),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, JSON),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}, PROTOBUF),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/json"}, JSON),
+    ],
+)
+def test_the_environment_chooses_between_protobuf_and_json(environment: dict[str, str], chosen: SpanFormat) -> None:
+    assert format_of(environment) is chosen
+
+
+def test_a_protocol_that_is_not_spoken_is_told_and_protobuf_sent(caplog: pytest.LogCaptureFixture) -> None:
+    assert format_of({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) is PROTOBUF
+    assert [each.message for each in caplog.records] == ["traces.protocol_unknown"]
 
 
 def test_a_share_of_the_runs_is_traced_and_every_process_takes_the_same() -> None:
