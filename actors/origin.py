@@ -6,7 +6,6 @@ Our package names are generic, and a user's folder may hold others of the same n
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -43,6 +42,16 @@ def code_version(tree: Path | None = None) -> str:
     return f"{_installed_version()}+{digest.hexdigest()}"
 
 
+def code_stamp(tree: Path | None = None) -> str:
+    """Return a digest of when our files were changed and how large they are; while it is the same, so is our code."""
+    root = str(tree or code_tree())
+    digest = hashlib.blake2b(root.encode(), digest_size=12)
+    for path in _source_paths(root):
+        found = os.stat(path)  # noqa: PTH116
+        digest.update(f"{path}\0{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\0".encode())
+    return digest.hexdigest()
+
+
 def _package_folder(name: str) -> Path | None:
     """Return the folder that the package is or would be imported from, without importing it."""
     module = sys.modules.get(name)
@@ -65,19 +74,28 @@ def _foreign_code(name: str, found: Path | None, expected: Path) -> Exception:
 
 
 def _sources(tree: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents in a fixed order; without `Path`, whose cost every warm question would feel."""
+    """Yield names and contents in a fixed order."""
+    for path in _source_paths(str(tree)):
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            yield os.path.relpath(path, tree), file.read()
+
+
+def _source_paths(tree: str) -> Iterator[str]:
+    """Yield the paths of our files in a fixed order; without `Path`, whose cost every warm question would feel."""
     for package in _VERSIONED:
-        for folder, folders, names in os.walk(tree / package):
+        for folder, folders, names in os.walk(f"{tree}/{package}"):
             folders[:] = sorted(set(folders) - {"__pycache__"})
             for name in sorted(names):
-                path = os.path.join(folder, name)  # noqa: PTH118
+                path = f"{folder}/{name}"
                 # Editors leave links that lead nowhere.
                 if not name.endswith(".pyc") and os.path.isfile(path):  # noqa: PTH113
-                    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-                        yield os.path.relpath(path, tree), file.read()
+                    yield path
 
 
 def _installed_version() -> str:
+    # Imported here: whoever only compares stamps needs none of it.
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:

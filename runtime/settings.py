@@ -36,29 +36,28 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-import runtime
 from runtime.errors import StateStorageError, UnknownNameError
 from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.primitives.money import DECIMALS, MOST_UNITS
+from runtime.primitives.settings_sources import ENV_PREFIX as ENV_PREFIX
+from runtime.primitives.settings_sources import (
+    FILE_NAME,
+    absolute,
+    default_file,
+    default_state_dir,
+)
+from runtime.primitives.settings_sources import shipped_config_dir as shipped_config_dir
 from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, parse_yaml, raise_faults
 
-ENV_PREFIX = "JEEVES_"
 ENV_DELIMITER = "__"
-FILE_NAME = "jeeves.yaml"
 SYSTEM_NAME = r"^[a-z][a-z0-9_]{0,31}$"
 MIN_FREE_BYTES = 64 * 2**20
 
+PATHS = (("state_dir",), ("config_dir",), ("store", "path"), ("http", "repositories"))
+"""Settings that are paths, or names of paths: a relative one leads to another place from another folder."""
+
 # Ray refuses an object store below 75 MiB.
 MIN_OBJECT_STORE_MB = 80
-
-
-def shipped_config_dir() -> Path:
-    """Return the folder of the configuration that ships with the package."""
-    return Path(str(runtime.__file__)).resolve().parent.parent / "configs"
-
-
-def _absolute(path: Path) -> Path:
-    return path.expanduser().resolve()
 
 
 def _split_at_commas(value: Any) -> Any:
@@ -72,7 +71,7 @@ def _distinct(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+AbsolutePath = Annotated[Path, AfterValidator(absolute)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 SystemName = Annotated[str, Field(pattern=SYSTEM_NAME)]
 Identifiers = Annotated[tuple[Identifier, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
@@ -539,6 +538,16 @@ class Settings(BaseSettings):
             data["store"]["dsn"] = self.store.dsn.get_secret_value()
         return json.dumps(data)
 
+    def state_folders(self) -> tuple[Path, Path]:
+        """Return the state folder and the folder of the store, which by default are one."""
+        return self.state_dir, self.store.path or self.state_dir
+
+    def has_relative_paths(self) -> bool:
+        """Return True if a path was given relative to the folder of this process."""
+        document = self._origin.document.data
+        given = _merged(document if isinstance(document, dict) else {}, self._origin.overrides)
+        return any(_is_relative(_value_at(given, path)) for path in PATHS)
+
     def config_path(self, name: str) -> Path:
         """Return the path of configuration `name` (`pipelines/code_analysis.yaml`) in `config_dir`, else as shipped.
 
@@ -564,12 +573,12 @@ def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None
     Raises DocumentFaults with every fault of the file and of the environment at once.
     """
     env = os.environ if env is None else env
-    document = load_yaml(path or _default_file(env))
+    document = load_yaml(path or default_file(env))
     given = {} if document.data is None else document.data
     if not isinstance(given, dict):
         raise_faults([document.fault((), "not settings: the document must be a mapping of keys")])
     if given.get("state_dir") is None:
-        given = given | {"state_dir": _default_state_dir(env)}
+        given = given | {"state_dir": default_state_dir(env)}
     overrides = _GivenEnvironment(env)()
     faults = [*_misspelt_variables(env), *_hidden_faults(document, given, overrides)]
     try:
@@ -637,25 +646,25 @@ class _GivenEnvironment(EnvSettingsSource):
         return {name.lower(): value for name, value in self._env.items() if value}
 
 
-def _default_file(env: Mapping[str, str]) -> Path:
-    chosen = env.get(f"{ENV_PREFIX}CONFIG_DIR")
-    if chosen and (own := _absolute(Path(chosen)) / FILE_NAME).is_file():
-        return own
-    return shipped_config_dir() / FILE_NAME
-
-
-def _default_state_dir(env: Mapping[str, str]) -> Path:
-    # The XDG specification requires ignoring a relative $XDG_STATE_HOME.
-    home = Path(env.get("XDG_STATE_HOME", ""))
-    return (home if home.is_absolute() else Path("~/.local/state")) / "jeeves"
-
-
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(lower)
     for key, value in upper.items():
         below = merged.get(key)
         merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def _value_at(given: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = given
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_relative(given: Any) -> bool:
+    if isinstance(given, Mapping):
+        return any(map(_is_relative, given.values()))
+    return given is not None and not Path(given).expanduser().is_absolute()
 
 
 def _hidden_faults(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from runtime.errors import InputError, QuestionError, RepositoryError
 from runtime.pipeline.run_terms import RunMode
-from runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from runtime.settings import Settings
 
 
 def checked_text(question: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from runtime.errors import InputError
 from runtime.pipeline.config import MAX_SPAN_S, AgentConfig, PipelineConfig, edge_name
 from runtime.run.envelope import Bounds, Envelope, Request, TerminalReason
+from runtime.run.grant import Grant as Grant
 
 SOFT_LIMIT = 0.8
 FIRST_LLM_CALLS = 1
@@ -31,14 +32,6 @@ REASON_OF_BOUND: dict[str, TerminalReason] = {
     # Tokens are what costs; the detail of such an ending tells the amounts.
     "cost": "max_tokens_exceeded",
 }
-
-
-class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Limits what a stage may spend, reserved before the stage starts. `tokens` None: no limit."""
-
-    llm_calls: int = 0
-    tool_calls: int = 0
-    tokens: int | None = None
 
 
 class Blocked(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from runtime.primitives.ids import RunId, StageKey, StageName
-from runtime.run.bounds import Grant
 from runtime.run.envelope import TerminalReason
+from runtime.run.grant import Grant
 
 CLIENT_SCHEMA_VERSION = 1
 

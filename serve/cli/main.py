@@ -17,6 +17,11 @@ from runtime.primitives.structured_logs import LogOptions, configure_logs
 from runtime.processes.garbage import OBJECTS_BETWEEN_COLLECTIONS
 from serve.cli.output.terminal import escape_what_cannot_be_written, print_traceback, warn_line
 
+SINGLE_SETTINGS = frozenset(
+    ("STATE_DIR", "SYSTEM", "CONFIG_DIR", "CAPABILITIES", "DEFAULT_PIPELINE", "WARM_PIPELINES", "REASONER")
+)
+"""Settings that one variable holds. Sections have `__` in the names of their variables."""
+
 
 def main(arguments: Sequence[str] | None = None, prepare: Callable[[], None] = lambda: None) -> None:
     """Run the `jeeves` script, with the arguments of the process or those given; `prepare` is called first."""
@@ -43,6 +48,9 @@ def _run(arguments: Sequence[str] | None, prepare: Callable[[], None]) -> None:
     try:
         prepare()
         _warn_of_variables()
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        if given[:1] == ["ask"] and (status := _asked_at_once(given[1:])) is not None:
+            raise SystemExit(status)
         # Loading the commands takes a while; interrupting it must not show a traceback.
         from serve.cli.command_table import app
 
@@ -71,8 +79,16 @@ def _run(arguments: Sequence[str] | None, prepare: Callable[[], None]) -> None:
         raise SystemExit(1) from None
 
 
+def _asked_at_once(arguments: Sequence[str]) -> int | None:
+    # Imported here: other commands need none of it.
+    from serve.cli.warm_question import ask_warm_system
+
+    return ask_warm_system(arguments)
+
+
 def _warn_of_variables() -> None:
-    if not any(name.upper().startswith("JEEVES_") for name in os.environ):
+    ours = (name.upper().partition("JEEVES_") for name in os.environ)
+    if all(before or not mark or "__" in name or name in SINGLE_SETTINGS for before, mark, name in ours):
         return  # the settings take a while to import
     from runtime.settings import unknown_variables
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,11 +22,6 @@ _WAYS_TO_ANSWER = {
     "checkpoint": "",
 }
 _YES_OR_NO = "--approve | --reject"
-
-
-def is_at_terminal() -> bool:
-    """Return True if a person can be asked: standard input and standard error are terminals."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def how_to_answer(run_id: str, interrupt: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 The protocol is one JSON object per line. A client sends one request; the reply is any number of `event`, `indexing`
 and `interrupt` lines, followed by one line with the result, or `error`. The client replies to each `interrupt` line
-with one line: `{"answer": …}`, or null to leave the run waiting. Ray is not imported here, to keep warm questions fast.
+with one line: `{"answer": …}`, or null to leave the run waiting. Neither Ray nor the settings are imported here, to
+keep warm questions fast.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import logging
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -25,10 +27,13 @@ from runtime.bus.queries import error_from_wire
 from runtime.errors import ClusterError, VersionMismatchError
 from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.run.envelope import InterruptResponse
-from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask
 from serve.runtimes.answering import UNHEARD, AskCallbacks, OnEvent
+from serve.typed_question import TypedQuestion
+
+if TYPE_CHECKING:
+    from runtime.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +44,21 @@ MAX_LINE_BYTES = 64 * 2**20
 MAX_SOCKET_PATH_BYTES = 100
 
 
-class WarmRecord(msgspec.Struct, frozen=True):
+class Shortcut(msgspec.Struct, frozen=True):
+    """Holds what a client needs that asks a system without reading settings, if they are the system's.
+
+    `sources`, `code_stamp`: the same digests of a client mean the same settings and code. `folders`: those in which
+    files may be made anew. `log_level`, `log_format`: of the client's log.
+    """
+
+    sources: str
+    code_stamp: str
+    folders: tuple[str, str]
+    log_level: Literal["debug", "info", "warning", "error"]
+    log_format: Literal["text", "json"]
+
+
+class WarmRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Identifies the process of a warm system: socket, versions, and the digest of its settings."""
 
     pid: int
@@ -48,6 +67,7 @@ class WarmRecord(msgspec.Struct, frozen=True):
     settings_digest: str
     ray_address: str
     started_at_ms: int
+    shortcut: Shortcut | None = None
 
 
 def warm_dir(settings: Settings) -> Path:
@@ -57,9 +77,16 @@ def warm_dir(settings: Settings) -> Path:
 
 def warm_records(settings: Settings) -> dict[str, WarmRecord]:
     """Return the records of all live warm systems of the state folder, by the names of the systems."""
-    named = sorted(path.name for path in (settings.state_dir / "warm" / "systems").glob("*"))
-    found = {name: _read_record(_folder(settings.state_dir, name)) for name in (DEFAULT_SYSTEM, *named)}
-    return {name: record for name, record in found.items() if record is not None}
+    return dict(records_in(settings.state_dir))
+
+
+def records_in(state_dir: Path) -> Iterator[tuple[str, WarmRecord]]:
+    """Yield name and record of each live warm system of a state folder."""
+    named = sorted(path.name for path in (state_dir / "warm" / "systems").glob("*"))
+    for name in (DEFAULT_SYSTEM, *named):
+        record = _read_record(_folder(state_dir, name))
+        if record is not None:
+            yield name, record
 
 
 def _folder(state_dir: Path, system: str) -> Path:
@@ -169,6 +196,15 @@ class WarmRuntime:
     async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         request = {"op": "ask", "ask": msgspec.to_builtins(ask)}
         document: dict[str, Any] = (await self._exchange(request, callbacks))["document"]
+        return document
+
+    async def ask_typed(self, typed: TypedQuestion, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any] | None:
+        """Return the answer document of a question that the system applies its settings to.
+
+        None if it cannot: then there is a fault to be told, or the question is for another system.
+        """
+        reply = await self._exchange({"op": "ask_typed", "typed": msgspec.to_builtins(typed)}, callbacks)
+        document: dict[str, Any] | None = reply["document"]
         return document
 
     async def start(self, ask: Ask, key: str | None) -> str:

@@ -457,6 +457,27 @@ def test_the_code_version_tells_code_apart_and_nothing_else(tmp_path: Path) -> N
     assert len({first, changed, code_version(tmp_path)}) == 3
 
 
+def test_the_code_stamp_is_the_same_until_a_file_of_the_code_is_written(tmp_path: Path) -> None:
+    from actors.origin import code_stamp
+
+    module = tmp_path / "runtime" / "module.py"
+    module.parent.mkdir()
+    module.write_text("x = 1\n", encoding="utf-8")
+    os.utime(module, (1, 1))
+    first = code_stamp(tmp_path)
+    (tmp_path / "runtime" / "__pycache__").mkdir()
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "runtime" / ".#module.py").symlink_to("nowhere")
+    assert code_stamp(tmp_path) == first
+    # As large as before, and its time is set back.
+    module.write_text("x = 2\n", encoding="utf-8")
+    os.utime(module, (1, 1))
+    changed = code_stamp(tmp_path)
+    (tmp_path / "serve").mkdir()
+    (tmp_path / "serve" / "new.py").touch()
+    assert len({first, changed, code_stamp(tmp_path)}) == 3
+
+
 def test_a_cluster_of_another_ray_is_told_with_both_versions() -> None:
     from actors.cluster import _faults_as_cluster_error
     from runtime.errors import ClusterError

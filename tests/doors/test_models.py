@@ -15,7 +15,7 @@ from runtime.errors import DocumentFaults, SettingsError, UnknownNameError
 from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 from serve.answer_document import Ask, exit_status
-from serve.cli.commands.ask import print_document
+from serve.cli.asking import print_document
 from serve.cli.inputs import with_models
 from serve.cli.output.display import Drafts, with_text
 from serve.pipeline_files import load_named_pipeline

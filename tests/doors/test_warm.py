@@ -92,13 +92,32 @@ def test_a_warm_answer_is_the_same_as_a_cold_one(warm: Program, warm_repo: Path)
     assert answered == alone
 
 
-def test_a_warm_question_imports_no_ray(warm: Program, warm_repo: Path) -> None:
+def test_a_warm_question_imports_neither_ray_nor_settings(warm: Program, warm_repo: Path) -> None:
     outcome = warm.ask(QUESTION, warm_repo, env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert outcome.status == 0
     imported = {line.rpartition("|")[2].strip() for line in outcome.err.splitlines()}
     assert "serve.runtimes.warm" in imported
-    heavy = {"ray", "vllm", "torch", "fastapi", "tree_sitter", "numpy"}
+    heavy = {"ray", "vllm", "torch", "fastapi", "tree_sitter", "numpy", "pydantic", "typer", "yaml"}
     assert {name for name in imported if name.partition(".")[0] in heavy} == set()
+
+
+def test_a_question_that_reads_settings_gets_the_same_answer_as_one_that_needs_none(
+    warm: Program, warm_repo: Path
+) -> None:
+    # A value behind `=` is left to Typer, and then settings are read.
+    lines = (("--repo", str(warm_repo)), (f"--repo={warm_repo}",))
+    documents = [warm.run("ask", QUESTION, *line, "--json").answers().document for line in lines]
+    for document in documents:
+        del document["run_id"], document["usage"]["duration_ms"]
+    assert documents[0] == documents[1]
+    assert warm.run("status", "--json").answers().document["questions_answered"] >= 2
+
+
+def test_settings_of_another_folder_or_file_are_read(warm: Program, warm_repo: Path, tmp_path: Path) -> None:
+    own = tmp_path / "jeeves.yaml"
+    own.write_text("limits: {max_question_chars: 5}\n", encoding="utf-8")
+    warm.ask(QUESTION, warm_repo, "--config", str(own)).complains(2, "at most 5")
+    warm.ask(QUESTION, warm_repo, "--system", "Nightly!").complains(2, "cannot be the name of a system")
 
 
 def test_the_exit_status_of_a_warm_question_says_how_it_ended(warm: Program, warm_repo: Path) -> None:
@@ -110,6 +129,9 @@ def test_the_exit_status_of_a_warm_question_says_how_it_ended(warm: Program, war
 def test_errors_of_a_warm_question_are_one_line_too(warm: Program, warm_repo: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     warm.ask(QUESTION, tmp_path / "empty").complains(2)
+    warm.ask(QUESTION, warm_repo, "--mode", "nonsense").complains(2, "no mode 'nonsense'")
+    warm.ask(QUESTION, warm_repo, "--session", "..").complains(2)
+    warm.ask(QUESTION, tmp_path / "none", "--mode", "nonsense").complains(2, "no mode 'nonsense'")
     warm.ask(QUESTION, warm_repo, "--pipeline", "nonsense").complains(2, "'nonsense'")
     warm.ask(b"what is \xff?", warm_repo).complains(2)
 
@@ -243,7 +265,8 @@ def test_only_its_owner_may_use_the_socket(warm: Program) -> None:
 def test_a_system_of_another_version_is_refused_and_told_how_to_mend_it(warm: Program, warm_repo: Path) -> None:
     path = warm.state_dir / "warm" / "record.json"
     record = path.read_text()
-    path.write_text(re.sub(r'"code_version":"[^"]*"', '"code_version":"0.0.1+000000000000"', record))
+    other = re.sub(r'"code_version":"[^"]*"', '"code_version":"0.0.1+000000000000"', record)
+    path.write_text(re.sub(r'"code_stamp":"[^"]*"', '"code_stamp":"000000000000000000000000"', other))
     try:
         warm.ask(QUESTION, warm_repo).complains(1, "0.0.1+000000000000", "jeeves down", "jeeves up")
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,33 +12,28 @@ import msgspec
 import typer
 
 from runtime.errors import JeevesError, QuestionError
-from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings, open_state_dir
 from serve.answer_document import Ask, exit_status
 from serve.capability_sections import mode_named
+from serve.cli.asking import is_at_terminal, shown
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import (
     RunModeOption,
     SystemOption,
     checked_question,
-    checked_repository,
-    checked_run_mode,
     limits_from,
     with_models,
     with_system,
 )
-from serve.cli.output.display import Display, display_for
-from serve.cli.output.explanation import explanation_text
-from serve.cli.output.meaning import told_of_share
-from serve.cli.output.places import addresses, has_links, installed_editor, open_cited
+from serve.cli.output.display import Display
+from serve.cli.output.places import installed_editor, open_cited
 from serve.cli.output.rebuilt_files import reporting_rebuilt_files
-from serve.cli.output.terminal import say, say_json, say_markdown, warn, warn_line
+from serve.cli.output.terminal import warn_line
 from serve.cli.process_end import run_to_end
 from serve.cli.prompt import questions_typed
-from serve.cli.questions import described, how_to_answer, in_a_thread, is_at_terminal, put_to_person
-from serve.principals import at_terminal
+from serve.cli.questions import in_a_thread
 from serve.runtimes.answering import AskCallbacks, AskRuntime
-from serve.session_names import check_session_name
+from serve.typed_question import TypedQuestion, settled
 
 QuestionArgument = Annotated[
     str | None, typer.Argument(help="Question about the repository; without one, questions are asked for.")
@@ -77,28 +71,24 @@ def ask(
     editor = installed_editor(os.environ) if opens else []
     settings = with_system(load_command_settings(config), system)
     limits = limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls)
-    chosen = mode_named(settings, mode, pipeline, limits, deadline_s)
-    settings = with_models(settings, reasoner or chosen.reasoner, models)
-    if session is not None:
-        check_session_name(session)
-    asked = Ask(
-        question="" if question is None else checked_question(question, settings),
-        repo=checked_repository(repo),
-        pipeline=chosen.pipeline,
+    typed = TypedQuestion(
+        question=question,
+        repo=str(repo),
         session_id=session,
-        user_id=at_terminal().user_id,
-        limits=chosen.limits,
-        deadline_s=chosen.deadline_s,
+        pipeline=pipeline,
+        mode=mode,
+        limits=limits,
+        deadline_s=deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
-        durable=wait,
-        run_mode=checked_run_mode(run_mode, chosen.pipeline, settings),
-        mode=mode,
-        product=chosen.product,
+        run_mode=run_mode,
     )
+    chosen = mode_named(settings, mode, pipeline, limits, deadline_s)
+    settings = with_models(settings, reasoner or chosen.reasoner, models)
+    asked = settled(typed, chosen, settings)
     asker = _Asker(settings, as_json, with_clarifications=wait)
-    with reporting_rebuilt_files(settings):
+    with reporting_rebuilt_files(*settings.state_folders()):
         if question is None:
             run_to_end(_converse(asker, asked, editor))
             return
@@ -121,25 +111,13 @@ class _Asker:
         """Show the stages of the run while it works, print its answer and return the document."""
         from serve.runtimes.selection import open_runtime
 
-        with display_for(sys.stderr.isatty() and not self._as_json) as display:
+        async def answer(callbacks: AskCallbacks, display: Display) -> dict[str, Any]:
             if self._runtime is None:
                 display.status("starting")
                 self._runtime = await open_runtime(self.settings, asked.pipeline)
+            return await self._runtime.ask(asked, callbacks)
 
-            async def put(interrupt: dict[str, Any]) -> InterruptResponse | None:
-                is_unwanted = interrupt["kind"] == "clarification" and not self._with_clarifications
-                if is_unwanted or not is_at_terminal():
-                    return None
-                _hide(display)
-                return await put_to_person(interrupt)
-
-            callbacks = AskCallbacks(display.event, display.indexing, put, display.waiting)
-            document = await self._runtime.ask(asked, callbacks)
-            _hide(display)
-            print_document(document, self._as_json)
-            if not self._as_json:
-                say(explanation_text(document))
-        return document
+        return await shown(answer, self._as_json, self._with_clarifications)
 
     async def close(self) -> None:
         """Release the runtime, if one was opened."""
@@ -170,29 +148,3 @@ async def _converse(asker: _Asker, asked: Ask, editor: list[str]) -> None:
                 await in_a_thread(partial(open_cited, document, editor))
     finally:
         await asker.close()
-
-
-def _hide(display: Display) -> None:
-    """Remove the live list before the answer is printed, since closing a runtime takes a while."""
-    display.__exit__(None, None, None)
-
-
-def print_document(document: dict[str, Any], as_json: bool) -> None:
-    """Print the answer on standard output, and notes on standard error.
-
-    The notes: why rules replaced the model, how to answer a waiting run, and, on a terminal, the share without vectors.
-    """
-    if "interrupt" in document:
-        if not as_json:
-            warn(described(document["interrupt"]))
-        warn(how_to_answer(str(document["run_id"]), document["interrupt"]))
-    if not as_json and sys.stderr.isatty() and (note := told_of_share(document.get("meaning"))):
-        warn(note)
-    if as_json:
-        say_json(document)
-    elif sys.stdout.isatty():
-        say_markdown(document["answer"], addresses(document, os.environ) if has_links(os.environ) else {})
-    else:
-        say(f"{document['answer']}\n")
-        for why in dict.fromkeys(record["why"] for record in document.get("rules_took_over", ())):
-            warn_line(f"jeeves: the model could not be used: {why}")

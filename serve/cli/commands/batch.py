@@ -74,7 +74,7 @@ def batch(
     file = BatchFile(out)
     file.check(resume)
     queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), chosen.pipeline, mode)
-    with reporting_rebuilt_files(settings):
+    with reporting_rebuilt_files(*settings.state_folders()):
         answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, chosen, concurrency, mode), resume))
     file.look()
     failed = len(file.failed() & {line.id for line in lines})

@@ -160,7 +160,7 @@ def resume(
 
 
 def _refuse_questions_without_terminal(*, asks: bool) -> None:
-    from serve.cli.questions import is_at_terminal
+    from serve.cli.asking import is_at_terminal
 
     if asks and not is_at_terminal():
         raise InputError("--confirm and --review ask at a terminal, and there is none; --dry-run only prints the diffs")
@@ -274,7 +274,8 @@ class _Runner:
     async def run(self, request: dict[str, Any], begun: Any) -> dict[str, Any]:
         """Run one request; `begun` is told the id of its run."""
         from serve.answer_document import Ask
-        from serve.cli.questions import is_at_terminal, put_to_person
+        from serve.cli.asking import is_at_terminal
+        from serve.cli.questions import put_to_person
         from serve.principals import at_terminal
         from serve.runtimes.answering import AskCallbacks
 

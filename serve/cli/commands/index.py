@@ -32,7 +32,7 @@ def index(
 ) -> None:
     """Index a repository; unchanged files are not read again."""
     settings = load_command_settings(config)
-    with reporting_rebuilt_files(settings):
+    with reporting_rebuilt_files(*settings.state_folders()):
         refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
         if wait_vectors:
             refreshed["vectors"] = _waited(settings, refreshed)

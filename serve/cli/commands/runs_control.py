@@ -29,8 +29,8 @@ from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
 from serve.answer_document import asked_in, document_of, exit_status
+from serve.cli.asking import print_document
 from serve.cli.command_settings import load_command_settings
-from serve.cli.commands.ask import print_document
 from serve.cli.inputs import SystemOption, with_system
 from serve.cli.output.terminal import say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end

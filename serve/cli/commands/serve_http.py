@@ -107,6 +107,6 @@ def _serve(settings: Settings, repositories: dict[str, str], port: int) -> None:
 
 
 def _where_logs_are(settings: Settings) -> str:
-    own = log_file(settings) or "standard error"
+    own = log_file(settings.state_dir) or "standard error"
     of_actors = "on the cluster's nodes" if settings.ray.mode == "attach" else f"below {settings.state_dir / 'ray'}"
     return f"log: {own}; logs of agents: {of_actors}"

@@ -32,7 +32,7 @@ def tool(
     """Call one tool and print its result as JSON."""
     settings = load_command_settings(config)
     given = _arguments(arguments)
-    with reporting_rebuilt_files(settings):
+    with reporting_rebuilt_files(*settings.state_folders()):
         result = run_to_end(_call(settings, name, given, checked_repository(repo)))
     say_json(result, indent=2 if sys.stdout.isatty() else None)
     if result["status"] not in _FOUND:

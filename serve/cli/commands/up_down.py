@@ -24,6 +24,7 @@ from serve.cli.output.callers_state import callers_state, told_of_callers
 from serve.cli.output.meaning import meaning, told_of_meaning
 from serve.cli.output.queue_state import as_document, queue_state, told_of_queues
 from serve.cli.output.terminal import say, say_json, say_line
+from serve.runtimes.shortcut import sources_told
 from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir, warm_records
 
 UP_TIMEOUT_S = 180.0
@@ -35,6 +36,8 @@ Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file
 
 def up(system: SystemOption = None, config: Config = None) -> None:
     """Start the warm system in the background; `ask`, `batch` and other commands use it while it is up."""
+    # Told before they are read: if they change meanwhile, no client may rely on them.
+    sources = sources_told(config, system)
     settings = with_system(load_command_settings(config), system)
     if settings.ray.mode == "in_process":
         raise SettingsError("ray.mode is in_process, which keeps no system up; set it to local or attach")
@@ -45,7 +48,7 @@ def up(system: SystemOption = None, config: Config = None) -> None:
         say_line(f"already up: process {record.pid}")
         return
     started_s = time.monotonic()
-    record = _start(settings)
+    record = _start(settings, "" if settings.has_relative_paths() else sources)
     _check_settings(record, settings)
     say_line(f"up: process {record.pid}, socket {record.socket}, {time.monotonic() - started_s:.1f} s")
 
@@ -168,7 +171,7 @@ def _places(places: dict[str, list[int]]) -> str:
     return f"calls of models under way: {told}\n" if told else ""
 
 
-def _start(settings: Settings) -> WarmRecord:
+def _start(settings: Settings, sources: str) -> WarmRecord:
     folder = warm_dir(settings)
     folder.mkdir(parents=True, exist_ok=True)
     log_path = folder / "daemon.log"
@@ -182,7 +185,7 @@ def _start(settings: Settings) -> WarmRecord:
     if daemon.stdin is not None:
         # It ended before it had read them: its log says why, and is reported below.
         with suppress(BrokenPipeError), daemon.stdin as given:
-            given.write(settings.json_with_secrets())
+            given.write(f"{settings.json_with_secrets()}\n{sources}")
 
     def is_settled() -> bool:
         if read_record(settings) is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runtime.settings import Settings
+if TYPE_CHECKING:
+    from runtime.settings import Settings
 
 
 def meaning(settings: Settings) -> dict[str, int] | None:

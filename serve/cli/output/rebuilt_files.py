@@ -7,19 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runtime.database.set_aside import SUFFIX, set_aside_files
-from runtime.settings import Settings
 from serve.cli.output.terminal import warn_line
 
 
 @contextmanager
-def reporting_rebuilt_files(settings: Settings) -> Iterator[None]:
-    """Print a line on standard error for each file that is set aside within the block, whichever process does it."""
-    folders = {settings.state_dir, settings.store.path or settings.state_dir}
-    before = set_aside_files(folders)
+def reporting_rebuilt_files(*folders: Path) -> Iterator[None]:
+    """Print a line on standard error for each file of these folders that is set aside within the block.
+
+    Whichever process does it: `Settings.state_folders` are those in which that may happen.
+    """
+    before = set_aside_files(set(folders))
     try:
         yield
     finally:
-        for aside in sorted(set(set_aside_files(folders).items()) - set(before.items())):
+        for aside in sorted(set(set_aside_files(set(folders)).items()) - set(before.items())):
             _report(aside[0])
 
 
