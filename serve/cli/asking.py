@@ -1,4 +1,4 @@
-"""Shows a question at the terminal: the stages of its run, what a person is asked meanwhile, and the answer."""
+"""Shows at the terminal the stages of a run, what a person is asked meanwhile, and the answer."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runtime.primitives.settings_sources import state_dir_in
+
 if TYPE_CHECKING:
     from serve.cli.output.display import Display
     from serve.runtimes.answering import AskCallbacks
@@ -46,7 +48,7 @@ def plain_options(arguments: Sequence[str]) -> dict[str, str] | None:
 def ask_warm_system(arguments: Sequence[str]) -> int | None:
     """Answer the question of a plain `jeeves ask` and return its exit status; None if nothing was asked."""
     options = plain_options(arguments)
-    if options is None:
+    if options is None or not _has_records():
         return None
     from serve.runtimes.shortcut import find_shortcut
 
@@ -69,6 +71,14 @@ def ask_warm_system(arguments: Sequence[str]) -> int | None:
     with reporting_rebuilt_files(*folders):
         document = run_to_end(_answered(warm, typed, "--json" in options))
     return None if document is None else exit_status(document)
+
+
+def _has_records() -> bool:
+    """Return True if a system of the state folder may be up; looking for one imports more than this does."""
+    try:
+        return any((state_dir_in(os.environ) / "warm").rglob("record.json"))
+    except (OSError, RuntimeError):
+        return False  # the settings tell what is wrong
 
 
 def _typed(options: dict[str, str]) -> TypedQuestion | None:
