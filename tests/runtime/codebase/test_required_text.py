@@ -132,6 +132,9 @@ def test_files_are_selected_by_what_an_expression_requires_where_they_do_not_fit
         ("Retry", False, False, "retry"),
         ("Größe", False, False, ""),
         ("a|b", True, True, ""),
+        # A blank is no part of what tells files apart.
+        (r"def \w*seal\w*\(", True, True, "seal"),
+        (r"def \w*sea\w*\(", True, True, "def "),
     ],
 )
 def test_a_string_selects_by_itself_and_what_other_letters_may_equal_by_nothing(
