@@ -142,12 +142,16 @@ def search_files(
     `deadline_s` is an instant of `time.monotonic` that also ends a regular expression's search within a line.
     """
     hits: list[TextHit] = []
+    # Few lines have what every match contains; in a whole text an expression may try each place to the end.
+    has_few_lines = bool(pattern.required.texts)
     try:
         for path in paths:
             check_called_off()
             left_s = _left(deadline_s)
             source = read(path) if may_have(path) else None
             if source is None or not pattern.required.may_be_in(source.text):
+                continue
+            if has_few_lines and next(hits_in(pattern, path, source, deadline_s), None) is None:
                 continue
             if pattern.search(source.text, timeout=left_s) is None:
                 continue

@@ -26,6 +26,11 @@ from runtime.codebase.search.text_search import LIKE_ASCII, compile_pattern
         (r"ab", ()),
         (r"abc", ("abc",)),
         (r"abcd", ("abcd",)),
+        (r"`[^`]*\bedge\b[^`]*`|\bedge\(", ("edge",)),
+        (r"abcdef|x+cde|bcdeg", ("cde",)),
+        (r"abc|abc|", ()),
+        (r"abc||abc", ()),
+        (r"todo|fixme", ()),
     ],
 )
 def test_what_stands_for_itself_is_required(pattern: str, texts: tuple[str, ...]) -> None:
@@ -35,7 +40,7 @@ def test_what_stands_for_itself_is_required(pattern: str, texts: tuple[str, ...]
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("todo|fixme", "(?i)todo", "(?x) todo", "(?i:todo)none", r"x\x41bcd", r"(a)\1bcd", r"\N{BULLET}abc"),
+        *("(?i)todo|todo", "(?i)todo", "(?x) todo", "(?i:todo)none", r"x\x41bcd", r"(a)\1bcd", r"\N{BULLET}abc"),
         *("[[:alpha:]]abc", "abcd{e<=1}efg", "(abc)?", "(?(1)abc|def)ghi"),
     ],
 )
