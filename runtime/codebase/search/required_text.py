@@ -1,7 +1,7 @@
 """Finds texts that every match of a regular expression contains, so that most lines need no search.
 
-Only what stands for itself outside of groups counts, of alternatives what all of them have, and nothing in a pattern with
-flags: less than there may be, and never more. Pure.
+Only what stands for itself outside of groups counts, of alternatives what all of them have, and nothing in a pattern
+with flags: less than there may be, and never more. Pure.
 """
 
 from __future__ import annotations
