@@ -228,8 +228,9 @@ RepositoryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}
 class HttpSettings(_Section):
     """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares.
 
-    `repositories`: name → folder, what callers may ask about. `tokens_required`: on loopback, too, callers need an
-    access token; elsewhere they always do.
+    `repositories`: name → folder, what callers may ask about. `body_timeout_s`: in this time the body of a request has
+    to be there, at `jeeves mcp --http` too. `tokens_required`: on loopback, too, callers need an access token; elsewhere
+    they always do.
     """
 
     host: str = Field(default="127.0.0.1", min_length=1)
@@ -237,6 +238,7 @@ class HttpSettings(_Section):
     allowed_hosts: Patterns = ()
     trusted_proxies: Networks = ()
     requests_per_caller: int = Field(default=48, ge=1)
+    body_timeout_s: float = Field(default=30, ge=1, le=3600)
     tokens_required: bool = False
     repositories: dict[RepositoryName, AbsolutePath] = {}
 

@@ -59,7 +59,7 @@ from runtime.codebase.search.likely_pieces import likely_pieces
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.second_reading import FULL, ReadingBudget
-from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
+from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, files_listed, search_files
 from runtime.codebase.search.values.asked_values import AskedValue, asked_values
 from runtime.codebase.search.values.shown_literals import Piece, ShownLiteral, shown_literals
 from runtime.codebase.search.values.shown_values import ShownLines, shown_values
@@ -331,9 +331,12 @@ class Codebase:
         """
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
         files = [file for file in self._readable(scope) if not endings or file.path.endswith(endings)]
-        paths = sorted((file.path for file in files), key=lambda path: (kind_of_path(path) != "source", path))
         literal = compiled.required.selecting(sum(file.size for file in files), KEPT_BYTES)
-        may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
+        listed = files_listed(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
+        # What is listed is put in order, and not all files of a large repository.
+        paths = [file.path for file in files if listed is None or file.path in listed]
+        paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
+        may_have = byte_filter(self.root, literal if listed is None else "", case_sensitive=case_sensitive)
         deadline_s = time.monotonic() + timeout_s
         read = read or self.texts_of_call()
         return search_files(compiled, paths, read, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s)

@@ -29,6 +29,7 @@ from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
 from serve.http.answering.service import KEEPER, ServiceSpec
 from serve.http.connections.gate import LOOPBACK_HOSTS
+from serve.http.connections.http_limits import DEFAULT_LIMITS
 from serve.http.connections.listening import DRAIN_S, SETTLE_S
 from serve.http.door_actor import HttpDoor
 from serve.pipeline_files import capability_spec
@@ -95,6 +96,7 @@ def service_spec(settings: Settings, pipelines: list[PipelineConfig], repositori
         modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
         products=products,
         requests_per_caller=settings.http.requests_per_caller,
+        http=msgspec.structs.replace(DEFAULT_LIMITS, body_timeout_s=settings.http.body_timeout_s),
         retention_days=settings.store.retention_days,
         tools=tuple(sorted({name for pipeline in pipelines for name in _tools_of(settings, pipeline)})),
         state_folders=(str(settings.state_dir),),

@@ -56,7 +56,8 @@ async def serve_on(
 
     requests = OpenRequests()
     async with _serving(settings, root, kinds, requests.is_away) as server:
-        await serve_http(server.sdk, address, settings.http.allowed_hosts, token, announce, requests)
+        hosts, body_timeout_s = settings.http.allowed_hosts, settings.http.body_timeout_s
+        await serve_http(server.sdk, address, hosts, token, announce, requests, body_timeout_s)
 
 
 def _never_away(_connection: str) -> bool:

@@ -97,6 +97,31 @@ async def test_a_body_that_is_late_is_a_408_in_time(strict: Site) -> None:
     Reply(answer).is_problem(408, "too_slow", "6 of 100 bytes")
 
 
+async def test_what_drips_behind_an_answer_that_did_not_wait_for_it_ends_in_time(strict: Site) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", strict.port)
+    writer.write(HEAD.replace("POST", "OPTIONS").replace(": 100", ": 1000000").encode())
+
+    async def drip() -> None:
+        while True:
+            writer.write(b" ")
+            await asyncio.sleep(SOON / 10)
+
+    dripping = asyncio.create_task(drip())
+    answer = await asyncio.wait_for(reader.read(), PATIENCE_S)
+    dripping.cancel()
+    assert Reply(answer).status < 300
+    writer.close()
+
+
+async def test_a_connection_is_kept_for_what_comes_behind_an_answer_in_time(strict: Site) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", strict.port)
+    writer.write(HEAD.replace("POST", "OPTIONS").encode())
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b" " * 100 + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await reader.readuntil(b'{"status":"alive"}')
+    writer.close()
+
+
 async def test_a_connection_that_is_kept_alive_is_held_to_the_same(strict: Site) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", strict.port)
     writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")

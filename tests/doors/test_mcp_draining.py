@@ -87,3 +87,36 @@ async def test_a_call_that_takes_longer_is_told_that_the_server_stops() -> None:
         answer = told(await calling)
         assert answer["id"] == 7
         assert "shutting down" in answer["error"]["message"]
+
+
+@asynccontextmanager
+async def listening(body_timeout_s: float) -> AsyncIterator[Slow]:
+    """A server that serves, with so much time for bodies."""
+    slow = Slow()
+    address = HttpAddress("127.0.0.1", 0)
+    serving = asyncio.create_task(
+        serve_http(slow.sdk, address, (), None, slow.announce, OpenRequests(), body_timeout_s)
+    )
+    await asyncio.wait_for(slow.listens.wait(), 30)
+    yield slow
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/mcp", b"HTTP/1.1 408 Request Timeout"), ("/other", b"HTTP/1.1 404 Not Found")],
+)
+async def test_a_body_that_stops_half_way_ends_its_connection_and_nobody_elses(path: str, status: bytes) -> None:
+    async with listening(body_timeout_s=0.2) as slow, httpx.AsyncClient(trust_env=False, headers=ACCEPT) as client:
+        url = httpx.URL(slow.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        headers = f"Host: localhost\r\nContent-Type: application/json\r\nAccept: {ACCEPT['accept']}"
+        writer.write(f'POST {path} HTTP/1.1\r\n{headers}\r\nContent-Length: 100\r\n\r\n{{"json'.encode())
+        assert (await client.post(slow.url, json=HELLO)).status_code == 200
+        told = await asyncio.wait_for(reader.read(), 30)
+        writer.close()
+        assert told.startswith(status)
+        if b"408" in status:
+            assert b"6 of 100 bytes of the body were here within 0.2 s" in told

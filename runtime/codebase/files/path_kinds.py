@@ -12,45 +12,49 @@ import re
 from runtime.codebase.language_parts.language import PathKind
 from runtime.codebase.language_registry import all_words, language_at, languages
 
+# As many as a repository has unless settings say otherwise: lists are ordered by the kinds of all its files.
+MAX_KEPT_PATHS = 200_000
+
 # Prefix of a pattern that must not match code: `history.py` is not a list of changes.
 _NOT_CODE = r"^(?!.*\.({code})$)"
 
+# Searched in the path behind a slash, which a search for a folder finds faster than the begin or a slash.
 _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
         "vendored",
-        r"(^|/)(vendor|vendored|_vendor|third_?party|thirdparty_files|extern|externals?|node_modules|bundled"
+        r"/(vendor|vendored|_vendor|third_?party|thirdparty_files|extern|externals?|node_modules|bundled"
         r"|site-packages)/",
     ),
     (
         "generated",
-        r"(\.min\.css|\.map|\.lock|-lock\.json|-lock\.yaml|(^|/)go\.sum|\.generated\.\w+|\.snap)$"
-        r"|(^|/)(generated|__generated__|__snapshots__)/",
+        r"(\.min\.css|\.map|\.lock|-lock\.json|-lock\.yaml|/go\.sum|\.generated\.\w+|\.snap)$"
+        r"|/(generated|__generated__|__snapshots__)/",
     ),
     (
         "changelog",
-        _NOT_CODE + r".*((^|/)(change(s|log)?|history|news|release[-_ ]?notes?|whats_?new)([-_.][^/]*)?$"
-        r"|(^|/)(changelogs?)/)",
+        _NOT_CODE + r".*(/(change(s|log)?|history|news|release[-_ ]?notes?|whats_?new)([-_.][^/]*)?$"
+        r"|/(changelogs?)/)",
     ),
     (
         "test",
-        r"(^|/)(tests?|t|__tests__|__mocks__|mocks|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest"
-        r"|testing_data|regress(ion)?)/|(^|/)tests?\.[a-z]+$",
+        r"/(tests?|t|__tests__|__mocks__|mocks|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest"
+        r"|testing_data|regress(ion)?)/|/tests?\.[a-z]+$",
     ),
-    ("benchmark", r"(^|/)(bench|benches|benchmarks?|perf|asv_bench|metrics-bench)/|(^|/)bench_[^/]*$|_bench\.\w+$"),
-    ("example", r"(^|/)(examples?|samples?|demos?|tutorials?|playground|_examples|sandbox|templates/demo)/"),
-    ("translation", r"(^|/)locales?/|\.(po|pot)$|" + _NOT_CODE + r".*(^|/)(i18n|l10n|translations?|lang)/"),
+    ("benchmark", r"/(bench|benches|benchmarks?|perf|asv_bench|metrics-bench)/|/bench_[^/]*$|_bench\.\w+$"),
+    ("example", r"/(examples?|samples?|demos?|tutorials?|playground|_examples|sandbox|templates/demo)/"),
+    ("translation", r"/locales?/|\.(po|pot)$|" + _NOT_CODE + r".*/(i18n|l10n|translations?|lang)/"),
     (
         "docs",
-        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man|manuals?)/|\.[1-9](\.in)?$|"
+        r"/(docs?|documentation|doc-site|website|_docs|wiki|man|manuals?)/|\.[1-9](\.in)?$|"
         + _NOT_CODE
-        + r".*(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security|pkg-info)"
+        + r".*/(readme|license|licence|authors|contributors|copying|notice|contributing|security|pkg-info)"
         r"([-_.][^/]*)?$",
     ),
     ("declaration", ""),
     (
         "data",
-        r"\.(sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|(^|/)\.(github|gitlab|circleci|vscode|idea)/"
-        r"|(^|/)\.[^/.]+$|(^|/)[\w-]*complet\w*/([^/]*\.(fish|bash|zsh|ps1|elv|nu|sh)|_[^/.]*)(\.in)?$",
+        r"\.(sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|/\.(github|gitlab|circleci|vscode|idea)/"
+        r"|/\.[^/.]+$|/[\w-]*complet\w*/([^/]*\.(fish|bash|zsh|ps1|elv|nu|sh)|_[^/.]*)(\.in)?$",
     ),
 )
 _LISTED_ONLY = re.compile(
@@ -80,12 +84,12 @@ _ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in
 
 
 @functools.cache
-def _compiled() -> tuple[tuple[PathKind, re.Pattern[str]], ...]:
-    """Compile the rows of the table, each with the patterns that the languages add."""
+def _compiled(ending: str) -> tuple[tuple[PathKind, re.Pattern[str]], ...]:
+    """Compile the rows of the table for names with an ending, each with the patterns of languages that have it."""
     code = "|".join(sorted(map(re.escape, all_words("code_extensions"))))
     further: dict[PathKind, list[str]] = {}
     for record in languages().values():
-        for kind, pattern in record.path_kinds:
+        for kind, pattern in record.path_kinds if ending in record.extensions.split() else ():
             further.setdefault(kind, []).append(pattern)
     rows = []
     for kind, own in _TABLE:
@@ -96,10 +100,17 @@ def _compiled() -> tuple[tuple[PathKind, re.Pattern[str]], ...]:
     return tuple(rows)
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.cache
+def _endings() -> frozenset[str]:
+    return frozenset(ending for record in languages().values() for ending in record.extensions.split())
+
+
+@functools.lru_cache(maxsize=MAX_KEPT_PATHS)
 def kind_of_path(path: str) -> PathKind:
     """Return the first kind in the table whose pattern matches the path; `source` if none does."""
-    return next((kind for kind, pattern in _compiled() if pattern.search(path)), "source")
+    ending = path.rpartition(".")[2].lower()
+    rows = _compiled(ending if ending in _endings() else "")
+    return next((kind for kind, pattern in rows if pattern.search(f"/{path}")), "source")
 
 
 @functools.lru_cache(maxsize=16_384)

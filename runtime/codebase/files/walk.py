@@ -11,10 +11,11 @@ content, broken encodings and the language of a script by its first line are det
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,7 @@ _SECRET_NAME = re.compile(
 )
 MAX_PATTERNS_OF_ALL = 100_000
 MAX_NOTES = 50
+_PATH = operator.attrgetter("path")
 _TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
 
 
@@ -142,8 +144,8 @@ def walk(root: Path, options: WalkOptions = WalkOptions(), memory: FolderMemory 
             path=str(root),
         )
     walker = _Walker(resolved, options, memory)
-    entries = list(walker.files())
-    entries.sort(key=lambda entry: entry.path)
+    entries = walker.files()
+    entries.sort(key=_PATH)
     return Walk(tuple(entries), _bounded(walker.notes))
 
 
@@ -161,13 +163,8 @@ class _Walker:
         self._count = 0
         self._patterns = 0
 
-    def files(self) -> Iterator[FileEntry]:
-        seen = yield from self._all_files()
-        missing = [folder for folder in self._below if folder not in seen]
-        self.notes.extend(f"{folder} is to be read, and is no folder here" for folder in missing)
-
-    def _all_files(self) -> Generator[FileEntry, None, set[str]]:
-        """Yield the files, and return the folders that were listed."""
+    def files(self) -> list[FileEntry]:
+        entries: list[FileEntry] = []
         seen: set[str] = set()
         pending: list[tuple[str, Rules]] = [("", ())]
         while pending:
@@ -175,12 +172,21 @@ class _Walker:
             seen.add(prefix)
             listing = self._listing(prefix, rules)
             pending.extend((path, listing.rules) for path in listing.folders)
-            for path in listing.files:
-                entry = self._entry(path)
-                if entry is not None:
-                    self._count_one()
-                    yield entry
-        return seen
+            found = self._entries(listing.files)
+            self._count_further(len(found))
+            entries += found
+        missing = [folder for folder in self._below if folder not in seen]
+        self.notes.extend(f"{folder} is to be read, and is no folder here" for folder in missing)
+        return entries
+
+    def _entries(self, paths: Sequence[str]) -> list[FileEntry]:
+        """Describe the files of one folder; those that are gone by now are left out."""
+        if self._memory is None:
+            described = [self._entry(path) for path in paths]
+        else:
+            known = self._memory.unchanged(self._root, paths)
+            described = [entry or self._entry(path) for path, entry in zip(paths, known, strict=True)]
+        return [entry for entry in described if entry is not None]
 
     def _listing(self, prefix: str, outer: Rules) -> Listing:
         if self._memory is None:
@@ -283,9 +289,6 @@ class _Walker:
             return FileEntry(path, 0, 0, None, "unreadable")
         if stat.S_ISLNK(status.st_mode):
             return self._link(path)
-        known = None if self._memory is None else self._memory.file(path, status)
-        if known is not None:
-            return known
         reason = self._skip_reason(path, status)
         entry = FileEntry(path, status.st_size, status.st_mtime_ns, language_of(path), reason)
         if self._memory is not None and reason != "not_a_file":
@@ -307,8 +310,8 @@ class _Walker:
         inside = target.is_relative_to(self._root)
         return FileEntry(path, 0, 0, None, "symlink_duplicate" if inside else "symlink_outside")
 
-    def _count_one(self) -> None:
-        self._count += 1
+    def _count_further(self, files: int) -> None:
+        self._count += files
         if self._count > self._options.max_files:
             raise RepositoryError(
                 f"{self._root} holds more than {self._options.max_files} files; "

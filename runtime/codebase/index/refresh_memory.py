@@ -20,7 +20,8 @@ from runtime.codebase.index import seal
 from runtime.codebase.index.stats import IndexStats
 
 MAX_REPOSITORIES = 4
-MAX_ENTRIES = 50_000
+# As many files as a walk takes unless settings say otherwise.
+MAX_ENTRIES = 200_000
 
 FileState = tuple[int, int, int]
 

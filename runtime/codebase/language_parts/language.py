@@ -57,8 +57,9 @@ class Language:
     claims: tuple[str, re.Pattern[str]] | None = None
     role: Role = "code"
 
-    # Kinds of files by patterns that are searched in the whole path. Files with one of the `code_extensions` stay
-    # source even if their names suggest a changelog or document: `history.py` is not a list of changes.
+    # Kinds of files by patterns that are searched in the whole path of names with one of the extensions, behind a
+    # slash. Files with one of the `code_extensions` stay source even if their names suggest a changelog or document:
+    # `history.py` is not a list of changes.
     path_kinds: tuple[tuple[PathKind, str], ...] = ()
     code_extensions: str = ""
     # How functions that are tests begin in the source files that they test.

@@ -1,7 +1,7 @@
 """Finds texts that every match of a regular expression contains, so that most lines need no search.
 
-Only what stands for itself outside of groups counts, and nothing in a pattern with flags or alternatives: less than
-there may be, and never more. Pure.
+Only what stands for itself outside of groups counts, of alternatives what all of them have, and nothing in a pattern
+with flags: less than there may be, and never more. Pure.
 """
 
 from __future__ import annotations
@@ -27,18 +27,30 @@ def required_texts(pattern: str) -> tuple[str, ...]:
     if _FOREIGN.search(pattern):
         return ()
     try:
-        runs = list(_runs(pattern))
+        alternatives = _alternatives(pattern)
     except _UnknownError:
         return ()
-    return tuple(dict.fromkeys(run for run in runs if len(run) >= MIN_CHARS))
+    runs = dict.fromkeys(run for each in alternatives for run in each if len(run) >= MIN_CHARS)
+    return tuple(run for run in runs if all(any(run in other for other in each) for each in alternatives))
 
 
 class _UnknownError(Exception):
     """Reports something in a pattern that may change what the rest means."""
 
 
-def _runs(pattern: str) -> Iterator[str]:
-    """Yield the runs of characters outside of groups that stand for themselves."""
+def _alternatives(pattern: str) -> list[list[str]]:
+    """Return for each alternative the runs of characters that stand for themselves."""
+    found: list[list[str]] = [[]]
+    for run in _runs(pattern):
+        if run is None:
+            found.append([])
+        else:
+            found[-1].append(run)
+    return found
+
+
+def _runs(pattern: str) -> Iterator[str | None]:
+    """Yield the runs of characters outside of groups that stand for themselves, and None between alternatives."""
     run = ""
     at = 0
     while at < len(pattern):
@@ -48,7 +60,9 @@ def _runs(pattern: str) -> Iterator[str]:
             yield run[:-1]
             run, at = "", _behind_counts(pattern, at)
         elif char == "|":
-            raise _UnknownError
+            yield run
+            yield None
+            run, at = "", at + 1
         elif char == "\\" and pattern[at + 1] not in _CLASSES | _CONTROLS and not pattern[at + 1].isalnum():
             run, at = run + pattern[at + 1], at + 2
         elif char in "\\([.^$+)":

@@ -13,7 +13,8 @@ from pathlib import Path
 from runtime.codebase.files.walk import EXCLUDED_FOLDERS
 from runtime.processes.programs import program_folders, run_program
 
-TIMEOUT_S = 3.0
+# For 100,000 files that are not in the memory of the machine; our own search would take longer.
+TIMEOUT_S = 4.0
 MAX_OUTPUT_BYTES = 64_000_000
 _OPTIONS = (
     *("--no-config", "--no-ignore", "--hidden", "--no-messages", "--text", "--fixed-strings"),

@@ -57,9 +57,12 @@ class RequiredTexts(NamedTuple):
     def selecting(self, total_bytes: int, kept_bytes: int) -> str:
         """Return the text by which files of so many bytes are selected, empty where all of them fit into memory.
 
-        What is read once and kept is searched sooner than a program looks through the files.
+        What is read once and kept is searched sooner than a program looks through the files. Blanks select nothing:
+        `def ` is in more files than any name of three letters.
         """
-        return "" if total_bytes <= kept_bytes else max(self.texts, key=len, default="")
+        if total_bytes <= kept_bytes:
+            return ""
+        return max(self.texts, key=lambda text: (len(text.strip()), len(text)), default="")
 
     def lines_of(self, lines: Sequence[str]) -> Iterable[tuple[int, str]]:
         """Return the lines that may hold a match, each with its number from 1."""
@@ -139,12 +142,16 @@ def search_files(
     `deadline_s` is an instant of `time.monotonic` that also ends a regular expression's search within a line.
     """
     hits: list[TextHit] = []
+    # Few lines have what every match contains; in a whole text an expression may try each place to the end.
+    has_few_lines = bool(pattern.required.texts)
     try:
         for path in paths:
             check_called_off()
             left_s = _left(deadline_s)
             source = read(path) if may_have(path) else None
             if source is None or not pattern.required.may_be_in(source.text):
+                continue
+            if has_few_lines and next(hits_in(pattern, path, source, deadline_s), None) is None:
                 continue
             if pattern.search(source.text, timeout=left_s) is None:
                 continue
@@ -164,19 +171,27 @@ def _left(deadline_s: float) -> float:
     return left_s
 
 
-def byte_filter(root: Path, literal: str, *, case_sensitive: bool, rg: str | None = None) -> Callable[[str], bool]:
+def files_listed(root: Path, literal: str, *, case_sensitive: bool, rg: str | None) -> frozenset[str] | None:
+    """Return the files that may contain a literal, as ripgrep lists them at once; None where it cannot tell.
+
+    `rg` is the path of ripgrep, if there is one.
+    """
+    if rg is None or not literal.isprintable() or not _selects(literal, case_sensitive):
+        return None
+    return files_with(root, literal, case_sensitive=case_sensitive, command=[rg])
+
+
+def _selects(literal: str, case_sensitive: bool) -> bool:
+    return bool(literal) and (case_sensitive or literal.isascii())
+
+
+def byte_filter(root: Path, literal: str, *, case_sensitive: bool) -> Callable[[str], bool]:
     """Return a filter of files whose bytes may contain a literal.
 
-    It is always True for an empty literal, and for a non-ASCII one that ignores case. `rg` is the path of ripgrep,
-    which searches all files at once.
+    It is always True for an empty literal, and for a non-ASCII one that ignores case.
     """
-    if not literal or (not case_sensitive and not literal.isascii()):
+    if not _selects(literal, case_sensitive):
         return lambda _path: True
-    listed = None
-    if rg is not None and literal.isprintable():
-        listed = files_with(root, literal, case_sensitive=case_sensitive, command=[rg])
-    if listed is not None:
-        return listed.__contains__
     needle = literal.encode("utf-8", "replace") if case_sensitive else literal.lower().encode()
 
     def may_have(path: str) -> bool:

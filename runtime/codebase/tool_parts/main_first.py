@@ -37,21 +37,42 @@ def as_tree(files: Sequence[IndexedFile], weights: Mapping[str, int], prefix: st
 
     A folder weighs as much as its files; one without sources comes after those that have some.
     """
+    inside: dict[str, list[IndexedFile]] = {}
+    for file in files:
+        inside.setdefault(file.path.removeprefix(prefix).rpartition("/")[0], []).append(file)
     heavy: Counter[str] = Counter()
     with_sources: set[str] = set()
-    places = {file.path: _places(file.path, prefix) for file in files}
-    for file in files:
-        for place in places[file.path]:
-            heavy[place] += weights[file.path]
-        if kind_of_path(file.path) == "source":
-            with_sources.update(places[file.path])
+    below: dict[str, set[str]] = {}
+    for folder, found in inside.items():
+        weight = sum(weights[file.path] for file in found)
+        has_sources = any(kind_of_path(file.path) == "source" for file in found)
+        for place in folders_around(folder):
+            heavy[place] += weight
+            with_sources.update((place,) if has_sources else ())
+            below.setdefault(place.rpartition("/")[0], set()).add(place)
     heads = all_words("head_files")
-    ranks = {place: (place not in with_sources, _name(place) not in heads, -heavy[place], place) for place in heavy}
-    return sorted(files, key=lambda file: [ranks[place] for place in places[file.path]])
+
+    def rank(item: str | IndexedFile) -> tuple[bool, bool, int, str]:
+        if isinstance(item, str):
+            return (item not in with_sources, _name(item) not in heads, -heavy[item], item)
+        place = item.path.removeprefix(prefix)
+        return (kind_of_path(item.path) != "source", _name(place) not in heads, -weights[item.path], place)
+
+    ordered: list[IndexedFile] = []
+    # The next one last.
+    pending: list[str | IndexedFile] = [""]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            pending += sorted([*below.get(item, ()), *inside.get(item, ())], key=rank, reverse=True)
+        else:
+            ordered.append(item)
+    return ordered
 
 
-def _places(path: str, prefix: str) -> list[str]:
-    parts = path.removeprefix(prefix).split("/")
+def folders_around(folder: str) -> list[str]:
+    """Return a folder behind those that it lies in, outermost first; none for an empty name."""
+    parts = folder.split("/") if folder else []
     return ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from typing import Annotated, Any
 
 import msgspec
@@ -16,7 +17,14 @@ from runtime.codebase.parsing.head_docs import head_doc
 from runtime.codebase.resolution.symbol_links import dotted_path
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.fallbacks import same_name, similar_paths
-from runtime.codebase.tool_parts.main_first import as_tree, by_main_symbol, heaviest_first, main_symbols, weights_of
+from runtime.codebase.tool_parts.main_first import (
+    as_tree,
+    by_main_symbol,
+    folders_around,
+    heaviest_first,
+    main_symbols,
+    weights_of,
+)
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolStatus
@@ -127,24 +135,24 @@ class _Map:
         """Return one line for each folder and file, indented by depth; folders end in a slash and a file count."""
         prefix = "" if self._is_file else self._prefix
         files = as_tree(self._files, self._weights, prefix)
-        counts: dict[str, int] = {}
-        for file in self._files:
-            parts = file.path[len(prefix) :].split("/")
-            for depth in range(1, len(parts)):
-                folder = "/".join(parts[:depth])
-                counts[folder] = counts.get(folder, 0) + 1
+        folders = Counter(file.path[len(prefix) :].rpartition("/")[0] for file in files)
+        counts: Counter[str] = Counter()
+        for folder, count in folders.items():
+            for place in folders_around(folder):
+                counts[place] += count
         lines: list[str] = []
         shown: set[str] = set()
         for file in files:
-            parts = file.path[len(prefix) :].split("/")
-            for depth in range(1, min(len(parts), self._max_depth + 1)):
-                folder = "/".join(parts[:depth])
-                if folder not in shown:
-                    shown.add(folder)
-                    lines.append(f"{'  ' * (depth - 1)}{parts[depth - 1]}/ ({counts[folder]} files)")
-            if len(parts) <= self._max_depth:
+            folder, _, name = file.path[len(prefix) :].rpartition("/")
+            places = folders_around(folder) if folder not in shown else ()
+            for depth, place in enumerate(places[: self._max_depth]):
+                if place not in shown:
+                    lines.append(f"{'  ' * depth}{place.rpartition('/')[2]}/ ({counts[place]} files)")
+            shown.update(places)
+            depth = folder.count("/") + 1 if folder else 0
+            if depth < self._max_depth:
                 told = f"{file.lines} lines" if file.is_readable else file.note
-                lines.append(f"{'  ' * (len(parts) - 1)}{parts[-1]} ({told})")
+                lines.append(f"{'  ' * depth}{name} ({told})")
             else:
                 self._truncated = True
         if len(lines) > MAX_TREE_LINES:

@@ -1,7 +1,8 @@
 """Bounds the head of each HTTP request in time and size, and how long a client may not read.
 
 uvicorn's own protocol waits for a head without end and collects it without bound. Bodies are bounded by
-`serve.http.connections.gate`, which answers with a status while the request has one.
+`serve.http.connections.gate` and `body_time`, which answer with a status while the request has none; what is left of
+a body behind its answer is waited for no longer than that.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._is_refused = False
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
+        self._rest_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -78,6 +80,7 @@ class BoundedConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
         self._stop_write_timer()
+        self._stop_rest_timer()
         self._others.closed(self)
         super().connection_lost(exc)
 
@@ -117,6 +120,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._in_head = True
+        self._stop_rest_timer()
         if not self._is_ending():
             self._others.has_request(self)
             super().on_message_complete()
@@ -128,6 +132,9 @@ class BoundedConnection(HttpToolsProtocol):
             self.transport.close()
         elif self._is_idle():
             self._others.awaits_request(self)
+            if not self._in_head:  # answered before all of its body was here
+                self._stop_rest_timer()
+                self._rest_timer = self.loop.call_later(self._limits.body_timeout_s, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
         self.refuse(400, "bad_request", "this is no HTTP/1.1 request")
@@ -203,6 +210,11 @@ class BoundedConnection(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _stop_rest_timer(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None
 
     def _stop_write_timer(self) -> None:
         if self._write_timer is not None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve.http.connections.body_time import too_slow
 from serve.http.connections.cancelling import cancel_until_done
 from serve.http.connections.http_limits import HttpLimits
 from serve.http.connections.sent_answer import SentAnswer, without
@@ -201,8 +202,7 @@ class Gate:
                     if not message.get("more_body", False):
                         break
         except TimeoutError as error:
-            detail = f"{len(body)} of {length} bytes of the body were here within {seconds:g} s"
-            raise RefusedError(408, "too_slow", detail, _CLOSE) from error
+            raise too_slow(len(body), length, seconds) from error
         await self._check_body(bytes(body), self._takes_form(scope))
         return bytes(body)
 

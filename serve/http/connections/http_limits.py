@@ -18,7 +18,7 @@ class HttpLimits(msgspec.Struct, frozen=True):
     """
 
     head_timeout_s: float = 10.0
-    body_timeout_s: float = 20.0
+    body_timeout_s: float = 30.0
     write_timeout_s: float = 30.0
     keep_alive_s: float = 30.0
     answer_timeout_s: float = 900.0

@@ -1,7 +1,7 @@
 """Serves MCP over streamable HTTP: on loopback, or with a token.
 
 A page that another site has open in a browser here may reach the loopback interface; so the Host must be one of ours
-and an Origin must be that Host, as at `jeeves serve`. Heads of requests are bounded in time and size, bodies in size.
+and an Origin must be that Host, as at `jeeves serve`. Heads and bodies of requests are bounded in time and size.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runtime.errors import InputError, SettingsError
 from runtime.primitives.text_files import read_text_file
+from serve.http.connections.body_time import BodyTime
 from serve.http.connections.gate import LOOPBACK_HOSTS, check_caller
 from serve.http.connections.http_limits import DEFAULT_LIMITS
 from serve.http.connections.listening import http_server, listening_socket
@@ -156,10 +157,12 @@ async def serve_http(
     token: str | None,
     announce: Callable[[str], None],
     requests: OpenRequests,
+    body_timeout_s: float = DEFAULT_LIMITS.body_timeout_s,
 ) -> None:
     """Serve until cancelled; `announce` gets the URL once requests are answered. Raises PortTakenError.
 
-    Calls that are under way then have `DRAIN_S` to be answered, and get an error after that.
+    Calls that are under way then have `DRAIN_S` to be answered, and get an error after that. A body that is not there
+    within `body_timeout_s` is refused.
     """
     logging.getLogger("mcp").setLevel(logging.ERROR)  # what clients send amiss is not logged
     app = sdk.streamable_http_app(
@@ -172,9 +175,11 @@ async def serve_http(
     listening = listening_socket(address.host, address.port)
     address = address._replace(port=listening.getsockname()[1])
     closing = asyncio.Event()
-    drained = Draining(RequestCount(RefusalsWithIds(app), requests), closing)
+    timed = BodyTime(RequestCount(RefusalsWithIds(app), requests), body_timeout_s)
+    drained = Draining(timed, closing)
     gate = CallerGate(drained, {address.host, *hosts}, token)
-    server = http_server(gate, _LIMITS, DRAIN_S, closing.set)
+    limits = msgspec.structs.replace(_LIMITS, body_timeout_s=body_timeout_s)
+    server = http_server(gate, limits, DRAIN_S, closing.set)
     announce(f"http://{address.authority}{PATH}")
     async with sdk.session_manager.run():
         serving = asyncio.ensure_future(server.serve(sockets=[listening]))

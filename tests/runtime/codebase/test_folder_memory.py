@@ -4,14 +4,18 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.codebase.files.folder_memory import STILL_NS, FolderMemory
+from runtime.codebase.files.folder_memory import MAX_REMEMBERED_FILES, STILL_NS, FolderMemory
+from runtime.codebase.files.path_kinds import MAX_KEPT_PATHS
 from runtime.codebase.files.walk import WalkOptions, walk
+from runtime.codebase.index.refresh_memory import MAX_ENTRIES
+from runtime.errors import RepositoryError
 
 FOLDERS = ("", "a/", "a/b/", "build/", "c/")
 NAMES = ("x.py", "y.log", "z.txt", ".env", "pyvenv.cfg", "HEAD", ".gitignore")
@@ -153,3 +157,32 @@ def test_no_more_files_than_the_limit_are_remembered(root: Path, limit: int, is_
     memory = FolderMemory(limit, now_ns=long_after)
     walk(root, WalkOptions(), memory)
     assert (memory.listing(str(root), "", ()) is not None) == is_kept
+
+
+def test_as_many_files_are_remembered_as_a_repository_may_have() -> None:
+    assert WalkOptions().max_files == MAX_REMEMBERED_FILES == MAX_ENTRIES == MAX_KEPT_PATHS
+
+
+def test_files_are_told_as_they_were_only_while_size_time_and_kind_are_the_same(tmp_path: Path) -> None:
+    names = ("same.py", "longer.py", "later.py", "gone.py", "link.py", "new.py")
+    for name in names[:-1]:
+        (tmp_path / name).write_text("x")
+    memory = FolderMemory(now_ns=long_after)
+    before = {entry.path: entry for entry in walk(tmp_path, WalkOptions(), memory).entries}
+    (tmp_path / "longer.py").write_text("xx")
+    os.utime(tmp_path / "later.py", ns=(0, 1))
+    (tmp_path / "gone.py").unlink()
+    (tmp_path / "link.py").unlink()
+    (tmp_path / "link.py").symlink_to("same.py")
+    (tmp_path / "new.py").write_text("x")
+    assert memory.unchanged(str(tmp_path), names) == [before["same.py"], None, None, None, None, None]
+
+
+@pytest.mark.parametrize(("files", "is_refused"), [(2, False), (3, False), (4, True)])
+def test_a_walk_that_remembers_is_bounded_in_files_too(tmp_path: Path, files: int, is_refused: bool) -> None:
+    memory = FolderMemory(now_ns=long_after)
+    for number in range(files):
+        (tmp_path / f"{number}.py").write_text("x")
+    for _ in range(2):
+        with pytest.raises(RepositoryError, match="more than 3 files") if is_refused else nullcontext():
+            assert len(walk(tmp_path, WalkOptions(max_files=3), memory).entries) == files

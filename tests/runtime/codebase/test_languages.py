@@ -55,6 +55,20 @@ def test_names_of_languages_are_unique_and_every_pattern_compiles() -> None:
             re.compile(pattern)
 
 
+def test_no_name_needs_the_patterns_of_a_language_with_other_endings() -> None:
+    records = languages().values()
+    stems = ("test_a", "a_test", "a_tests", "ATest", "ATests", "ASpec", "a_spec", "a.spec", "conftest", "a.min", "a.g")
+    for ending in {ending for record in records for ending in record.extensions.split()}:
+        for path in (f"/a/{stem}.{ending}" for stem in stems):
+            fitting = [
+                (kind, ending in record.extensions.split())
+                for record in records
+                for kind, pattern in record.path_kinds
+                if re.search(pattern, path, 0 if kind == "test" else re.IGNORECASE)
+            ]
+            assert {kind for kind, _ in fitting} == {kind for kind, is_own in fitting if is_own}, path
+
+
 @pytest.mark.parametrize(
     ("field", "thing"),
     [

@@ -26,6 +26,11 @@ from runtime.codebase.search.text_search import LIKE_ASCII, compile_pattern
         (r"ab", ()),
         (r"abc", ("abc",)),
         (r"abcd", ("abcd",)),
+        (r"`[^`]*\bedge\b[^`]*`|\bedge\(", ("edge",)),
+        (r"abcdef|x+cde|bcdeg", ("cde",)),
+        (r"abc|abc|", ()),
+        (r"abc||abc", ()),
+        (r"todo|fixme", ()),
     ],
 )
 def test_what_stands_for_itself_is_required(pattern: str, texts: tuple[str, ...]) -> None:
@@ -35,7 +40,7 @@ def test_what_stands_for_itself_is_required(pattern: str, texts: tuple[str, ...]
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("todo|fixme", "(?i)todo", "(?x) todo", "(?i:todo)none", r"x\x41bcd", r"(a)\1bcd", r"\N{BULLET}abc"),
+        *("(?i)todo|todo", "(?i)todo", "(?x) todo", "(?i:todo)none", r"x\x41bcd", r"(a)\1bcd", r"\N{BULLET}abc"),
         *("[[:alpha:]]abc", "abcd{e<=1}efg", "(abc)?", "(?(1)abc|def)ghi"),
     ],
 )
@@ -132,6 +137,9 @@ def test_files_are_selected_by_what_an_expression_requires_where_they_do_not_fit
         ("Retry", False, False, "retry"),
         ("Größe", False, False, ""),
         ("a|b", True, True, ""),
+        # A blank is no part of what tells files apart.
+        (r"def \w*seal\w*\(", True, True, "seal"),
+        (r"def \w*sea\w*\(", True, True, "def "),
     ],
 )
 def test_a_string_selects_by_itself_and_what_other_letters_may_equal_by_nothing(
