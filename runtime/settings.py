@@ -228,9 +228,9 @@ RepositoryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}
 class HttpSettings(_Section):
     """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares.
 
-    `repositories`: name → folder, what callers may ask about. `body_timeout_s`: within this the body of a request has to
-    be there, at `jeeves mcp --http` too. `tokens_required`: on loopback, too, callers need an access token; elsewhere they
-    always do.
+    `repositories`: name → folder, what callers may ask about. `body_timeout_s`: the body of a request has to be there
+    within it, at `jeeves mcp --http` too. `tokens_required`: on loopback, too, callers need an access token; elsewhere
+    they always do.
     """
 
     host: str = Field(default="127.0.0.1", min_length=1)

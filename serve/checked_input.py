@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -10,6 +11,11 @@ from runtime.pipeline.run_terms import RunMode
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
+
+
+NO_FOLDER = "does not exist; give the folder of a repository"
+# As `Path` leaves an address of git: its two slashes are one.
+_ADDRESS = re.compile(r"[a-z][a-z+]+:/|[\w.-]+@[\w.-]+:")
 
 
 def checked_text(question: str) -> str:
@@ -45,7 +51,9 @@ def checked_repository(repo: Path) -> str:
     try:
         path = repo.expanduser().resolve()
         if not path.exists():
-            raise RepositoryError(f"{repo} does not exist; give the folder of a repository with --repo", path=str(repo))
+            is_address = _ADDRESS.match(str(repo)) is not None
+            why = "is an address; clone it, and give its folder" if is_address else NO_FOLDER
+            raise RepositoryError(f"{repo} {why} with --repo", path=str(repo))
         if not path.is_dir():
             raise RepositoryError(f"{repo} is not a folder; give the folder that holds it with --repo", path=str(repo))
         next(path.iterdir(), None)

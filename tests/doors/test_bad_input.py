@@ -128,6 +128,11 @@ def test_a_missing_folder_is_refused(jeeves: Program, tmp_path: Path) -> None:
     jeeves.ask(QUESTION, tmp_path / "nowhere").complains(2, "nowhere does not exist")
 
 
+@pytest.mark.parametrize("address", ["https://example.org/shop.git", "git@example.org:shop.git"])
+def test_an_address_is_refused_as_one(jeeves: Program, address: str) -> None:
+    jeeves.ask(QUESTION, Path(address)).complains(2, "is an address; clone it")
+
+
 def test_a_file_is_no_repository(jeeves: Program, repo: Path) -> None:
     jeeves.ask(QUESTION, repo / "README.md").complains(2, "is not a folder")
 

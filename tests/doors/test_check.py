@@ -103,6 +103,25 @@ def test_what_cannot_be_checked_is_told_beside_the_rest(jeeves: Program, repo: P
     ]
 
 
+@pytest.mark.long
+def test_a_strict_check_fails_for_what_was_not_checked(jeeves: Program, repo: Path) -> None:
+    strict = ("check", "--repo", str(repo), "--strict", "b.py")
+    assert jeeves.run(*strict).status == 0
+    rules = repo / ".jeeves" / "checks.yaml"
+    rules.parent.mkdir()
+    rules.write_text("rules: [{id: fails, command: ['false'], message: never}]\n")
+    inert = jeeves.run(*strict)
+    assert (inert.status, "is not in force" in inert.err, "--strict" in inert.err) == (2, True, True)
+    assert jeeves.run(*strict[:3], "b.py").status == 0
+    jeeves.run("allow", "--repo", str(repo), "--yes")
+    failing = jeeves.run(*strict, "--json")
+    assert (failing.status, "rule fails failed" in json.loads(failing.out)["gaps"][0]) == (2, True)
+    (repo / "b.py").write_bytes(b'x = "\xe9"\n')
+    rules.unlink()
+    unread = jeeves.run(*strict)
+    assert (unread.status, "not checked: b.py" in unread.err) == (2, True)
+
+
 def test_a_read_only_repository_is_checked_and_nothing_is_written_into_it(jeeves: Program, repo: Path) -> None:
     before = sorted(path.name for path in repo.iterdir())
     repo.chmod(0o555)

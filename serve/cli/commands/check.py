@@ -45,11 +45,14 @@ def check(
     counts: Annotated[
         bool, typer.Option("--counts", help="Print how many violations of each check there are.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit status 2 if a rule did not run or a file was not checked.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     timeout_s: Annotated[float, typer.Option(help="Seconds that the whole listing may take.")] = 900.0,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """List conformance violations; exit status 0: none, 1: some, 2: they cannot be listed."""
+    """List conformance violations; exit status 0: none, 1: some, 2: they cannot be listed, or with --strict not all."""
     from actors.capabilities.violation_fix.checks.options import DEFAULT_SELECTION, CheckOptions
 
     settings = load_command_settings(config)
@@ -71,6 +74,9 @@ def check(
         warn_line(f"jeeves: {error.message}")
         raise typer.Exit(FAILED) from None
     say_json(_document(root, report)) if as_json else _tell(report, only_counts=counts)
+    if strict and not report.is_whole:
+        warn_line("jeeves: not everything was checked, which --strict does not allow")
+        raise typer.Exit(FAILED)
     if report.violations:
         raise typer.Exit(FOUND_SOME)
 
@@ -89,7 +95,8 @@ def _listed(settings: Settings, root: Path, paths: list[str], options: CheckOpti
     options = checked_options(msgspec.structs.replace(options, rules=project.rules))
     with display_for(sys.stderr.isatty()) as display:
         report = listed(root, paths, options, timeout_s=timeout_s, on_progress=display.status)
-    return msgspec.structs.replace(report, notes=(*project.notes, *report.notes))
+    left_out = {"notes": (*project.notes, *report.notes), "gaps": (*project.notes, *report.gaps)}
+    return msgspec.structs.replace(report, **left_out)
 
 
 def _document(root: Path, report: CheckReport) -> dict[str, Any]:

@@ -72,14 +72,15 @@ def list_violations(
     steps = 2 * len(readable)
     linted = [path for path, language in readable.items() if language == LINTED]
     by_linter = run_linter(root, linted, options, lambda done: on_progress(done, steps))
-    by_commands, notes = command_findings(root, options.chosen_rules(), readable)
+    by_commands, failed = command_findings(root, options.chosen_rules(), readable)
     found, changed = _placed(root, readable, [*by_linter.findings, *by_commands], options, on_progress)
     unchecked += [*by_linter.unchecked, *changed]
     return CheckReport(
         with_ids(found),
         len(readable),
         tuple(sorted(set(unchecked))),
-        (*files.notes, *by_linter.notes, *notes),
+        (*files.notes, *by_linter.notes, *failed),
+        (*files.notes, *failed),
     )
 
 
