@@ -54,7 +54,7 @@ COMMANDS: tuple[CommandEntry, ...] = (
         "check",
         "check",
         "check",
-        "List conformance violations; exit status 0: none, 1: some, 2: they cannot be listed.",
+        "List conformance violations; exit status 0: none, 1: some, 2: not listed, or with --strict not all.",
     ),
     CommandEntry(
         "gc",

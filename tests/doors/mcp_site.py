@@ -15,8 +15,10 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from serve.mcp.search.fitting import size_tokens
@@ -80,7 +82,11 @@ class HttpServerProcess:
 async def http_session(jeeves: Program, repo: Path, *options: str) -> AsyncIterator[Client]:
     server = await asyncio.to_thread(HttpServerProcess, jeeves, repo, *options)
     try:
-        async with Client(server.url) as client:
+        # The SDK's own client gives up a call that has waited 30 s for a connection, behind a thousand others.
+        async with (
+            httpx2.AsyncClient(timeout=httpx2.Timeout(PATIENCE_S, read=None, pool=None)) as http_client,
+            Client(streamable_http_client(server.url, http_client=http_client)) as client,
+        ):
             yield client
     finally:
         await asyncio.to_thread(server.close)

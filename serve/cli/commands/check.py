@@ -52,7 +52,7 @@ def check(
     timeout_s: Annotated[float, typer.Option(help="Seconds that the whole listing may take.")] = 900.0,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """List conformance violations; exit status 0: none, 1: some, 2: they cannot be listed, or with --strict not all."""
+    """List conformance violations; exit status 0: none, 1: some, 2: not listed, or with --strict not all."""
     from actors.capabilities.violation_fix.checks.options import DEFAULT_SELECTION, CheckOptions
 
     settings = load_command_settings(config)
