@@ -153,7 +153,7 @@ def command_findings(
         end = run_named(rule.command, root, rule.timeout_s)
         chosen = _chooser(rule)
         told = [match for line in end.output.splitlines() if (match := _TOLD.fullmatch(line.strip()))]
-        if not end.passed and not told:
+        if end.is_late or (not end.passed and not told):
             notes.append(f"the command of rule {rule.id} failed: {end.told}")
         for match in told[:MAX_FINDINGS]:
             path = match["path"].removeprefix("./").removeprefix(f"{root}/")
