@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
 
 
-NO_FOLDER = "does not exist; give the folder of a repository"
-# As `Path` leaves an address of git: its two slashes are one.
-_ADDRESS = re.compile(r"[a-z][a-z+]+:/|[\w.-]+@[\w.-]+:")
+# A path has lost one slash of an address. It is not printed: it may hold a password.
+_ADDRESS = re.compile(r"[a-z][a-z+]+:/|[\w.-]+@[\w.-]+:", re.IGNORECASE)
 
 
 def checked_text(question: str) -> str:
@@ -51,9 +50,9 @@ def checked_repository(repo: Path) -> str:
     try:
         path = repo.expanduser().resolve()
         if not path.exists():
-            is_address = _ADDRESS.match(str(repo)) is not None
-            why = "is an address; clone it, and give its folder" if is_address else NO_FOLDER
-            raise RepositoryError(f"{repo} {why} with --repo", path=str(repo))
+            if _ADDRESS.match(str(repo)):
+                raise RepositoryError("--repo is an address; clone it, and give the folder of the clone")
+            raise RepositoryError(f"{repo} does not exist; give the folder of a repository with --repo", path=str(repo))
         if not path.is_dir():
             raise RepositoryError(f"{repo} is not a folder; give the folder that holds it with --repo", path=str(repo))
         next(path.iterdir(), None)

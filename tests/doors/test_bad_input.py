@@ -128,9 +128,11 @@ def test_a_missing_folder_is_refused(jeeves: Program, tmp_path: Path) -> None:
     jeeves.ask(QUESTION, tmp_path / "nowhere").complains(2, "nowhere does not exist")
 
 
-@pytest.mark.parametrize("address", ["https://example.org/shop.git", "git@example.org:shop.git"])
-def test_an_address_is_refused_as_one(jeeves: Program, address: str) -> None:
-    jeeves.ask(QUESTION, Path(address)).complains(2, "is an address; clone it")
+@pytest.mark.parametrize("address", ["HTTPS://me:secret@example.org/shop.git", "git@example.org:shop.git"])
+def test_an_address_is_refused_as_one_and_its_password_is_not_printed(jeeves: Program, address: str) -> None:
+    done = jeeves.ask(QUESTION, Path(address))
+    done.complains(2, "is an address; clone it")
+    assert "secret" not in done.err
 
 
 def test_a_file_is_no_repository(jeeves: Program, repo: Path) -> None:

@@ -113,9 +113,11 @@ def test_a_strict_check_fails_for_what_was_not_checked(jeeves: Program, repo: Pa
     inert = jeeves.run(*strict)
     assert (inert.status, "is not in force" in inert.err, "--strict" in inert.err) == (2, True, True)
     assert jeeves.run(*strict[:3], "b.py").status == 0
+    assert jeeves.run(*strict, "--select", "F401").status == 0
     jeeves.run("allow", "--repo", str(repo), "--yes")
     failing = jeeves.run(*strict, "--json")
-    assert (failing.status, "rule fails failed" in json.loads(failing.out)["gaps"][0]) == (2, True)
+    told = json.loads(failing.out)
+    assert (failing.status, told["is_whole"], "rule fails failed" in told["notes"][0]) == (2, False, True)
     (repo / "b.py").write_bytes(b'x = "\xe9"\n')
     rules.unlink()
     unread = jeeves.run(*strict)

@@ -86,7 +86,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _listed(settings: Settings, root: Path, paths: list[str], options: CheckOptions, timeout_s: float) -> CheckReport:
-    from actors.capabilities.violation_fix.checks.options import checked_options
+    from actors.capabilities.violation_fix.checks.options import PROJECT_RULES, checked_options
     from actors.capabilities.violation_fix.checks.project_rules import project_checks
     from runtime.codebase.files.consent import Consent
     from serve.batch.check_listing import listed
@@ -95,8 +95,8 @@ def _listed(settings: Settings, root: Path, paths: list[str], options: CheckOpti
     options = checked_options(msgspec.structs.replace(options, rules=project.rules))
     with display_for(sys.stderr.isatty()) as display:
         report = listed(root, paths, options, timeout_s=timeout_s, on_progress=display.status)
-    left_out = {"notes": (*project.notes, *report.notes), "gaps": (*project.notes, *report.gaps)}
-    return msgspec.structs.replace(report, **left_out)
+    is_whole = report.is_whole and not (project.notes and options.has(PROJECT_RULES))
+    return msgspec.structs.replace(report, notes=(*project.notes, *report.notes), is_whole=is_whole)
 
 
 def _document(root: Path, report: CheckReport) -> dict[str, Any]:

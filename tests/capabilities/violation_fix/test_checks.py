@@ -148,6 +148,34 @@ def test_files_that_cannot_be_checked_are_named_with_the_reason(tmp_path: Path) 
         "pipe.py": "it is no regular file",
         "zero.py": "it is binary",
     }
+    assert not listed.is_whole
+
+
+@pytest.mark.parametrize(
+    ("content", "is_whole"),
+    [(b"x = 1\n", True), (b'x = "\xe9"\n', False), (b"x = 1\0\n", False), (None, False)],
+    ids=["text", "latin", "binary", "pipe"],
+)
+def test_a_listing_is_whole_where_nothing_but_links_is_left_out(
+    tmp_path: Path, content: bytes | None, is_whole: bool
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "outside.py").write_text("import os\n")
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    (root / "good.py").write_text("x = 1\n")
+    (root / "twice.py").symlink_to(root / "good.py")
+    if content is None:
+        os.mkfifo(root / "a.py")
+    else:
+        (root / "a.py").write_bytes(content)
+    assert report(root, "F").is_whole is is_whole
+
+
+@pytest.mark.parametrize(("over", "is_whole"), [(-1, True), (0, True), (1, False)])
+def test_a_listing_is_whole_up_to_the_most_bytes_of_a_file(tmp_path: Path, over: int, is_whole: bool) -> None:
+    (tmp_path / "a.py").write_bytes(b"#".ljust(MAX_FILE_BYTES + over, b"x"))
+    assert report(tmp_path, "F").is_whole is is_whole
 
 
 def test_a_file_that_crashes_the_linter_is_the_only_one_left_out(tmp_path: Path) -> None:
@@ -158,6 +186,7 @@ def test_a_file_that_crashes_the_linter_is_the_only_one_left_out(tmp_path: Path)
     assert [each.path for each in listed.violations] == [f"good{number}.py" for number in range(4)]
     (left,) = listed.unchecked
     assert (left.path, "ruff failed on it" in left.reason) == ("deep.py", True)
+    assert not listed.is_whole
 
 
 def test_a_file_named_like_an_option_or_a_list_of_arguments_is_a_file(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def test_a_command_that_takes_too_long_is_told_of_although_it_has_named_a_place(
     command = "[sh, -c, 'echo a.py:1: wrong; exec sleep 60'], timeout_s: 0.2"
     report = listed(tmp_path, f"rules: [{{id: own, command: {command}}}]")
     assert [each.message for each in report.violations] == ["wrong"]
-    assert "it took longer than 0.2 s and was killed" in report.gaps[0]
+    assert "it took longer than 0.2 s and was killed" in report.notes[0]
+    assert not report.is_whole
 
 
 def test_rules_are_inert_until_their_exact_content_was_allowed(tmp_path: Path) -> None:

@@ -75,12 +75,13 @@ def list_violations(
     by_commands, failed = command_findings(root, options.chosen_rules(), readable)
     found, changed = _placed(root, readable, [*by_linter.findings, *by_commands], options, on_progress)
     unchecked += [*by_linter.unchecked, *changed]
+    is_whole = files.is_whole and not failed and len(unchecked) == len(files.unchecked)
     return CheckReport(
         with_ids(found),
         len(readable),
         tuple(sorted(set(unchecked))),
         (*files.notes, *by_linter.notes, *failed),
-        (*files.notes, *failed),
+        is_whole,
     )
 
 

@@ -29,14 +29,20 @@ _WHY: Mapping[str, str] = {
     "unreadable": "it cannot be read",
     "not_a_file": "it is no regular file",
 }
+# What a link leads to is checked under its own name, or is no part of the repository.
+_LINKS = frozenset({"symlink_outside", "symlink_duplicate"})
 
 
 class SourceFiles(msgspec.Struct, frozen=True):
-    """Holds the files to be checked, by path with their language, those left out, and notes on the listing."""
+    """Holds the files to be checked, by path with their language, those left out, and notes on the listing.
+
+    `is_whole`: whether nothing but links is left out.
+    """
 
     languages: Mapping[str, str]
     unchecked: tuple[Unchecked, ...]
     notes: tuple[str, ...]
+    is_whole: bool
 
 
 def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
@@ -64,6 +70,7 @@ def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
             if each.skip_reason is not None and each.skip_reason in _WHY
         ),
         notes=listed.notes,
+        is_whole=not listed.notes and not any(each.skip_reason in _WHY.keys() - _LINKS for each in chosen.values()),
     )
 
 

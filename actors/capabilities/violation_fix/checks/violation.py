@@ -57,20 +57,15 @@ class Unchecked(msgspec.Struct, frozen=True, order=True):
 class CheckReport(msgspec.Struct, frozen=True):
     """Holds the violations of a repository, ordered by path and line, and what was not checked.
 
-    `checked`: number of files; `notes`: what has to be said of the checks themselves; `gaps`: those of the notes that
-    say that a rule did not run, or that a folder was not looked into.
+    `checked`: number of files; `notes`: what has to be said of the checks themselves; `is_whole`: whether all rules
+    ran on all files, so that no violation can have been missed.
     """
 
     violations: tuple[Violation, ...]
     checked: int
     unchecked: tuple[Unchecked, ...] = ()
     notes: tuple[str, ...] = ()
-    gaps: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """True if all rules ran on all files."""
-        return not self.gaps and not self.unchecked
+    is_whole: bool = True
 
 
 def with_ids(findings: Iterable[Finding]) -> tuple[Violation, ...]:
