@@ -56,11 +56,19 @@ class ParsingProcesses:
         return AHEAD_FILES * self._count
 
     def begin(self, path: str, language: str | None, source: SourceText, cutting: Cutting) -> Future[FileRows] | None:
-        """Have a file parsed; None if the caller is to do it itself, as there has been little to do so far."""
+        """Have a file parsed; None if the caller is to do it itself, as there has been little to do so far.
+
+        Raises ProcessDiedError if a process has died.
+        """
+        from concurrent.futures.process import BrokenProcessPool
+
         self._seen_chars += len(source.text)
         if not self._count or self._seen_chars < WORTH_CHARS:
             return None
-        return self._started().submit(file_rows, path, language, source, cutting)
+        try:
+            return self._started().submit(file_rows, path, language, source, cutting)
+        except BrokenProcessPool as error:
+            raise _died(path) from error
 
     def rows_of(self, path: str, parsing: Future[FileRows]) -> FileRows:
         """Wait for the rows of a file. Raises ProcessDiedError if a process has died."""
@@ -69,9 +77,7 @@ class ParsingProcesses:
         try:
             return parsing.result()
         except BrokenProcessPool as error:
-            raise ProcessDiedError(
-                f"a process that parsed files ended before it had parsed {path} and those after it", path=path
-            ) from error
+            raise _died(path) from error
 
     def close(self) -> None:
         """End the processes; what they have not begun is dropped."""
@@ -88,6 +94,12 @@ class ParsingProcesses:
             share = self._memory_bytes // self._count
             self._executor = ProcessPoolExecutor(self._count, fork, initializer=_begin, initargs=(share,))
         return self._executor
+
+
+def _died(path: str) -> ProcessDiedError:
+    return ProcessDiedError(
+        f"a process that parsed files ended before it had parsed {path} and those after it", path=path
+    )
 
 
 def _begin(memory_bytes: int) -> None:

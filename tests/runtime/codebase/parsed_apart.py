@@ -8,6 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from runtime.codebase.files.project_config import ProjectConfig
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.index.file_rows import Cutting
+from runtime.codebase.index.parsing_processes import LEAST_MEMORY_BYTES, WORTH_CHARS, ParsingProcesses
 from runtime.codebase.index.writer import refresh
 
 Note = Callable[[Any], None]
@@ -41,3 +45,14 @@ def index_while_one_dies(note: Note, root: str, index_path: str) -> None:
             os.kill(there[0], signal.SIGKILL)
 
     refresh(Path(root), Path(index_path), on_progress=kill, processes=2)
+
+
+def begin_after_one_died(note: Note) -> None:
+    """Begin a second file once the process that was to parse the first is known to have died."""
+    parsing = ParsingProcesses(1, LEAST_MEMORY_BYTES)
+    source, cutting = SourceText("x = 1\n" * WORTH_CHARS, ""), Cutting.of(ProjectConfig())
+    first = parsing.begin("first.py", "python", source, cutting)
+    assert first is not None
+    os.kill(children()[0], signal.SIGKILL)
+    assert first.exception() is not None
+    parsing.begin("second.py", "python", source, cutting)

@@ -74,6 +74,11 @@ def test_a_refresh_ends_when_a_process_that_parses_dies_and_leaves_no_index(
     assert not path.exists()
 
 
+def test_a_file_that_comes_after_a_process_died_is_named(worker: WorkerProcess) -> None:
+    with pytest.raises(ProcessDiedError, match=r"a process that parsed files ended before it had parsed second\.py"):
+        worker.call(f"{PLACE}:begin_after_one_died", {})
+
+
 @pytest.mark.parametrize(
     ("memory_bytes", "cores", "processes"),
     [
