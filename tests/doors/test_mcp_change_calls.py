@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from actors.capabilities.code_change.session.calls import Answer, Call, FindChange
-from runtime.errors import ClusterError, FencedError
+from runtime.errors import ClusterError, FencedError, StateStorageError
 from serve.mcp.changes.change_calls import ChosenCalls
 
 CALL = FindChange(driver="a-client", root="/project")
@@ -70,3 +70,38 @@ async def test_a_failure_of_this_process_is_told() -> None:
     chosen = ChosenCalls(lambda: Place("here", ClusterError("no bus")), lambda: None)
     with pytest.raises(ClusterError):
         await chosen.call(CALL)
+
+
+def gone(problem: str) -> StateStorageError:
+    return StateStorageError("sessions /state/code_changes.sqlite was deleted", problem=problem)
+
+
+async def test_a_store_that_is_lost_is_told_once_and_the_next_call_opens_the_one_that_is_there() -> None:
+    opened: list[Place] = []
+    forgotten: list[bool] = []
+
+    def here() -> Place:
+        opened.append(Place(f"store {len(opened)}"))
+        return opened[-1]
+
+    chosen = ChosenCalls(here, lambda: None, lambda: forgotten.append(True))
+    await chosen.call(CALL)
+    opened[0].error = gone("lost")
+    told = await asyncio.gather(*(chosen.call(CALL) for _ in range(3)), return_exceptions=True)
+    assert {str(error) for error in told} == {
+        "sessions /state/code_changes.sqlite was deleted; or go on without what it held: no session is under way now, "
+        "and start_session begins one"
+    }
+    assert (opened[0].is_closed, forgotten) == (True, [True])
+    assert await chosen.call(CALL) == {"from": "store 1"}
+
+
+@pytest.mark.parametrize(("problem", "is_warm"), [("full", False), ("lost", True)])
+async def test_a_store_that_is_there_or_not_ours_is_kept(problem: str, is_warm: bool) -> None:
+    place = Place("kept", gone(problem))
+    chosen = ChosenCalls(lambda: place, lambda: place if is_warm else None)
+    with pytest.raises(StateStorageError, match=r"deleted$"):
+        await chosen.call(CALL)
+    place.error = None
+    assert await chosen.call(CALL) == {"from": "kept"}
+    assert not place.is_closed

@@ -1,7 +1,8 @@
 """Carries calls of changes to where sessions are held: in this process or in the warm system.
 
 Which one is chosen at the first call. A server that loses the warm system goes on by itself, from the same store, and
-stays by itself: two processes must not hold one session.
+stays by itself: two processes must not hold one session. One whose own store is deleted or replaced says so once, and
+opens the one that is there at the next call: what the lost one held is not told as if it were still kept.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from actors.capabilities.code_change.session.service import open_host
 from actors.capabilities.code_change.session.session_host import RAISED
 from actors.origin import code_version
 from runtime.bus.queries import error_from_wire
-from runtime.errors import ClusterError
+from runtime.errors import ClusterError, StateStorageError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, open_state_dir
 from runtime.store.opening import open_store
@@ -72,8 +73,15 @@ def warm_calls(settings: Settings) -> WarmCalls | None:
 class ChosenCalls:
     """Chooses where sessions are held when the first call comes."""
 
-    def __init__(self, own: Callable[[], ChangeCalls], warm: Callable[[], ChangeCalls | None]) -> None:
+    def __init__(
+        self,
+        own: Callable[[], ChangeCalls],
+        warm: Callable[[], ChangeCalls | None],
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Choose nothing yet. `on_lost`: called when the store of this process is lost, with all its sessions."""
         self._own = own
+        self._on_lost = on_lost
         self._warm = warm
         self._chosen: ChangeCalls | None = None
         self._warm_calls: ChangeCalls | None = None
@@ -88,6 +96,13 @@ class ChosenCalls:
             if chosen is not self._warm_calls:
                 raise
             log.warning("change.warm_system_lost", extra={"reason": error.message})
+        except StateStorageError as error:
+            if error.values.get("problem") != "lost" or chosen is self._warm_calls:
+                raise
+            log.warning("change.store_lost", extra={"reason": error.message})
+            await self._let_go(chosen)
+            told = "or go on without what it held: no session is under way now, and start_session begins one"
+            raise StateStorageError(f"{error.message}; {told}", **error.values) from error
         return await (await self._own_instead(chosen)).call(call)
 
     async def close(self) -> None:
@@ -103,6 +118,14 @@ class ChosenCalls:
             chosen: ChangeCalls = await asyncio.to_thread(self._own) if warm is None else warm
             self._chosen = chosen
             return chosen
+
+    async def _let_go(self, lost: ChangeCalls) -> None:
+        async with self._lock:
+            # Calls that were under way together all lose the store, and only the first of them lets it go.
+            if self._chosen is lost:
+                self._chosen = None
+                self._on_lost()
+                await lost.close()
 
     async def _own_instead(self, lost: ChangeCalls) -> ChangeCalls:
         async with self._lock:

@@ -192,3 +192,31 @@ def test_the_log_grows_by_less_than_twice_what_changed(tmp_path: Path) -> None:
         after = size()
         assert (after - before) / (5 * 40 * bytes_per_hop) < 2
         before = after
+
+
+@pytest.mark.parametrize("state", ["deleted", "moved", "replaced", "folder deleted", "folder a file"])
+def test_nothing_is_written_or_read_where_the_open_file_is_no_longer_at_its_path(tmp_path: Path, state: str) -> None:
+    folder, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    path = folder / "runs.sqlite"
+    database = SqliteDatabase(path, is_guarded=True)
+    with database.transaction("begin") as changes:
+        changes.execute("CREATE TABLE t (x)")
+    if "folder" in state:
+        folder.rename(elsewhere)
+        (folder.write_text("")) if "file" in state else None
+    else:
+        path.rename(elsewhere)
+        shutil.copy(elsewhere, path) if state == "replaced" else None
+    with pytest.raises(StateStorageError) as caught, database.transaction("write") as changes:
+        changes.execute("INSERT INTO t VALUES (1)")
+    assert str(path) in caught.value.message
+    assert caught.value.values["problem"] == ("read_only" if "file" in state else "lost")
+    with pytest.raises(StateStorageError), database.read():
+        pass
+    if folder.is_file():
+        folder.unlink()
+    elsewhere.rename(folder if "folder" in state else path)
+    with database.transaction("write again") as changes:
+        changes.execute("INSERT INTO t VALUES (2)")
+        assert changes.rows("SELECT x FROM t") == [(2,)]
+    database.close()
