@@ -127,7 +127,10 @@ class SqliteDatabase:
         with self._transaction("BEGIN IMMEDIATE", doing, about) as changes:
             yield changes
         if self._is_guarded and not self._is_marked:
-            self._mark()
+            try:
+                self._mark()
+            except (OSError, sqlite3.Error) as error:
+                raise self._failed("be marked as made", error, about) from error
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[SqliteTransaction]:
@@ -198,12 +201,14 @@ class SqliteDatabase:
         try:
             return _file_at(self.path) == self._file
         except FileNotFoundError as error:
+            mark = made_mark(self.path)
             raise StateStorageError(
                 f"{self.location} was deleted or moved while it was open, perhaps with its folder {self.path.parent}: "
                 "move it back, or end this process, put a copy back if there is one, and start again",
                 location=self.location,
                 path=str(self.path),
                 problem="lost",
+                **({"mark": str(mark)} if mark.exists() else {}),
             ) from error
         except OSError as error:
             raise self._failed("be found", error) from error
@@ -226,7 +231,10 @@ class SqliteDatabase:
 
     def _check_not_lost(self) -> None:
         """Raise StateStorageError if the file was made before and is empty or gone now."""
-        if not self._is_guarded or not made_mark(self.path).exists() or _has_content(self.path):
+        try:
+            if not self._is_guarded or not made_mark(self.path).exists() or _has_content(self.path):
+                return
+        except OSError:  # a folder that cannot be looked into: whoever opens the file tells of that
             return
         wal = self.path.with_name(self.path.name + "-wal")
         kept = f" ({wal} is still there and may hold its newest part)" if wal.exists() and wal.stat().st_size else ""

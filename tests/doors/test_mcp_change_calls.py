@@ -105,3 +105,45 @@ async def test_a_store_that_is_there_or_not_ours_is_kept(problem: str, is_warm: 
     place.error = None
     assert await chosen.call(CALL) == {"from": "kept"}
     assert not place.is_closed
+
+
+class SlowPlace(Place):
+    """A place that holds a call of `slow` until it is let go."""
+
+    def __init__(self, slow: Call) -> None:
+        super().__init__("slow")
+        self._slow = slow
+        self.held = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def call(self, call: Call) -> Answer:
+        if call is not self._slow:
+            return await super().call(call)
+        self.held.set()
+        await self.may_end.wait()
+        assert not self.is_closed
+        return {"from": self.name}
+
+
+async def test_a_call_under_way_in_a_store_that_is_lost_meanwhile_ends_by_itself_and_the_store_is_closed_then() -> None:
+    slow = FindChange(driver="another", root="/project")
+    lost, opened = SlowPlace(slow), [Place("anew")]
+    opened.append(lost)
+    chosen = ChosenCalls(opened.pop, lambda: None)
+    under_way = asyncio.create_task(chosen.call(slow))
+    await lost.held.wait()
+    lost.error = gone("lost")
+    with pytest.raises(StateStorageError, match="start_session begins one"):
+        await chosen.call(CALL)
+    assert not lost.is_closed
+    assert await chosen.call(CALL) == {"from": "anew"}
+    lost.may_end.set()
+    assert await under_way == {"from": "slow"}
+    assert lost.is_closed
+
+
+async def test_no_new_session_is_promised_where_the_file_alone_is_gone() -> None:
+    error = StateStorageError("sessions /state/c.sqlite was deleted", problem="lost", mark="/state/c.sqlite.made")
+    chosen = ChosenCalls(lambda: Place("here", error), lambda: None)
+    with pytest.raises(StateStorageError, match=r"was deleted$"):
+        await chosen.call(CALL)

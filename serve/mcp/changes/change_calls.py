@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -86,9 +87,18 @@ class ChosenCalls:
         self._chosen: ChangeCalls | None = None
         self._warm_calls: ChangeCalls | None = None
         self._lock = asyncio.Lock()
+        self._lost: list[ChangeCalls] = []
+        self._under_way: Counter[int] = Counter()
 
     async def call(self, call: Call) -> Answer:
         chosen = await self._choice()
+        self._under_way[id(chosen)] += 1
+        try:
+            return await self._called(chosen, call)
+        finally:
+            await self._left(chosen)
+
+    async def _called(self, chosen: ChangeCalls, call: Call) -> Answer:
         try:
             return await chosen.call(call)
         except ClusterError as error:
@@ -101,13 +111,15 @@ class ChosenCalls:
                 raise
             log.warning("change.store_lost", extra={"reason": error.message})
             await self._let_go(chosen)
+            if "mark" in error.values:  # the file alone is gone: it is refused until a copy is there
+                raise
             told = "or go on without what it held: no session is under way now, and start_session begins one"
             raise StateStorageError(f"{error.message}; {told}", **error.values) from error
         return await (await self._own_instead(chosen)).call(call)
 
     async def close(self) -> None:
-        if self._chosen is not None:
-            await self._chosen.close()
+        for place in (*self._lost, *([self._chosen] if self._chosen is not None else [])):
+            await place.close()
 
     async def _choice(self) -> ChangeCalls:
         async with self._lock:
@@ -124,8 +136,18 @@ class ChosenCalls:
             # Calls that were under way together all lose the store, and only the first of them lets it go.
             if self._chosen is lost:
                 self._chosen = None
+                self._lost.append(lost)
                 self._on_lost()
-                await lost.close()
+
+    async def _left(self, place: ChangeCalls) -> None:
+        """Close a lost store behind its last call: those under way have their own error to tell."""
+        self._under_way[id(place)] -= 1
+        if self._under_way[id(place)]:
+            return
+        del self._under_way[id(place)]
+        if place in self._lost:
+            self._lost.remove(place)
+            await place.close()
 
     async def _own_instead(self, lost: ChangeCalls) -> ChangeCalls:
         async with self._lock:
