@@ -277,10 +277,11 @@ def test_a_folder_that_may_no_longer_be_looked_into_is_told_of_as_what_it_is(tmp
     with database.transaction("begin") as changes:
         changes.execute("CREATE TABLE t (x)")
     with closed_to_us(folder):
-        for use in (database.read, lambda: SqliteDatabase(folder / "runs.sqlite", is_guarded=True).read()):
-            with pytest.raises(StateStorageError, match="Permission denied|cannot be opened") as caught, use():
-                pass
-            assert caught.value.values["problem"] == "read_only"
+        with pytest.raises(StateStorageError, match=r"cannot be found: .*Permission denied") as read, database.read():
+            pass
+        with pytest.raises(StateStorageError, match=r"cannot be opened: .*check") as opened:
+            SqliteDatabase(folder / "runs.sqlite", is_guarded=True)
+    assert (read.value.values["problem"], opened.value.values["problem"]) == ("read_only", "read_only")
     with database.read() as queries:
         assert queries.has_table("t")
     database.close()
