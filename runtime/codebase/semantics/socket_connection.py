@@ -1,4 +1,4 @@
-"""Connects to the socket of the process that embeds, and waits for one that is starting, once for a question.
+"""Connects to the process that embeds, and waits for one that is starting, once for a question.
 
 Each call of a question connects anew, and where nobody listens each would wait. So what was waited in vain is counted:
 later calls wait only for what their patience is longer, until nobody has called for five seconds. They try to connect
