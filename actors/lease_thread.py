@@ -17,7 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class LeaseThread:
-    """Renews the lease of `owner` until it is closed, which releases the log; or until another owner took it over."""
+    """Renews the lease of `owner` until it is closed, which releases the log; or until another owner took it over.
+
+    A reason why it cannot be renewed is logged once, not each second.
+    """
 
     def __init__(self, owner: LogOwner, every_s: float = RENEWED_EVERY_S) -> None:
         self._owner = owner
@@ -39,11 +42,15 @@ class LeaseThread:
         self._owner.log.close()
 
     def _run(self) -> None:
+        told = ""
         while not self._closed.wait(self._every_s):
             try:
                 self._owner.renew()
+                told = ""
             except FencedError as error:
                 log.error("run_log.taken_over", extra={"reason": error.message})
                 return
             except StateStorageError as error:
-                log.warning("run_log.lease_not_renewed", extra={"reason": error.message})
+                if error.message != told:
+                    log.warning("run_log.lease_not_renewed", extra={"reason": error.message})
+                told = error.message

@@ -60,7 +60,7 @@ class SqliteDatabase:
         """Open and prepare the file; `label` names its kind in errors. Raises StateStorageError.
 
         A database that `is_guarded` is marked once it holds something; with the mark, an empty or missing file is a
-        loss (problem `lost`) and no new database.
+        loss (problem `lost`) and no new database. So is one that is deleted, moved or replaced while it is open.
         """
         self.path = path
         self.location = f"{label} {path}"
@@ -127,7 +127,10 @@ class SqliteDatabase:
         with self._transaction("BEGIN IMMEDIATE", doing, about) as changes:
             yield changes
         if self._is_guarded and not self._is_marked:
-            self._mark()
+            try:
+                self._mark()
+            except (OSError, sqlite3.Error) as error:
+                raise self._failed("be marked as made", error, about) from error
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[SqliteTransaction]:
@@ -138,6 +141,8 @@ class SqliteDatabase:
     @contextmanager
     def _transaction(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[SqliteTransaction]:
         with self._lock:
+            if self._is_guarded:
+                self._check_in_place()
             try:
                 self._db.execute(begin)
                 try:
@@ -196,14 +201,28 @@ class SqliteDatabase:
         try:
             return _file_at(self.path) == self._file
         except FileNotFoundError as error:
+            mark = made_mark(self.path)
             raise StateStorageError(
-                f"{self.location} was deleted while it was open: put a copy back, or end this process and start anew",
+                f"{self.location} was deleted or moved while it was open, perhaps with its folder {self.path.parent}: "
+                "move it back, or end this process, put a copy back if there is one, and start again",
                 location=self.location,
                 path=str(self.path),
                 problem="lost",
+                **({"mark": str(mark)} if mark.exists() else {}),
             ) from error
         except OSError as error:
             raise self._failed("be found", error) from error
+
+    def _check_in_place(self) -> None:
+        """Raise StateStorageError unless the open file is at its path: what is written elsewhere nobody finds again."""
+        if not self.is_current():
+            raise StateStorageError(
+                f"{self.location} was replaced by another file while it was open: end this process and start again, "
+                "which then goes on with the file that is there",
+                location=self.location,
+                path=str(self.path),
+                problem="lost",
+            )
 
     def close(self) -> None:
         """Close the file."""
@@ -212,7 +231,10 @@ class SqliteDatabase:
 
     def _check_not_lost(self) -> None:
         """Raise StateStorageError if the file was made before and is empty or gone now."""
-        if not self._is_guarded or not made_mark(self.path).exists() or _has_content(self.path):
+        try:
+            if not self._is_guarded or not made_mark(self.path).exists() or _has_content(self.path):
+                return
+        except OSError:  # a folder that cannot be looked into: whoever opens the file tells of that
             return
         wal = self.path.with_name(self.path.name + "-wal")
         kept = f" ({wal} is still there and may hold its newest part)" if wal.exists() and wal.stat().st_size else ""

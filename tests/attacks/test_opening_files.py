@@ -36,7 +36,7 @@ MAY_OPEN = {
     "runtime/codebase/semantics/chroma_database.py": "a lock in the state folder",
     "runtime/codebase/semantics/chroma_seal.py": "files of the state folder",
     "runtime/codebase/semantics/embedding_process.py": "a lock in the state folder",
-    "runtime/codebase/semantics/embedding_socket.py": "the state folder, in which the socket lies",
+    "runtime/codebase/semantics/socket_connection.py": "the state folder, in which the socket lies",
     "runtime/codebase/semantics/sentence_model/model_file.py": "the sentence model of an installed package",
     "runtime/codebase/semantics/sentence_model/integer_products.py": "what the system says of its processor",
     "runtime/codebase/search/ranker.py": "the weights of our own package",

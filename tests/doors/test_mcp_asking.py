@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
 from actors.actor_calls import actor_lost_error
-from runtime.errors import ClusterError, JeevesError
+from runtime.errors import ClusterError, JeevesError, StateStorageError
 from runtime.settings import Settings
 from serve.answer_document import Ask
 from serve.mcp.ask.asking import Asking, AskProcess, ask_through_restart
@@ -56,6 +57,24 @@ async def test_a_process_that_dies_is_told_and_replaced_by_the_next_question(rep
             document = await asking.ask(QUESTION, None, unheard)
         assert document["citations"]
         assert asking.pid != first
+    finally:
+        await asking.close()
+    assert folders() <= before
+
+
+@pytest.mark.long
+async def test_a_state_folder_that_is_deleted_is_told_once_and_the_next_question_is_answered(
+    repo: Path, tmp_path: Path
+) -> None:
+    before, settings = folders(), settings_in(tmp_path)
+    asking = Asking(settings, str(repo))
+    try:
+        await asking.ask(QUESTION, None, unheard)
+        shutil.rmtree(settings.state_dir)
+        with pytest.raises(StateStorageError, match=r"runs/local\.sqlite was deleted .*; or ask again") as caught:
+            await asking.ask(QUESTION, None, unheard)
+        assert caught.value.values["problem"] == "lost"
+        assert (await asking.ask(QUESTION, None, unheard))["citations"]
     finally:
         await asking.close()
     assert folders() <= before

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.errors import StateStorageError
 from runtime.primitives.text_files import read_text_file
 
 MAX_BYTES = 1_000_000
@@ -65,6 +66,9 @@ class Consent:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
         except FileNotFoundError:
             return {}
+        except OSError as error:
+            told = f"{self._file} cannot be read: {error.strerror}; check the state folder, or set JEEVES_STATE_DIR"
+            raise StateStorageError(told, path=str(self._file)) from error
 
 
 def text_of_file(root: Path, file: str) -> str | None:

@@ -15,7 +15,6 @@ import socket
 import socketserver
 import struct
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,9 +24,9 @@ import numpy as np
 
 from runtime.codebase.semantics.cross_encoding.scoring import KeptScores, Scorer
 from runtime.codebase.semantics.embedding import DIMENSIONS, Embedder, Vectors
+from runtime.codebase.semantics.socket_connection import Connecting, shared_connecting, socket_address
 from runtime.errors import MachineError
 
-SOCKET_NAME = "embedding.sock"
 MAX_TEXTS = 64
 MAX_REQUEST_BYTES = 2_000_000
 REQUEST_TIMEOUT_S = 5.0
@@ -35,9 +34,6 @@ REQUEST_TIMEOUT_S = 5.0
 MAX_THREADS = 4
 LEAST_IN_THREADS = 4
 _LENGTH = struct.Struct("!I")
-_POLL_S = 0.02
-# The longest path that every system takes for a socket.
-_MAX_PATH_BYTES = 100
 
 log = logging.getLogger(__name__)
 
@@ -45,12 +41,17 @@ log = logging.getLogger(__name__)
 class SocketEmbedder:
     """Asks the process that listens in a folder for vectors; one object serves several threads."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, connecting: Connecting | None = None) -> None:
+        """Connect to nothing yet. `connecting`: what connects and waits; None: the one of this process."""
         self._folder = folder
+        self._connecting = connecting or shared_connecting(folder)
 
     def embed(self, texts: Sequence[str], patience_s: float) -> Vectors:
-        """Return one row for each text. MachineError if nobody has answered within `patience_s`."""
-        deadline_s = time.monotonic() + patience_s
+        """Return one row for each text. MachineError if nobody has answered within `patience_s`.
+
+        Where nobody listens, what was waited in vain a moment ago is not waited again.
+        """
+        deadline_s = self._connecting.deadline_s(patience_s)
         rows = [self._some(texts[at : at + MAX_TEXTS], deadline_s) for at in range(0, len(texts), MAX_TEXTS)]
         return np.concatenate(rows) if rows else np.zeros((0, DIMENSIONS), np.float32)
 
@@ -62,7 +63,7 @@ class SocketEmbedder:
         if len(texts) > MAX_TEXTS:
             raise ValueError(f"{len(texts)} texts are too many to be scored at once; {MAX_TEXTS} are allowed")
         asked = {"question": _valid(question), "texts": [_valid(text) for text in texts]}
-        return [float(one) for one in self._reply(asked, len(texts), time.monotonic() + patience_s)]
+        return [float(one) for one in self._reply(asked, len(texts), self._connecting.deadline_s(patience_s))]
 
     def _some(self, texts: Sequence[str], deadline_s: float) -> Vectors:
         reply = self._reply([_valid(text) for text in texts], len(texts) * DIMENSIONS, deadline_s)
@@ -71,7 +72,7 @@ class SocketEmbedder:
     def _reply(self, request: object, numbers: int, deadline_s: float) -> Vectors:
         content = json.dumps(request).encode()
         try:
-            with _connected(self._folder, deadline_s) as connection:
+            with self._connecting.connected(deadline_s) as connection:
                 connection.sendall(_LENGTH.pack(len(content)) + content)
                 data = _read_message(connection, numbers * 4)
         except (OSError, ValueError) as error:
@@ -91,7 +92,7 @@ class EmbeddingServer:
 
     def __init__(self, folder: Path, embedder: Embedder, scorer: Scorer) -> None:
         """Listen in `folder`; whoever listened there before must have ended."""
-        with _socket_address(folder) as address:
+        with socket_address(folder) as address:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(address)  # noqa: PTH108 - through the descriptor of its folder
             self._server = _Server(address, _Request)
@@ -202,40 +203,6 @@ def _asked(request: object) -> tuple[str | None, list[str]]:
     if len(texts) > MAX_TEXTS:
         raise ValueError(f"{len(texts)} texts, at most {MAX_TEXTS} are taken at once")
     return question, texts
-
-
-@contextmanager
-def _connected(folder: Path, deadline_s: float) -> Iterator[socket.socket]:
-    """Connect as soon as somebody listens. OSError at the deadline."""
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.settimeout(max(deadline_s - time.monotonic(), 0.001))
-            with _socket_address(folder) as address:
-                connection.connect(address)
-            connection.settimeout(max(deadline_s - time.monotonic(), 0.001))
-            break
-        except OSError:
-            connection.close()
-            if time.monotonic() + _POLL_S >= deadline_s:
-                raise
-            time.sleep(_POLL_S)
-    with connection:
-        yield connection
-
-
-@contextmanager
-def _socket_address(folder: Path) -> Iterator[str]:
-    """Yield an address of the socket that is short enough, however long the path of its folder."""
-    path = str(folder.absolute() / SOCKET_NAME)
-    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
-        yield path
-        return
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{held}/{SOCKET_NAME}"
-    finally:
-        os.close(held)
 
 
 def _read_message(connection: socket.socket, max_bytes: int) -> bytes:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.origin import code_version
-from runtime.errors import ClusterError, JeevesError
+from runtime.errors import ClusterError, JeevesError, StateStorageError
 from runtime.processes.worker_process import WorkerProcess
 from runtime.settings import Settings, open_state_dir
 from runtime.supervision.commands import ClientEvent
@@ -98,7 +98,26 @@ class Asking:
             record = await self._record_of_ours()
         runtime = WarmRuntime(record, self._version)
         callbacks = AskCallbacks(progress.on_event, progress.on_indexing)
-        return await ask_through_restart(lambda: runtime.ask(ask, callbacks), progress.say)
+        try:
+            return await ask_through_restart(lambda: runtime.ask(ask, callbacks), progress.say)
+        except StateStorageError as error:
+            if error.values.get("problem") != "lost" or not await self._let_go(record.pid):
+                raise
+            log.warning("mcp.store_lost", extra={"reason": error.message})
+            if "mark" in error.values:  # the file alone is gone: it is refused until a copy is there
+                raise
+            told = "or ask again: the next question begins a new one, without what was kept there"
+            raise StateStorageError(f"{error.message}; {told}", **error.values) from error
+
+    async def _let_go(self, pid: int) -> bool:
+        """End the process of that number, if it is ours: the next question starts another one."""
+        async with self._guard:
+            process = self._process
+            if process is None or process.pid != pid:
+                return False
+            self._process = None
+            await process.close()
+            return True
 
     def _warm_record(self, pipeline: str) -> WarmRecord | None:
         if self._settings.ray.mode == "in_process" or pipeline not in warm_pipeline_names(self._settings):

@@ -40,7 +40,7 @@ class ContractHost:
         self._confirm = confirm
         self.compare: Similarities = no_similarities
         self._owner: Owner | None = None
-        self._calls = ChosenCalls(lambda: OwnCalls(settings), lambda: warm_calls(settings))
+        self._calls = ChosenCalls(lambda: OwnCalls(settings), lambda: warm_calls(settings), self._forget_all)
         self._sessions: dict[str, DoorSession] = {}
 
     @property
@@ -109,6 +109,14 @@ class ContractHost:
         driver = self._driver()
         self._sessions.pop(driver, None)
         self._followed_by.pop(driver, None)
+
+    def _forget_all(self) -> None:
+        """Forget the sessions of a store that is lost, and the name whose lock was beside it."""
+        self._sessions.clear()
+        self._followed_by.clear()
+        if self._owner is not None:
+            self._owner.close()
+            self._owner = None
 
     async def left_over(self) -> calls.Answer:
         """Return what is known of a session that the current client does not drive."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.files.consent import MAX_BYTES, Consent
+from runtime.errors import StateStorageError
 
 
 @pytest.fixture
@@ -58,3 +59,13 @@ def test_what_cannot_be_read_as_text_binds_nobody(consent: Consent, root: Path, 
     (root / "rules").write_bytes(content)
     assert consent.found(root, ["rules"]) == []
     assert consent.allowed_text(root, "rules") is None
+
+
+def test_a_state_folder_that_is_none_is_named_and_not_taken_for_one_where_nothing_is_allowed(
+    consent: Consent, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("")
+    with pytest.raises(
+        StateStorageError, match=r"state/allowed\.json cannot be read: Not a directory; check the state"
+    ):
+        consent.allowed(root)

@@ -25,8 +25,9 @@ from runtime.codebase.semantics.embedding_process import (
     EmbeddingProcess,
     embedding_process,
 )
-from runtime.codebase.semantics.embedding_socket import MAX_TEXTS, SOCKET_NAME, EmbeddingServer, SocketEmbedder
+from runtime.codebase.semantics.embedding_socket import MAX_TEXTS, EmbeddingServer, SocketEmbedder
 from runtime.codebase.semantics.similarity import open_semantics, vector_state
+from runtime.codebase.semantics.socket_connection import SOCKET_NAME
 from runtime.errors import MachineError
 
 PATIENT_S = 60.0

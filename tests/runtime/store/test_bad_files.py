@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -192,3 +194,117 @@ def test_the_log_grows_by_less_than_twice_what_changed(tmp_path: Path) -> None:
         after = size()
         assert (after - before) / (5 * 40 * bytes_per_hop) < 2
         before = after
+
+
+@pytest.mark.parametrize("state", ["deleted", "moved", "replaced", "folder deleted", "folder a file"])
+def test_nothing_is_written_or_read_where_the_open_file_is_no_longer_at_its_path(tmp_path: Path, state: str) -> None:
+    folder, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    path = folder / "runs.sqlite"
+    database = SqliteDatabase(path, is_guarded=True)
+    with database.transaction("begin") as changes:
+        changes.execute("CREATE TABLE t (x)")
+    if "folder" in state:
+        folder.rename(elsewhere)
+        (folder.write_text("")) if "file" in state else None
+    else:
+        path.rename(elsewhere)
+        shutil.copy(elsewhere, path) if state == "replaced" else None
+    with pytest.raises(StateStorageError) as caught, database.transaction("write") as changes:
+        changes.execute("INSERT INTO t VALUES (1)")
+    assert str(path) in caught.value.message
+    assert caught.value.values["problem"] == ("read_only" if "file" in state else "lost")
+    with pytest.raises(StateStorageError), database.read():
+        pass
+    if folder.is_file():
+        folder.unlink()
+    elsewhere.rename(folder if "folder" in state else path)
+    with database.transaction("write again") as changes:
+        changes.execute("INSERT INTO t VALUES (2)")
+        assert changes.rows("SELECT x FROM t") == [(2,)]
+    database.close()
+
+
+@pytest.mark.parametrize("leads", ["nowhere", "to a copy"])
+def test_a_link_to_the_folder_is_looked_through(tmp_path: Path, leads: str) -> None:
+    real, copy, link = tmp_path / "real", tmp_path / "copy", tmp_path / "state"
+    real.mkdir()
+    link.symlink_to(real)
+    database = SqliteDatabase(link / "runs.sqlite", is_guarded=True)
+    with database.transaction("begin") as changes:
+        changes.execute("CREATE TABLE t (x)")
+    shutil.copytree(real, copy)
+    link.unlink()
+    if leads == "to a copy":
+        link.symlink_to(copy)
+    with pytest.raises(StateStorageError) as caught, database.transaction("write"):
+        pass
+    told = "replaced by another file" if leads == "to a copy" else "deleted or moved"
+    assert told in caught.value.message
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.message, again.values) == (caught.value.message, caught.value.values)
+    link.unlink(missing_ok=True)
+    link.symlink_to(real)
+    with database.transaction("write") as changes:
+        changes.execute("INSERT INTO t VALUES (1)")
+    database.close()
+
+
+def test_a_file_that_was_emptied_of_rows_and_made_small_is_still_the_one_at_its_path(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "runs.sqlite", is_guarded=True)
+    with database.transaction("begin") as changes:
+        changes.execute("CREATE TABLE t (x)")
+        changes.execute_all("INSERT INTO t VALUES (?)", [("x" * 5_000,)] * 100)
+    with database.transaction("forget") as changes:
+        changes.execute("DELETE FROM t")
+    assert database.compact() > 0
+    with database.read() as queries:
+        assert queries.rows("SELECT count(*) FROM t") == [(0,)]
+    database.close()
+
+
+def test_a_copy_in_memory_goes_on_though_its_file_is_deleted(path: Path) -> None:
+    database = SqliteDatabase(path, readonly=True, is_guarded=True)
+    database.work_on_copy()
+    path.unlink()
+    with database.transaction("write") as changes:
+        changes.execute("CREATE TABLE t (x)")
+    database.close()
+
+
+def test_a_folder_that_may_no_longer_be_looked_into_is_told_of_as_what_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    database = SqliteDatabase(folder / "runs.sqlite", is_guarded=True)
+    with database.transaction("begin") as changes:
+        changes.execute("CREATE TABLE t (x)")
+    with closed_to_us(folder):
+        with pytest.raises(StateStorageError, match=r"cannot be found: .*Permission denied") as read, database.read():
+            pass
+        with pytest.raises(StateStorageError, match=r"cannot be opened: .*check") as opened:
+            SqliteDatabase(folder / "runs.sqlite", is_guarded=True)
+    assert (read.value.values["problem"], opened.value.values["problem"]) == ("read_only", "read_only")
+    with database.read() as queries:
+        assert queries.has_table("t")
+    database.close()
+
+
+def test_a_folder_that_is_deleted_before_its_first_file_is_marked_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    database = SqliteDatabase(folder / "runs.sqlite", is_guarded=True)
+    with pytest.raises(StateStorageError, match="cannot be marked"), database.transaction("begin") as changes:
+        changes.execute("CREATE TABLE t (x)")
+        shutil.rmtree(folder)
+    database.close()
+
+
+@contextmanager
+def closed_to_us(folder: Path) -> Iterator[None]:
+    """While it lasts, nobody may look into a folder; root becomes another user for that."""
+    user, mode = os.geteuid(), folder.stat().st_mode
+    folder.chmod(0)
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(mode)

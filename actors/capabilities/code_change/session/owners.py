@@ -35,7 +35,8 @@ class Owner:
     def close(self) -> None:
         """Let go of the name."""
         self._held.close()
-        (self._folder / f"{self.name}.lock").unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):  # the state folder may be gone
+            (self._folder / f"{self.name}.lock").unlink()
 
 
 def driver_of(server: str, connection: str) -> str:
