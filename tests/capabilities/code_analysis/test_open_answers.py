@@ -18,6 +18,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     FEATURES,
     HIGH,
     LEAST_COMPARED,
+    LEAST_SPOKEN_OF,
     MEDIUM,
     MOST_UNKNOWN,
     NOTHING,
@@ -26,6 +27,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     features_of,
     features_of_documents,
     features_of_meaning,
+    features_of_subject,
     level,
     trust_in,
 )
@@ -237,16 +239,47 @@ def test_what_counts_is_the_best_of_the_first_three_places() -> None:
         (None, {"present": 1.0, "together": 1.0, "familiar": 0.5}),
         (Absence(spoken_of=0.25), {"present": 1.0, "together": 1.0, "familiar": 0.5, "spoken_of": 0.25}),
         (Absence(together=0.5, familiar=0.7), {"present": 1.0, "together": 1.0, "familiar": 0.7}),
-        (Absence(together=0.5, pieces=PIECES_OF_HALF), {"present": 1.0, "together": 0.75, "familiar": 0.5}),
+        (
+            Absence(together=0.5, pieces=PIECES_OF_HALF),
+            {"present": 1.0, "together": 0.75, "familiar": 0.5, "small": 0.75, "small_spoken_of": 0.75},
+        ),
         (Absence(unknown=MOST_UNKNOWN), {"present": 1.0, "together": 1.0, "familiar": 0.5}),
-        (Absence(unknown=MOST_UNKNOWN + 0.01), {"present": 0.0, "together": 1.0, "familiar": 0.5}),
+        (
+            Absence(unknown=MOST_UNKNOWN + 0.01, spoken_of=LEAST_SPOKEN_OF),
+            {"present": 1.0, "together": 1.0, "familiar": 0.5, "spoken_of": LEAST_SPOKEN_OF},
+        ),
+        (
+            Absence(unknown=MOST_UNKNOWN + 0.01, spoken_of=LEAST_SPOKEN_OF - 0.01),
+            {"present": 0.0, "together": 1.0, "familiar": 0.5, "spoken_of": LEAST_SPOKEN_OF - 0.01},
+        ),
         (Absence(("kafka",)), {"present": 0.0, "together": 1.0, "familiar": 0.5}),
         (Absence(aside=(Mention("kafka", "CHANGELOG.md", 1, 2),)), {"present": 0.0, "together": 1.0, "familiar": 0.5}),
     ],
 )
 def test_what_occurs_nowhere_counts(absence: Absence | None, expected: dict[str, float]) -> None:
     told = features_of(in_answer_order([found("a.py", 1, 1.0, excerpt=excerpt(1, 5, 0.4))]), absence)
-    assert told == {"top_share": 0.4, "ahead": 1.0, "proven_value": 0.0, "spoken_of": 1.0, **expected}
+    of_any = {
+        "top_share": 0.4,
+        "ahead": 1.0,
+        "proven_value": 0.0,
+        "spoken_of": 1.0,
+        "small": 0.0,
+        "small_spoken_of": 0.0,
+    }
+    assert told == {**of_any, **expected}
+
+
+def test_of_a_small_repository_more_is_believed_to_be_there_above_all_what_its_code_speaks_of() -> None:
+    large, small, silent = (
+        trust_in({"top_share": 0.5, **features_of_subject(Absence(familiar=0.6, spoken_of=spoken_of, pieces=pieces))})
+        for pieces, spoken_of in ((100_000, 1.0), (20, 1.0), (20, 0.2))
+    )
+    assert small.presence > silent.presence > large.presence
+
+
+def test_a_name_that_occurs_nowhere_is_not_there_however_small_the_repository() -> None:
+    told = features_of_subject(Absence(("kafka",), spoken_of=1.0, familiar=1.0, pieces=1))
+    assert not trust_in({"top_share": 1.0, **told}).is_found
 
 
 QUESTIONS = (

@@ -3,8 +3,10 @@
 Two probabilities, 0 to 1: that the repository has what is asked about, which decides whether the answer begins with «I
 did not find this», and the confidence that is told, that the answer is good: it tells most of what is needed and leads
 to the deciding place. Both are logistic models over features, all of which raise them; by weights of their own where
-places were read together with the question, and with vectors; presence by both where there are both.
-tests/ranking/confidence.py and tests/ranking/reading_trust.py fit them, and docs/answer-quality.md says how well.
+places were read together with the question, and with vectors; presence by both where there are both. In a small
+repository words of a question are rarer and neighbours fewer, whatever it has, so its size raises presence there.
+tests/ranking/confidence.py, tests/ranking/reading_trust.py and tests/ranking/small_repositories.py fit them, and
+docs/answer-quality.md says how well.
 """
 
 from __future__ import annotations
@@ -33,16 +35,23 @@ TOP_PLACES = 3
 COMPARED_PLACE = 4
 # The most presence where a distinctive word of the question, or more of its words occur nowhere.
 MOST_IF_ABSENT = 0.45
-# Of the questions that it was fitted on, those with an answer have fewer words that occur nowhere.
+# Of the questions that it was fitted on, those with an answer have fewer words that occur nowhere, or words like them
+# occur: in a small repository many words of a question occur nowhere, whatever it has.
 MOST_UNKNOWN = 0.5
+LEAST_SPOKEN_OF = 0.4
 # A word that is missing tells half as much in a repository of so many pieces as in one without end.
 PIECES_OF_HALF = 10
+# A repository of so many pieces counts as half small.
+PIECES_OF_HALF_SMALL = 30
 FILE = Path(__file__).parent / "confidence.json"
 # The features of each model, and that which presence has with vectors.
 THERE = ("present", "together", "familiar")
 GOOD = ("top_share", "ahead", "proven_value")
 SPOKEN_OF = "spoken_of"
-FEATURES = (*GOOD, *THERE, SPOKEN_OF)
+# How small the repository is, which raises presence, and more if its code speaks of the question.
+SMALL, SMALL_SPOKEN_OF = "small", "small_spoken_of"
+IN_SMALL = "there_in_small"
+FEATURES = (*GOOD, *THERE, SPOKEN_OF, SMALL, SMALL_SPOKEN_OF)
 NEAR = "near"
 WITH_VECTORS = "_with_vectors"
 # Those of readings, by which models of their own go.
@@ -105,17 +114,22 @@ def features_of_subject(absence: Absence | None) -> dict[str, float]:
     """Return the features of what is asked about, each 0 to 1.
 
     `present`: 0 if a distinctive word of the question occurs nowhere, or only aside, or most of its words occur
-    nowhere; `together`: the share of its neighbouring words that occur near each other, which counts less in a small
-    repository; `familiar`: how often its words occur, against other software; `spoken_of`: how much of it the code
-    speaks of, which only the models by readings weigh.
+    nowhere and the code has few like them; `together`: the share of its neighbouring words that occur near
+    each other, which counts less in a small repository; `familiar`: how often its words occur, against other software;
+    `spoken_of`: how much of it the code speaks of, which only the models by readings weigh; `small`: how small the
+    repository is, and `small_spoken_of`, the product of both.
     """
-    size = absence.pieces / (absence.pieces + PIECES_OF_HALF) if absence is not None else 0.0
     absence = absence or Absence()
+    size = absence.pieces / (absence.pieces + PIECES_OF_HALF)
+    small = PIECES_OF_HALF_SMALL / (absence.pieces + PIECES_OF_HALF_SMALL) if absence.pieces else 0.0
+    is_unknown = absence.unknown > MOST_UNKNOWN and absence.spoken_of < LEAST_SPOKEN_OF
     return {
-        "present": float(not absence.nowhere and not absence.aside and absence.unknown <= MOST_UNKNOWN),
+        "present": float(not absence.nowhere and not absence.aside and not is_unknown),
         "together": 1 - size * (1 - absence.together),
         "familiar": absence.familiar,
         SPOKEN_OF: absence.spoken_of,
+        SMALL: small,
+        SMALL_SPOKEN_OF: small * absence.spoken_of,
     }
 
 
@@ -190,15 +204,15 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
     if not any(features.values()):
         return NOTHING
     weights = weights or weights_of_models()
-    said_by = [by for name, by in ((READING, WITH_READINGS), (NEAR, WITH_VECTORS)) if name in features] or [""]
-    presence = _probability([weights[f"there{by}"] for by in said_by], features)
+    in_small = sum(weight * features.get(name, 0.0) for name, weight in weights.get(IN_SMALL, {}).items())
+    presence = _chance(log_odds(models_of(features, "there", weights), features) + in_small)
     if features.get("present", 1.0) < 1:
         presence = min(presence, MOST_IF_ABSENT)
     elif features.get(PROVEN_VALUE):
         presence = max(presence, WITH_PROVEN_VALUE)
     elif features.get(DOCUMENTED):
         presence = max(presence, WITH_DOCUMENT)
-    confidence = presence * _probability([weights[f"good{said_by[0]}"]], features)
+    confidence = presence * _chance(log_odds(models_of(features, "good", weights)[:1], features))
     return Trust(round(presence, 2), round(confidence, 2))
 
 
@@ -214,7 +228,16 @@ def level(confidence: float) -> Literal["low", "medium", "high"]:
     return "low" if confidence < MEDIUM else "medium" if confidence < HIGH else "high"
 
 
-def _probability(models: Sequence[Mapping[str, float]], features: Mapping[str, float]) -> float:
-    """Return what models say together, by the mean of their log-odds."""
-    total = sum(weight * features.get(name, 1.0) for weights in models for name, weight in weights.items())
-    return 1 / (1 + math.exp(-total / len(models)))
+def log_odds(models: Sequence[Mapping[str, float]], features: Mapping[str, float]) -> float:
+    """Return what models say together, the mean of their log-odds."""
+    return sum(weight * features.get(name, 1.0) for weights in models for name, weight in weights.items()) / len(models)
+
+
+def models_of(features: Mapping[str, float], kind: str, weights: Weights) -> list[Mapping[str, float]]:
+    """Return the models by which features are weighed; `kind`: `there` or `good`."""
+    said_by = [by for name, by in ((READING, WITH_READINGS), (NEAR, WITH_VECTORS)) if name in features] or [""]
+    return [weights[f"{kind}{by}"] for by in said_by]
+
+
+def _chance(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds))
