@@ -173,12 +173,14 @@ def test_show_prints_the_envelope_as_it_ended(asked: Asked) -> None:
     assert told("validate", envelope) == {"valid": True, "faults": []}
 
 
-def test_list_names_the_run_with_its_pipeline_and_how_much_is_recorded(asked: Asked) -> None:
+def test_list_names_the_run_with_its_pipeline_and_its_question_and_how_much_is_recorded(asked: Asked) -> None:
     line = next(line for line in asked.runs("list").answers().out.splitlines() if line.startswith(asked.run_id))
     assert "code_analysis" in line
+    assert line.endswith(f"  {QUESTION}")
     listed = json.loads(asked.runs("list", "--json", "--limit", "500").answers().out)
     (found,) = [run for run in listed if run["run_id"] == asked.run_id]
-    assert (found["pipeline"], found["finished"]) == ("code_analysis", True)
+    assert (found["pipeline"], found["finished"], found["question"]) == ("code_analysis", True, QUESTION)
+    assert found["events"] > len(STAGES)
     assert len(json.loads(asked.runs("list", "--json", "--limit", "1").answers().out)) == 1
 
 
@@ -304,7 +306,7 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
         "pipeline 'code_analysis' has changed since it began; it cannot go on: of stage 'critic' there changed whether "
         "it uses tools, what its tools may do, which tools it may use"
     )
-    assert tree.run("runs", "list", env=env).answers().out.endswith(f"  stays: {why}\n")
+    assert tree.run("runs", "list", env=env).answers().out.endswith(f"  stays: {why}  {QUESTION}\n")
     (listed,) = json.loads(tree.run("runs", "list", "--json", env=env).answers().out)
     assert listed["stays"] == why
     shown = tree.run("runs", "show", run_id, env=env).answers().document

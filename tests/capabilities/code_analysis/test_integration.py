@@ -96,7 +96,11 @@ async def test_what_was_found_before_a_bound_is_an_answer_though_a_partial_one(
 
 async def test_without_a_single_tool_call_an_answer_says_that_nothing_was_found(relay: AnalysisHarness) -> None:
     document = await relay.ask(QUESTION, limits={"max_tool_calls": 0})
-    assert (document["terminal_reason"], document["bound"], document["citations"]) == ("completed", "max_tool_calls", [])
+    assert (document["terminal_reason"], document["bound"], document["citations"]) == (
+        "completed",
+        "max_tool_calls",
+        [],
+    )
     assert (document["status"], document["confidence"]) == ("not_found", 0.0)
     assert exit_status(document) == EXIT_BOUND
 
