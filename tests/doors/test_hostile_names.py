@@ -46,7 +46,17 @@ def test_runs_show_no_hidden_character_of_their_requests(jeeves: Program, hostil
     assert f"[tour] What does ring_bell do?{visible(HOSTILE)[:8]}" in line
     check(jeeves.run("runs", "list", "--json"), 0)
     run_id = line.split()[0]
-    for command in (["show"], ["why"], ["why", "--json"], ["log"], ["log", "--json"], ["watch"], ["watch", "--json"]):
+    for command in (
+        ["answer"],
+        ["answer", "--json"],
+        ["show"],
+        ["why"],
+        ["why", "--json"],
+        ["log"],
+        ["log", "--json"],
+        ["watch"],
+        ["watch", "--json"],
+    ):
         check(jeeves.run("runs", *command, run_id), 0)
     check(jeeves.run("runs", "log", "--session", "tour"), 0)
     check(jeeves.run("runs", "fork", run_id, "--at", "3"), 0)

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from runtime.contracts.session_state import SESSION_PREFIX
-from runtime.errors import InputError
+from runtime.errors import InputError, RunStateError
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
@@ -133,6 +133,27 @@ def _show_page(run_id: str, config: Path | None) -> None:
     document = document_of(asked_in(envelope.request), envelope, settings.reasoner)
     code = cited_code(Path(document["repo"]), document["citations"], read_until_ms(envelope))
     say(run_page(RunRecord(envelope, document, explain(run.rules, run.events), run.rules, code)))
+
+
+@app.command("answer")
+def answer(
+    run_id: Run,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
+    config: Config = None,
+) -> None:
+    """Print the answer of a run again, as `ask` printed it; of a run that waits, what it asks."""
+    from serve.answer_document import asked_in, document_of
+    from serve.cli.asking import print_document
+
+    if run_id.startswith(SESSION_PREFIX):
+        raise InputError(f"{run_id} is a session of a change, which has no answer; `jeeves runs show` prints it")
+    settings = load_command_settings(config)
+    run = recorded_run(settings, RunId(run_id))
+    envelope: Envelope = fold(run.rules, run.events).envelope
+    if envelope.lifecycle not in ("terminated", "waiting"):
+        raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
+    reasoner = "llm" if envelope.usage.llm_calls else settings.reasoner
+    print_document(document_of(asked_in(envelope.request), envelope, reasoner), as_json)
 
 
 @app.command("why")
