@@ -1,4 +1,4 @@
-"""Adds to runs of a list what they were asked, which their first events tell: no other event of them is read."""
+"""Adds to the runs of a list what they were asked, by their first events alone."""
 
 from __future__ import annotations
 

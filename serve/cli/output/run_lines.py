@@ -1,4 +1,4 @@
-"""Renders the lines of a list of runs: each with its id, when it began, how it stands, and what was asked."""
+"""Renders the lines of a list of runs: id, begin, state, and what was asked."""
 
 from __future__ import annotations
 
