@@ -12,6 +12,7 @@ from runtime.errors import JeevesError
 from serve.library.jeeves import BatchResult, Jeeves
 from serve.library.results import (
     Answer,
+    AskedRun,
     Citation,
     Commit,
     DeletedSession,
@@ -30,6 +31,7 @@ from serve.library.sync import JeevesSync
 
 __all__ = [
     "Answer",
+    "AskedRun",
     "BatchResult",
     "Citation",
     "Commit",

@@ -6,7 +6,7 @@ Reading never creates or changes a log.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunPlace, RunSummary, SqlRunLog
 from runtime.store.unowned_logs import reading
 from runtime.supervision.events import Event, request_event
+from serve.asked_runs import AskedRun, whole_questions
 from serve.pipeline_files import load_named_pipeline
 from serve.wiring import local_log_owner
 
@@ -45,8 +46,8 @@ MOST_RUNS = 2**31
 LOOKED_AT_ONCE = 500
 
 
-class ListedRun(RunSummary, frozen=True):
-    """Describes a run in a list; `stays` is the reason why it cannot be resumed, if so."""
+class ListedRun(AskedRun, frozen=True):
+    """Describes a run in a list with its whole question; `stays` is the reason why it cannot be resumed, if so."""
 
     stays: str | None = None
 
@@ -92,16 +93,6 @@ def visible_runs(
             return found[:limit]
         last = page[-1][1]
         before = RunPlace(last.started_at_ms, last.run_id)
-
-
-def questions_of(options: StoreOptions, run_ids: Sequence[RunId]) -> dict[RunId, str]:
-    """Return the questions with which runs of any log began; a very long one is left out."""
-    found: dict[RunId, str] = {}
-    for name in run_log_names(options):
-        with reading(options, name) as log:
-            for event in log.first_events(run_ids):
-                found[event.run_id] = request_event([event]).request.raw_input
-    return found
 
 
 def rules_of(options: StoreOptions, run_id: RunId) -> PipelineConfig | None:
@@ -176,13 +167,19 @@ class FollowedLog:
 def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
     """Return the newest runs of all logs, at most `limit`, with the reason why an unfinished one cannot be resumed."""
     options = store_options(settings)
+    newest = _newest(options, limit)
+    questions: dict[RunId, str] = {}
+    for log_name in dict.fromkeys(name for name, _ in newest):
+        with reading(options, log_name) as log:
+            questions |= whole_questions(log, [run.run_id for name, run in newest if name == log_name])
     listed = []
-    for name, run in _newest(options, limit):
+    for name, run in newest:
         stays = None
         if not run.finished and run.config_hash != _hash_of_today(settings, run.pipeline):
             with reading(options, name) as log:
                 stays = _stays_in(settings, log, run.run_id)
-        listed.append(ListedRun(**msgspec.structs.asdict(run), stays=stays))
+        told = questions.get(run.run_id, "")
+        listed.append(ListedRun(**msgspec.structs.asdict(run), question=told, stays=stays))
     return listed
 
 

@@ -61,6 +61,7 @@ _SAVE_SNAPSHOT = (
 _KEEP_RULES = "INSERT INTO run_rules (config_hash, rules) VALUES (?, ?) ON CONFLICT (config_hash) DO NOTHING"
 _ALL = 2**62
 IDS_AT_ONCE = 500
+LAST_SEQ = 2**53
 _DROPPED_TABLES = ("run_events", "run_snapshots", "runs")
 
 
@@ -153,11 +154,11 @@ class SqlRunLog:
             _keep_events(changes, [entry.event for entry in entries])
             changes.execute_all(_UPSERT_RUN, [_run_row(entry) for entry in entries])
 
-    def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
-        query = "SELECT seq, at_ms, body FROM run_events WHERE run_id = ? AND seq > ? ORDER BY seq"
+    def events(self, run_id: RunId, after_seq: int = 0, to_seq: int = LAST_SEQ) -> list[Event]:
+        query = "SELECT seq, at_ms, body FROM run_events WHERE run_id = ? AND seq > ? AND seq <= ? ORDER BY seq"
         with self._database.read() as queries:
-            rows = queries.rows(query, (run_id, after_seq))
-            references = blobs.references(queries, run_id, after_seq)
+            rows = queries.rows(query, (run_id, after_seq, to_seq))
+            references = [each for each in blobs.references(queries, run_id, after_seq) if each.seq <= to_seq]
             bodies = blobs.bodies(queries, [reference.hash for reference in references])
         large: dict[int, list[tuple[bytes, bytes]]] = {}
         for reference in references:

@@ -9,8 +9,8 @@ import msgspec
 
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
-from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
+from serve.asked_runs import AskedRun
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Backend(Protocol):
     async def answer(self, run_id: RunId, interrupt_id: str | None, response: InterruptResponse) -> None:
         """Answer the question that a run waits for, by default the open one; an empty answer resumes a paused run."""
 
-    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+    async def runs(self, limit: int, principal: str | None) -> list[AskedRun]:
         """Return the newest runs, newest first: those of the caller, of another `principal`, or of `all`.
 
         Raises NotPermittedError for runs that the caller may not see, and InputError for what is no principal.

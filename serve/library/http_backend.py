@@ -25,8 +25,8 @@ from runtime.errors import ClusterError, InputError, UnknownNameError, WireError
 from runtime.memory.sessions import is_session_id
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
-from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
+from serve.asked_runs import AskedRun
 from serve.library.backend import Asked, Started
 from serve.library.http_errors import code_of_problem, error_of_problem, error_of_response, reason_of, unreachable
 from serve.session_names import NO_PART_OF_A_PATH
@@ -111,11 +111,11 @@ class HttpBackend:
         body = {name: value for name, value in fields.items() if value not in (None, "", {})}
         await self._call("POST", f"{_path(run_id)}/{place}", body)
 
-    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+    async def runs(self, limit: int, principal: str | None) -> list[AskedRun]:
         of_principal = "" if principal is None else f"&principal={quote(principal, safe=':')}"
         found = await self._call("GET", f"{RUNS}?limit={limit}{of_principal}")
         try:
-            return msgspec.convert(found, list[RunSummary])
+            return msgspec.convert(found, list[AskedRun])
         except msgspec.ValidationError as error:
             raise WireError(f"this is no list of runs: {error}") from error
 

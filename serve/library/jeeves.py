@@ -27,9 +27,9 @@ from serve.library.backend import Asked, Backend, Started
 from serve.library.questions import check_question
 from serve.library.results import (
     Answer,
+    AskedRun,
     DeletedSession,
     Event,
-    RunSummary,
     Session,
     SessionTurns,
     answer_in,
@@ -268,7 +268,7 @@ class Jeeves:
                 task.cancel()
             await asyncio.gather(*ahead, return_exceptions=True)
 
-    async def runs(self, limit: int = 20, *, principal: str | None = None) -> list[RunSummary]:
+    async def runs(self, limit: int = 20, *, principal: str | None = None) -> list[AskedRun]:
         """Return the caller's newest runs, newest first; with `principal` (`token:ann`) those of another, or of `all`.
 
         Raises InputError for a limit that is not 1 to 500 and for what is no principal, and NotPermittedError for

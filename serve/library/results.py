@@ -17,6 +17,7 @@ from runtime.primitives.visible_text import visible, visible_line
 from runtime.store.run_records import RunSummary as RunSummary
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import exit_status
+from serve.asked_runs import AskedRun as AskedRun
 
 Event = ClientEvent
 SessionResult = TypeVar("SessionResult")

@@ -14,6 +14,7 @@ from runtime.store.options import store_options
 from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
+from serve.asked_runs import AskedRun, asked_runs
 from serve.run_logs import StoredRun, newest_runs, no_such_event, stored_run, visible_runs
 from serve.stage_outputs import OutputReader, stored_output
 
@@ -56,16 +57,19 @@ class StoredRuns:
     def _may_see(self, owner_id: str) -> bool:
         return may_control(self._user_id, owner_id)
 
-    async def newest(self, limit: int, principal: str | None = None) -> list[RunSummary]:
+    async def newest(self, limit: int, principal: str | None = None) -> list[AskedRun]:
         """Return the newest runs of the user or, with `principal`, of that one or of `all` whose runs the user may see.
 
         Raises NotPermittedError for the runs of others, and InputError for what is no principal.
         """
         if principal == ALL:
-            return await asyncio.to_thread(visible_runs, self._options, limit, self._may_see)
+            return await self._asked(await asyncio.to_thread(visible_runs, self._options, limit, self._may_see))
         user_id = principal or self._user_id
         if read_principal(user_id) is None and user_id not in FORMER_USERS:
             raise InputError(f"principal is {user_id[:100]!r}; give one such as `token:NAME` or `user:NAME`, or `all`")
         if not self._may_see(user_id):
             raise NotPermittedError(f"{self._user_id} may not see the runs of {user_id[:100]}")
-        return await asyncio.to_thread(newest_runs, self._options, limit, user_id)
+        return await self._asked(await asyncio.to_thread(newest_runs, self._options, limit, user_id))
+
+    async def _asked(self, runs: list[RunSummary]) -> list[AskedRun]:
+        return await asyncio.to_thread(asked_runs, self._options, runs)

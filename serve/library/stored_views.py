@@ -7,8 +7,8 @@ from typing import Any
 
 from runtime.primitives.ids import RunId
 from runtime.settings import Settings
-from runtime.store.run_records import RunSummary
 from runtime.supervision.commands import ClientEvent
+from serve.asked_runs import AskedRun
 from serve.library.stored_runs import StoredRuns
 from serve.library.stored_sessions import StoredSessions
 
@@ -31,7 +31,7 @@ class StoredViews:
         """Return the events of a run, with the outputs of its stages where they are wanted."""
         return self._stored.outputs_of(run_id).with_outputs(events) if outputs else events
 
-    async def runs(self, limit: int, principal: str | None) -> list[RunSummary]:
+    async def runs(self, limit: int, principal: str | None) -> list[AskedRun]:
         return await self._stored.newest(limit, principal)
 
     async def sessions(self, limit: int) -> list[dict[str, Any]]:

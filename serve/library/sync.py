@@ -16,7 +16,7 @@ from typing import Any, Literal
 from runtime.settings import Settings
 from serve.library.jeeves import BatchResult, Jeeves
 from serve.library.loop_thread import LoopThread
-from serve.library.results import Answer, DeletedSession, Event, RunSummary, Session, SessionTurns
+from serve.library.results import Answer, AskedRun, DeletedSession, Event, Session, SessionTurns
 
 
 class JeevesSync:
@@ -154,7 +154,7 @@ class JeevesSync:
         """Yield the answers to questions in their order."""
         return self._loop.iterate(self._jeeves.batch(questions, concurrency=concurrency, **options))
 
-    def runs(self, limit: int = 20, *, principal: str | None = None) -> list[RunSummary]:
+    def runs(self, limit: int = 20, *, principal: str | None = None) -> list[AskedRun]:
         """Return the newest runs of the caller or of a principal, newest first."""
         return self._loop.run(self._jeeves.runs(limit, principal=principal))
 

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from runtime.errors import InputError
+from runtime.settings import shipped_config_dir
 from serve.batch.output_file import BatchFile
 from serve.cli.commands.batch import read_lines
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import Outcome, Program, wait_until
+from tests.doors.sample_repo import write_files
 from tests.doors.test_runs_and_envelope import Tree
 from tests.examples import long_but
 
@@ -69,6 +71,20 @@ def test_every_line_is_answered_by_its_id_whatever_the_order(batch: Batch, repo:
     }
     assert [fault for answer in answers.values() for fault in document_faults(answer, repo)] == []
     assert answers["q4"]["citations"] == []
+
+
+@pytest.mark.long
+def test_lines_whose_runs_a_bound_ends_before_anything_is_found_are_not_answered(repo: Path, tmp_path: Path) -> None:
+    shipped = shipped_config_dir() / "pipelines" / "code_analysis_small.yaml"
+    short = shipped.read_text().replace("max_agent_hops: 21", "max_agent_hops: 2")
+    write_files(
+        tmp_path / "config", {"pipelines/brief.yaml": short.replace("name: code_analysis_small", "name: brief")}
+    )
+    batch = Batch(Tree(tmp_path / "state", JEEVES_CONFIG_DIR=str(tmp_path / "config")), tmp_path)
+    batch.write(lines_for(repo, QUESTIONS[:2]))
+    assert batch.run("--pipeline", "brief").err == "2 answered, 0 failed, 0 kept\n"
+    ends = [(each["bound"], each["status"], each["confidence"]) for each in batch.answers.values()]
+    assert ends == [("max_agent_hops_exceeded", "not_found", 0.0)] * 2
 
 
 @pytest.mark.long

@@ -24,6 +24,7 @@ from runtime.store.run_records import RunSummary
 from runtime.supervision.replay import Reason
 from runtime.testing import PipelineBuilder
 from runtime.tools.tool_host import CountedCall
+from serve.asked_runs import shortened
 from serve.http.connections.event_stream import SIGN_OF_LIFE, stream
 from serve.http.dashboard.addresses import ASK, ASSETS, DASHBOARD, OPEN, SYSTEM, run_address
 from serve.http.dashboard.live_routes import ShownRows
@@ -37,7 +38,7 @@ from serve.http.dashboard.run_question import (
     question_section,
     reviewed_texts,
 )
-from serve.http.dashboard.run_rows import Row, Wanted, shortened
+from serve.http.dashboard.run_rows import Row, Wanted
 from serve.http.dashboard.run_view_page import DECISIONS, MAX_STAGES, RunView, decisions_content, run_content, run_parts
 from serve.http.dashboard.system_page import SystemView, system_parts
 from serve.pipeline_picture import picture_of, pipeline_svg

@@ -66,8 +66,8 @@ async def test_the_newest_runs_are_listed_by_pages(door: GrpcSite) -> None:
     made = [(await door.call("Run", question(f"Where? {number}"))).run_id for number in range(3)]
     first = await door.call("List", pb.ListRequest(limit=2))
     second = await door.call("List", pb.ListRequest(limit=2, before=first.next))
-    listed = [run["run_id"] for page in (first, second) for run in json.loads(page.runs_json)]
-    assert sorted(listed) == sorted(made)
+    listed = {run["run_id"]: run["question"] for page in (first, second) for run in json.loads(page.runs_json)}
+    assert listed == {run_id: f"Where? {number}" for number, run_id in enumerate(made)}
     assert not second.HasField("next")
 
 

@@ -42,8 +42,21 @@ def test_answers_show_no_hidden_character_of_a_repository(jeeves: Program, hosti
 @pytest.mark.long
 def test_runs_show_no_hidden_character_of_their_requests(jeeves: Program, hostile: Path) -> None:
     check(jeeves.run("ask", QUESTION, "--repo", hostile, "--session", "tour"), 0)
-    run_id = check(jeeves.run("runs", "list"), 0).out.split()[0]
-    for command in (["show"], ["why"], ["why", "--json"], ["log"], ["log", "--json"], ["watch"], ["watch", "--json"]):
+    (line,) = check(jeeves.run("runs", "list"), 0).out.splitlines()
+    assert f"[tour] What does ring_bell do?{visible(HOSTILE)[:8]}" in line
+    check(jeeves.run("runs", "list", "--json"), 0)
+    run_id = line.split()[0]
+    for command in (
+        ["answer"],
+        ["answer", "--json"],
+        ["show"],
+        ["why"],
+        ["why", "--json"],
+        ["log"],
+        ["log", "--json"],
+        ["watch"],
+        ["watch", "--json"],
+    ):
         check(jeeves.run("runs", *command, run_id), 0)
     check(jeeves.run("runs", "log", "--session", "tour"), 0)
     check(jeeves.run("runs", "fork", run_id, "--at", "3"), 0)

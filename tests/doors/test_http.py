@@ -164,6 +164,10 @@ def test_limits_are_lowered_for_one_question(service: Service) -> None:
     document = service.post(message=QUESTION, limits={"max_agent_hops": 5}, deadline_s=60).json
     assert document["terminal_reason"] == "max_agent_hops_exceeded"
     assert document["usage"]["hops"] == 5
+    assert (document["status"], bool(document["citations"])) == ("answered", True)
+    ended_at_once = service.post(message=QUESTION, limits={"max_agent_hops": 2}, deadline_s=60).json
+    assert (ended_at_once["bound"], ended_at_once["citations"]) == ("max_agent_hops_exceeded", [])
+    assert (ended_at_once["status"], ended_at_once["confidence"]) == ("not_found", 0.0)
     raised = service.post(message=QUESTION, limits={"max_agent_hops": 10_000, "max_stages": 2}).json
     assert raised["terminal_reason"] == "completed"
 

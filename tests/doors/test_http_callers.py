@@ -75,7 +75,11 @@ def test_a_client_sees_and_controls_its_own_runs_alone(service: Service, waiting
         asked(service, BOB, method, place, **body).is_problem(404, "unknown_name", told)
     assert asked(service, ANN, "GET", path).json["request"]["user_id"] == f"address:{ANN}"
     assert asked(service, BOB, "GET", "/api/v1/runs").text == "[]"
-    assert [run["run_id"] for run in json.loads(asked(service, ANN, "GET", "/api/v1/runs").text)] == [waiting]
+    (listed,) = json.loads(asked(service, ANN, "GET", "/api/v1/runs").text)
+    assert (listed["run_id"], listed["question"]) == (
+        waiting,
+        asked(service, ANN, "GET", f"{path}/answer").json["question"],
+    )
 
 
 def test_the_next_request_of_a_flood_is_refused_until_it_may_come_and_others_are_served(service: Service) -> None:

@@ -237,8 +237,8 @@ async def test_a_batch_has_its_answers_in_the_order_of_the_questions(door: Libra
 async def test_runs_are_listed_newest_first_with_no_others(door: LibrarySite) -> None:
     await door.site.submit(Request("sample", "?", user_id="user:somebody-else"))
     answers = [await door.jeeves.ask(f"Where is {number}?") for number in range(3)]
-    listed = [run.run_id for run in await door.jeeves.runs(3)]
-    assert sorted(listed) == sorted(answer.run_id for answer in answers)
+    listed = {run.run_id: run.question for run in await door.jeeves.runs(3)}
+    assert listed == {answer.run_id: answer.question for answer in answers}
     assert len(await door.jeeves.runs(2)) == 2
 
 

@@ -173,12 +173,32 @@ def test_show_prints_the_envelope_as_it_ended(asked: Asked) -> None:
     assert told("validate", envelope) == {"valid": True, "faults": []}
 
 
-def test_list_names_the_run_with_its_pipeline_and_how_much_is_recorded(asked: Asked) -> None:
+def test_an_answer_is_printed_again_as_it_was_printed_when_it_was_asked(asked: Asked) -> None:
+    assert asked.runs("answer", asked.run_id).answers().out == f"{asked.document['answer']}\n"
+    assert asked.runs("answer", asked.run_id, "--json").answers().document == asked.document
+    asked.runs("answer", "r-none").complains(2, "no run 'r-none'")
+    asked.runs("answer", "c-none").complains(2, "c-none is a session of a change", "jeeves runs show")
+
+
+def test_a_run_that_is_under_way_has_no_answer_to_print_and_one_that_waits_has_its_question(
+    tree: Tree, repo: Path
+) -> None:
+    run_id = begun_run(tree, repo)
+    tree.run("runs", "answer", run_id).complains(2, f"run {run_id} is running: it has no answer yet")
+    waits = tree.run("ask", "why?", "--repo", repo, "--wait", "--json")
+    told = tree.run("runs", "answer", json.loads(waits.out)["run_id"])
+    assert (told.status, told.out) == (0, f"{json.loads(waits.out)['answer']}\n")
+    assert "jeeves runs resume" in told.err
+
+
+def test_list_names_the_run_with_its_pipeline_and_its_question_and_how_much_is_recorded(asked: Asked) -> None:
     line = next(line for line in asked.runs("list").answers().out.splitlines() if line.startswith(asked.run_id))
     assert "code_analysis" in line
+    assert line.endswith(f"  {QUESTION}")
     listed = json.loads(asked.runs("list", "--json", "--limit", "500").answers().out)
     (found,) = [run for run in listed if run["run_id"] == asked.run_id]
-    assert (found["pipeline"], found["finished"]) == ("code_analysis", True)
+    assert (found["pipeline"], found["finished"], found["question"]) == ("code_analysis", True, QUESTION)
+    assert found["events"] > len(STAGES)
     assert len(json.loads(asked.runs("list", "--json", "--limit", "1").answers().out)) == 1
 
 
@@ -304,7 +324,7 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
         "pipeline 'code_analysis' has changed since it began; it cannot go on: of stage 'critic' there changed whether "
         "it uses tools, what its tools may do, which tools it may use"
     )
-    assert tree.run("runs", "list", env=env).answers().out.endswith(f"  stays: {why}\n")
+    assert tree.run("runs", "list", env=env).answers().out.endswith(f"  stays: {why}  {QUESTION}\n")
     (listed,) = json.loads(tree.run("runs", "list", "--json", env=env).answers().out)
     assert listed["stays"] == why
     shown = tree.run("runs", "show", run_id, env=env).answers().document

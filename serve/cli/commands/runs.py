@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from runtime.contracts.session_state import SESSION_PREFIX
-from runtime.errors import InputError
+from runtime.errors import InputError, RunStateError
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
@@ -20,6 +20,7 @@ from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli.command_settings import load_command_settings
 from serve.cli.commands import runs_control
+from serve.cli.output.run_lines import RunLine, run_lines, terminal_width
 from serve.cli.output.terminal import say, say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end
 from serve.pipeline_files import load_named_pipeline
@@ -46,33 +47,36 @@ def list_runs(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    """List the newest runs of all logs, and the newest sessions of changes."""
+    """List the newest runs of all logs, and the newest sessions of changes, each with what was asked.
+
+    `[NAME]` before it is the session that it was asked in.
+    """
     # Imported where they are needed: other commands start without them.
     from serve.cli.change_store import has_change_records, open_change_records
 
     settings = load_command_settings(config)
-    runs = [(run.started_at_ms, msgspec.to_builtins(run), _run_line(run)) for run in listed_runs(settings, limit)]
+    runs = [(_run_line(run), msgspec.to_builtins(run)) for run in listed_runs(settings, limit)]
     rows: list[dict[str, Any]] = []
     if has_change_records(settings):
         with open_change_records(settings) as records:
             rows = [_change_row(change) for change in records.newest(limit)]
-    changes = [(int(row["started_at_ms"]), row, _change_line(row)) for row in rows]
-    newest = sorted((*runs, *changes), key=lambda entry: -entry[0])[:limit]
+    changes = [(_change_line(row), row) for row in rows]
+    newest = sorted((*runs, *changes), key=lambda entry: -entry[0].started_at_ms)[:limit]
     if as_json:
-        say_json([row for _, row, _ in newest])
+        say_json([row for _, row in newest])
         return
-    for _, _, line in newest:
+    for line in run_lines([line for line, _ in newest], terminal_width()):
         say_line(line)
 
 
-def _run_line(run: ListedRun) -> str:
-    what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
-    return f"{run.run_id}  {_time(run.started_at_ms)}  {what}"
+def _run_line(run: ListedRun) -> RunLine:
+    begun = (run.run_id, run.started_at_ms, run.pipeline, run.user_id)
+    return RunLine(*begun, _state(run), run.question, run.session_id)
 
 
-def _change_line(row: dict[str, Any]) -> str:
-    what = f"{row['pipeline']:24} {row['user_id']:16} {row['outcome'] or row['phase']}  {row['query'][:60]}"
-    return f"{row['run_id']}  {_time(row['started_at_ms'])}  {what}"
+def _change_line(row: dict[str, Any]) -> RunLine:
+    begun = (row["run_id"], row["started_at_ms"], row["pipeline"], row["user_id"])
+    return RunLine(*begun, row["outcome"] or row["phase"], row["question"])
 
 
 def _change_row(row: Any) -> dict[str, Any]:
@@ -84,6 +88,7 @@ def _change_row(row: Any) -> dict[str, Any]:
         "started_at_ms": state.started_at_ms,
         "phase": state.phase,
         "outcome": state.outcome,
+        "question": state.query,
         "query": state.query,
         "repository": state.repository,
     }
@@ -128,6 +133,27 @@ def _show_page(run_id: str, config: Path | None) -> None:
     document = document_of(asked_in(envelope.request), envelope, settings.reasoner)
     code = cited_code(Path(document["repo"]), document["citations"], read_until_ms(envelope))
     say(run_page(RunRecord(envelope, document, explain(run.rules, run.events), run.rules, code)))
+
+
+@app.command("answer")
+def answer(
+    run_id: Run,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
+    config: Config = None,
+) -> None:
+    """Print the answer of a run again, as `ask` printed it; of a run that waits, what it asks."""
+    from serve.answer_document import asked_in, document_of
+    from serve.cli.asking import print_document
+
+    if run_id.startswith(SESSION_PREFIX):
+        raise InputError(f"{run_id} is a session of a change, which has no answer; `jeeves runs show` prints it")
+    settings = load_command_settings(config)
+    run = recorded_run(settings, RunId(run_id))
+    envelope: Envelope = fold(run.rules, run.events).envelope
+    if envelope.lifecycle not in ("terminated", "waiting"):
+        raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
+    reasoner = "llm" if envelope.usage.llm_calls else settings.reasoner
+    print_document(document_of(asked_in(envelope.request), envelope, reasoner), as_json)
 
 
 @app.command("why")

@@ -9,7 +9,8 @@ import msgspec
 
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
-from runtime.store.run_log import RunPlace, RunSummary
+from runtime.store.run_log import RunPlace
+from serve.asked_runs import AskedRun, asked_runs
 from serve.http.access.callers import Caller
 from serve.http.access.listed_runs import listed_runs
 from serve.http.answering.service import Service
@@ -18,9 +19,14 @@ from serve.http.answering.session_views import told_session_ids
 
 async def run_list(
     service: Service, caller: Caller, limit: int, principal: str | None, before: RunPlace | None
-) -> list[RunSummary]:
-    """Return the newest runs that a caller may see, as `listed_runs` does."""
-    found = await asyncio.to_thread(listed_runs, service.spec.store, limit, caller, principal, before)
+) -> list[AskedRun]:
+    """Return the newest runs that a caller may see, as `listed_runs` does, with what they were asked."""
+
+    def look() -> list[AskedRun]:
+        store = service.spec.store
+        return asked_runs(store, listed_runs(store, limit, caller, principal, before))
+
+    found = await asyncio.to_thread(look)
     told = await told_session_ids(service.runs, (each.session_id for each in found))
     return [msgspec.structs.replace(each, session_id=told.get(each.session_id, "")) for each in found]
 

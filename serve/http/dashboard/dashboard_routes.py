@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from serve.asked_runs import shortened
 from serve.http.access.callers import Caller, caller_of
 from serve.http.access.token_check import TokenCheck
 from serve.http.answering.service import Service
@@ -28,7 +29,7 @@ from serve.http.dashboard.run_list_page import (
     now_section,
     run_table,
 )
-from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, State, Wanted, shortened
+from serve.http.dashboard.run_rows import MAX_ROWS, ROWS, State, Wanted
 from serve.http.dashboard.run_view_page import decisions_content, run_content, run_parts
 from serve.http.dashboard.system_page import system_content, system_parts
 from serve.http.documents.run_documents import PLAIN, checked_run_id, is_run_id, place_of_page

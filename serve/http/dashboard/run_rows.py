@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple, get_args
 from runtime.primitives.ids import RunId
 from runtime.store.options import StoreOptions
 from runtime.store.run_records import RunPlace, RunSummary
+from serve.asked_runs import questions_of, shortened
 from serve.http.access.callers import Caller
 from serve.http.access.listed_runs import ALL, listed_runs
-from serve.run_logs import questions_of
 
 State = Literal["all", "open", "ended"]
 STATES: tuple[State, ...] = get_args(State)
@@ -20,7 +20,6 @@ _FINISHED: dict[State, bool | None] = {"all": None, "open": False, "ended": True
 MAX_ROWS = 1_000
 ROWS = 50
 QUESTIONS_KEPT = 5_000
-MAX_QUESTION_CHARS = 300
 
 
 class Wanted(NamedTuple):
@@ -63,9 +62,3 @@ class RunRows:
             self._questions[run_id] = shortened(told.get(run_id, ""))
         while len(self._questions) > QUESTIONS_KEPT:
             self._questions.popitem(last=False)
-
-
-def shortened(question: str, most: int = MAX_QUESTION_CHARS) -> str:
-    """Return the beginning of a question, in one line."""
-    line = " ".join(question[: 2 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from runtime.pipeline.config import PipelineConfig
 from runtime.run.envelope import Envelope
 from runtime.supervision.replay import Reason
+from serve.asked_runs import shortened
 from serve.cited_code import Code
 from serve.http.dashboard.addresses import DASHBOARD, run_address
 from serve.http.dashboard.page_frame import Frame
 from serve.http.dashboard.run_list_page import badge, envelope_badge, instant
 from serve.http.dashboard.run_question import question_section, steering_form
-from serve.http.dashboard.run_rows import shortened
 from serve.pipeline_picture import picture_of, pipeline_svg
 from serve.run_fragments import answer_section, bounds_section, decision_items, line_of, span, stages_section, told
 

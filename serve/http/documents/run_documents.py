@@ -1,6 +1,7 @@
 """Defines the bodies of requests about runs, and reads their paths and queries."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -85,7 +86,7 @@ def no_such_run(run_id: str) -> UnknownNameError:
     return UnknownNameError(f"there is no run {run_id[:100]!r} of yours", name=run_id[:100], known=[])
 
 
-def page_after(runs: list[RunSummary], limit: int) -> str | None:
+def page_after(runs: Sequence[RunSummary], limit: int) -> str | None:
     """Return the value of `before` with which the list goes on; None if this page is not full."""
     return f"{runs[-1].started_at_ms}~{runs[-1].run_id}" if runs and len(runs) == limit else None
 

@@ -167,3 +167,21 @@ async def test_every_pipeline_keeps_the_graph(relay: AnalysisHarness, name: str)
     again = await desk.run("Who calls it?", f"g-{name}")
     assert again.outputs["perception"]["traversal_state"]["graph"]["focus"][0] == "deliver_parcel"
     assert again.outputs["intent"]["question"]["identifiers"] == ["deliver_parcel"]
+
+
+async def test_a_question_that_refers_back_and_is_the_first_of_its_session_is_told_how_to_ask_both(
+    relay: AnalysisHarness,
+) -> None:
+    for session_id in (None, "new"):
+        document = await relay.ask("Who uses it?", session_id)
+        assert document["terminal_reason"] == "clarification_required"
+        assert (
+            "It refers back, and is the first of its session: ask both in one (`--session NAME`" in document["answer"]
+        )
+        assert document["answer"].endswith("do you want to know about?")
+
+
+async def test_only_what_refers_back_to_nothing_is_told_of_sessions(relay: AnalysisHarness) -> None:
+    assert "session" not in (await relay.ask("?!"))["answer"]
+    await relay.ask("What does Depot do?", "tour")
+    assert "session" not in (await relay.ask("Who uses it?", "tour"))["answer"]

@@ -13,6 +13,7 @@ from runtime.agents.capability import StageContext, StageInput
 from runtime.bus.queries import LocalQueries
 from runtime.errors import StateStorageError
 from runtime.run.stage_view import StageView
+from serve.answer_document import EXIT_BOUND, exit_status
 from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, reasoning, with_agents, write_files
 
 QUESTION = "How does deliver_parcel work?"
@@ -77,12 +78,38 @@ async def test_a_bound_before_the_first_tool_does_not_say_that_nothing_is_there(
     assert document["citations"] == []
     assert "Nothing in this repository" not in document["answer"]
     assert "ended by a bound" in document["answer"]
+    assert (document["status"], document["confidence"], document["partial"]) == ("not_found", 0.0, True)
+    assert [(part["status"], part["citations"]) for part in document["parts"]] == [("not_found", [])]
+    assert exit_status(document) == EXIT_BOUND
+
+
+@pytest.mark.parametrize("hops", [5, 6])
+async def test_what_was_found_before_a_bound_is_an_answer_though_a_partial_one(
+    relay: AnalysisHarness, hops: int
+) -> None:
+    document = await relay.ask(QUESTION, limits={"max_agent_hops": hops})
+    assert document["citations"]
+    assert (document["status"], document["partial"]) == ("answered", True)
+    assert document.get("confidence") != 0
+    assert exit_status(document) == EXIT_BOUND
+
+
+async def test_without_a_single_tool_call_an_answer_says_that_nothing_was_found(relay: AnalysisHarness) -> None:
+    document = await relay.ask(QUESTION, limits={"max_tool_calls": 0})
+    assert (document["terminal_reason"], document["bound"], document["citations"]) == (
+        "completed",
+        "max_tool_calls",
+        [],
+    )
+    assert (document["status"], document["confidence"]) == ("not_found", 0.0)
+    assert exit_status(document) == EXIT_BOUND
 
 
 async def test_a_bound_before_the_repository_was_opened_says_that(relay: AnalysisHarness) -> None:
     document = await relay.ask(QUESTION, limits={"max_agent_hops": 1})
     assert document["answer"] == "Nothing was looked at: the run ended before the repository was opened."
     assert document["citations"] == document["findings"] == document["files_examined"] == []
+    assert (document["status"], document["confidence"]) == ("not_found", 0.0)
 
 
 async def test_a_question_whose_words_occur_nowhere_is_answered_with_nothing_found(relay: AnalysisHarness) -> None:

@@ -42,12 +42,13 @@ def undefined_names(codebase: Codebase, question: Question, findings: Sequence[F
     return () if any(codebase.symbols_named(name, limit=1) for name in symbols) else tuple(question.identifiers)
 
 
-def trust_of(view: StageView, collected: Collected, ended_by: str | None, *, is_empty: bool) -> Trust | None:
-    """Return that of a model's judge, or of the rules' best round of a question in words; none if nothing was found."""
+def trust_of(view: StageView, collected: Collected, *, is_empty: bool) -> Trust | None:
+    """Return that of a model's judge, or of the rules' best round of a question in words; none if nothing was found.
+
+    Nothing was found, too, where a bound ended the search before it found anything: the answer is as empty.
+    """
     if is_empty:
-        # What a model wrote and its judge struck was looked for, even if rounds or tool calls were used up.
-        is_cut_short = (ended_by if collected.draft is None else view.ended_by) is not None
-        return None if is_cut_short else NOTHING
+        return NOTHING
     if collected.draft is not None:
         judged = collected.draft.confidence
         return None if judged is None else Trust(judged, judged)

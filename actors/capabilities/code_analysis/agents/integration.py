@@ -182,7 +182,8 @@ async def assemble(
     """Build the answer from checked claims, and the session's turn; nothing is stored yet."""
     perceived = perception_if_any(view)
     if perceived is None or perceived.repository is None:
-        return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
+        nothing = without_answer(view, "Nothing was looked at: the run ended before the repository was opened.")
+        return msgspec.structs.replace(nothing, status="not_found", confidence=0.0), None
     codebase = context.services.codebase(perceived.repository)
     collected = collected_claims(view)
     checked, dropped, left_out = await context.run_blocking(_checked, codebase, collected, check, check_commits)
@@ -247,7 +248,7 @@ async def _trusted(
     is_empty: bool,
 ) -> tuple[bool, float | None, tuple[str, ...]]:
     """Return whether it is found, how likely the answer is good, and the question's names if nothing bears them."""
-    trust = trust_of(view, collected, ended_by, is_empty=is_empty)
+    trust = trust_of(view, collected, is_empty=is_empty)
     undefined: tuple[str, ...] = ()
     is_of_relations = collected.draft is None and trust is None and ended_by is None
     if is_of_relations and not is_empty:

@@ -194,7 +194,7 @@ def _clarification_of(question: Question, facts: dict[str, Any]) -> str | None:
     if facts["clarified"]:
         return None
     if not question.intelligible:
-        return _clarification(question)
+        return _clarification(question, is_first=not facts["turns"])
     if facts["because"] in {"blocked", "stuck"} and facts["may_ask"]:
         return str(facts["clarification_question"] or "") or _QUESTION_IN_NEED
     return None
@@ -209,10 +209,12 @@ def _asked(view: StageView, question: str) -> str:
     return (earlier.asked if earlier is not None else "") or question
 
 
-def _clarification(question: Question) -> str:
+def _clarification(question: Question, *, is_first: bool) -> str:
     shown = plain(question.text.strip()[:60])
+    back = "It refers back, and is the first of its session: ask both in one (`--session NAME` at the terminal). "
     return (
         f"I found nothing in '{shown}' that could be looked for in code. "
+        f"{back if question.refers_back and is_first else ''}"
         "Which function, file, feature or behaviour do you want to know about?"
     )
 
