@@ -68,18 +68,33 @@ async def test_that_the_work_tree_is_gone_is_told_before_anybody_chooses_to_go_o
     assert git(again.root, "show", "main:load.py") == CHANGED.strip()
 
 
-UNLINKED: dict[str, Callable[[Path, Path], object]] = {
-    "the folder's": lambda root, folder: (folder / ".git").unlink(),
-    "the repository's": lambda root, folder: shutil.rmtree(root / ".git" / "worktrees"),
-    "both": lambda root, folder: ((folder / ".git").unlink(), shutil.rmtree(root / ".git" / "worktrees")),
-}
+def forgotten_by_the_folder(root: Path, folder: Path) -> None:
+    (folder / ".git").unlink()
 
 
-@pytest.mark.parametrize("what", UNLINKED)
-async def test_files_whose_links_are_gone_stay_as_they_are_and_are_linked_again(agent: Agent, what: str) -> None:
+def forgotten_by_the_repository(root: Path, folder: Path) -> None:
+    shutil.rmtree(root / ".git" / "worktrees")
+
+
+def forgotten_by_both(root: Path, folder: Path) -> None:
+    forgotten_by_the_folder(root, folder)
+    forgotten_by_the_repository(root, folder)
+
+
+UNLINKED: tuple[Callable[[Path, Path], None], ...] = (
+    forgotten_by_the_folder,
+    forgotten_by_the_repository,
+    forgotten_by_both,
+)
+
+
+@pytest.mark.parametrize("unlink", UNLINKED)
+async def test_files_whose_links_are_gone_stay_as_they_are_and_are_linked_again(
+    agent: Agent, unlink: Callable[[Path, Path], None]
+) -> None:
     folder = await edited(agent)
     (folder / "net.py").unlink()
-    UNLINKED[what](agent.root, folder)
+    unlink(agent.root, folder)
     agent = agent.restarted()
     told = await agent.start(recovery="resume")
     assert "is again; its files stayed as they were found" in told["notes"][0]

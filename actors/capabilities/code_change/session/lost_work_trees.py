@@ -1,4 +1,4 @@
-"""Notices that the work tree of a session is gone or linked to nothing, and makes it work again as far as it can be.
+"""Notices that a session's work tree is gone, or is linked to nothing, and makes it work again.
 
 Edits that were not committed are in that folder alone. Effects block: they run in a thread.
 """
