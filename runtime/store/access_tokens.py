@@ -26,6 +26,15 @@ class TokenTable(NamedTuple):
     tokens: dict[str, TokenRecord]
 
 
+class Rotation(NamedTuple):
+    """Holds a token that was created to replace another of its name, and what it has of that one or was given."""
+
+    made: NewToken
+    scopes: tuple[Scope, ...]
+    expires_ms: int | None
+    replaces: str
+
+
 class AccessTokens:
     """Stores access tokens; safe to call from several threads and processes."""
 
@@ -34,32 +43,54 @@ class AccessTokens:
         self._clock = clock
         SCHEMA.apply(database)
 
-    def create(
-        self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None = None, *, rotates: bool = False
-    ) -> NewToken:
+    def create(self, name: str, scopes: tuple[Scope, ...], expires_ms: int | None = None) -> NewToken:
         """Create a token for `name`. Its text is in the result alone.
 
-        Raises InputError for a name that cannot be one, no scopes, and, unless it `rotates`, for a name that has a
-        valid token: two holders would be one principal and see each other's runs.
+        Raises InputError for a name that cannot be one, no scopes, and for a name that has a valid token: two holders
+        would be one principal and see each other's runs.
         """
         if not is_token_name(name):
             raise InputError(
                 "a token's name has 1 to 64 letters, digits, '.', '_', '@' and '-', a letter or digit first"
             )
-        if not scopes:
-            raise InputError(f"token '{name}' would have no scope; give it at least one", name=name)
-        made, now_ms = new_token(), self._clock.now_ms()
+        _refuse_no_scope(name, scopes)
         with self._database.transaction("create a token") as changes:
-            valid = [each for each in _records(changes, "name = ?", (name,)) if each.state(now_ms) == "valid"]
-            if valid and not rotates:
+            if valid := self._valid(changes, name):
                 raise InputError(
                     f"'{name}' has a valid token already ({valid[0].token_id}): two holders would see each other's "
                     "runs; revoke it first, or choose another name, or replace it without a gap with --rotate",
                     name=name,
                 )
-            values = (made.token_id, name, made.digest, ",".join(scopes), now_ms, expires_ms, None)
-            changes.execute(f"INSERT INTO access_tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-            changes.execute(_CHANGED)
+            return self._add(changes, name, scopes, expires_ms)
+
+    def rotate(self, name: str, scopes: tuple[Scope, ...] | None = None, expires_ms: int | None = None) -> Rotation:
+        """Create a token beside the newest valid one of `name`, with its scopes and its end where none are given.
+
+        Raises InputError for no scopes, and for a name without a valid token: nothing says what a new one may do.
+        """
+        if scopes is not None:
+            _refuse_no_scope(name, scopes)
+        with self._database.transaction("rotate a token") as changes:
+            if not (valid := self._valid(changes, name)):
+                raise InputError(
+                    f"{name[:80]!r} has no valid token to replace; create one without --rotate, with the scopes and "
+                    "the end that it is to have",
+                    name=name[:80],
+                )
+            old = valid[-1]
+            scopes = old.scopes if scopes is None else scopes
+            expires_ms = old.expires_ms if expires_ms is None else expires_ms
+            return Rotation(self._add(changes, name, scopes, expires_ms), scopes, expires_ms, old.token_id)
+
+    def _valid(self, queries: Transaction, name: str) -> list[TokenRecord]:
+        now_ms = self._clock.now_ms()
+        return [each for each in _records(queries, "name = ?", (name,)) if each.state(now_ms) == "valid"]
+
+    def _add(self, changes: Transaction, name: str, scopes: tuple[Scope, ...], expires_ms: int | None) -> NewToken:
+        made = new_token()
+        values = (made.token_id, name, made.digest, ",".join(scopes), self._clock.now_ms(), expires_ms, None)
+        changes.execute(f"INSERT INTO access_tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        changes.execute(_CHANGED)
         return made
 
     def revoke(self, named: str) -> list[TokenRecord]:
@@ -117,6 +148,11 @@ class AccessTokens:
             if count:
                 changes.execute(_CHANGED)
             return count
+
+
+def _refuse_no_scope(name: str, scopes: tuple[Scope, ...]) -> None:
+    if not scopes:
+        raise InputError(f"token '{name}' would have no scope; give it at least one", name=name)
 
 
 def _records(queries: Transaction, where: str = "1 = 1", values: tuple[object, ...] = ()) -> list[TokenRecord]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fastapi import FastAPI
+
 from runtime.store.options import StoreOptions
 from serve.http.answering.service import Service, ServiceSpec
 from serve.http.app import http_app
@@ -23,11 +25,16 @@ def _refuse(*_arguments: object) -> Any:
     raise AssertionError("describing the routes needs no system")
 
 
-def openapi() -> dict[str, Any]:
-    """Return the OpenAPI document of a service with the default settings."""
+def application() -> FastAPI:
+    """Return the application of a service with the default settings, which answers nothing."""
     spec = ServiceSpec("code_analysis", {}, {"sample": "/sample"}, "rules", 100_000, StoreOptions("/nowhere"))
     runs: Any = _NoRuns()
-    return routed(http_app(Service(runs, spec))).openapi()
+    return routed(http_app(Service(runs, spec)))
+
+
+def openapi() -> dict[str, Any]:
+    """Return the OpenAPI document of a service with the default settings."""
+    return application().openapi()
 
 
 def http_page() -> str:

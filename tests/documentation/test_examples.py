@@ -73,8 +73,21 @@ def test_what_a_caller_may_spend_is_set_as_the_page_shows(tmp_path: Path) -> Non
     page = " ".join((DOCS / "http.md").read_text(encoding="utf-8").split())
     default = Settings(state_dir=tmp_path)
     assert f"({default.limits.quotas.run_tool_calls} tool calls, {default.limits.quotas.run_s:g} s)" in page
-    assert f"in bursts of {default.limits.rates.burst}." in page
     assert f"`http.requests_per_caller` ({default.http.requests_per_caller})" in page
+
+
+def test_how_often_a_caller_may_ask_is_what_the_pages_say(tmp_path: Path) -> None:
+    http, dashboard = (" ".join((DOCS / name).read_text("utf-8").split()) for name in ("http.md", "dashboard.md"))
+    limits = Settings(state_dir=tmp_path).limits
+    asked, seen = limits.rates, limits.page_rates
+    assert (
+        f"a caller has {asked.per_minute} requests a minute, in bursts of {asked.burst}, {asked.per_hour:,} an hour "
+        f"and {asked.per_day:,} a day"
+    ) in http
+    assert (
+        f"`limits.page_rates`: {seen.per_minute} a minute, {seen.per_hour:,} an hour, {seen.per_day:,} a day, and "
+        f"{seen.burst} at once"
+    ) in dashboard
 
 
 def test_the_model_file_for_a_laptop_names_an_endpoint_there_and_waits_for_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_change.session.service import WORK_TREES
 from runtime.codebase.git.linked_trees import FIXES_FOLDER
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.memory.usage_log import UsageLog, Use
+from runtime.testing import FakeClock
 from serve.batch.fix_record import FixPlan, FixRecord, FixResult
+from tests.capabilities.code_change.played_agent import CHANGED, Agent, git, repository
 from tests.doors.test_guides import Guide, prints, write_files
 from tests.doors.test_tutorial import outputs
 
@@ -39,3 +45,73 @@ def test_what_a_fix_planned_and_did_is_in_the_backup_and_is_read_again_where_it_
     shutil.copytree(copies, elsewhere)
     back = FixRecord.of(elsewhere / FIXES_FOLDER, "f-1")
     assert (back.plan(), back.results(), back.has_ended) == (plan, {"f-1-1": result}, False)
+
+
+async def under_way(folder: Path) -> Agent:
+    """Begin a change beside uncommitted work, with edits of all kinds that no commit has yet."""
+    root = repository(folder / "project")
+    (root / "cache.py").write_text("KEPT = {1: 2}\n")
+    agent = Agent(root, folder / "state", work_trees=folder / "state" / WORK_TREES)
+    await agent.start()
+    await agent.go_to(13)
+    tree = agent.workspace
+    assert tree.parent == folder / "state" / WORK_TREES
+    (tree / "draft.py").write_text("A = 1\n")
+    (tree / "built").symlink_to(folder / "elsewhere")
+    (tree / "rules").symlink_to("docs")
+    os.mkfifo(tree / "pipe")
+    return agent
+
+
+def back_up(folder: Path) -> list[str]:
+    command = [sys.executable, "backup.py", str(folder / "state"), str(folder / "copies")]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("is_pruned", [False, True], ids=["known", "forgotten"])
+async def test_a_change_under_way_goes_on_with_its_uncommitted_edits_after_the_state_folder_was_lost_and_put_back(
+    tmp_path: Path, is_pruned: bool
+) -> None:
+    write_files(tmp_path, GUIDE.files)
+    agent = await under_way(tmp_path)
+    tree = agent.workspace
+    back_up(tmp_path)
+    agent.edit()
+    (tree / "draft.py").unlink()
+    (tree / "load.py").chmod(0o755)
+    copied = tmp_path / "copies" / WORK_TREES / tree.name
+    assert str(copied) in back_up(tmp_path)  # the second backup of that tree takes the place of the first
+    assert [path.name for path in copied.parent.iterdir()] == [tree.name]
+
+    shutil.rmtree(tmp_path / "state")
+    if is_pruned:
+        git(agent.root, "worktree", "prune", "--expire", "now")
+    shutil.copytree(tmp_path / "copies", tmp_path / "state", symlinks=True)
+    assert (tree / "load.py").read_text() == CHANGED
+    assert (tree / "load.py").stat().st_mode & 0o777 == 0o755
+    assert ((tree / "built").readlink(), (tree / "rules").readlink()) == (tmp_path / "elsewhere", Path("docs"))
+    assert not {"draft.py", "pipe"} & {path.name for path in tree.iterdir()}
+
+    again = Agent(agent.root, agent.state_dir, owner="another", work_trees=tree.parent)
+    told = await again.start(recovery="resume")
+    assert ("linked" in str(told.get("notes"))) == is_pruned
+    assert "lost" not in str(told)
+    seen = (await again.session.review_changes())["files"]
+    assert [file["file"] for file in seen] == ["built", "load.py", "rules"]
+    for link in ("built", "rules"):
+        (tree / link).unlink()
+    assert (await again.finish())["outcome"] == "completed"
+    assert git(agent.root, "show", "main:load.py") == CHANGED.strip()
+
+
+def test_what_callers_used_today_is_in_the_backup_and_counts_where_it_is_put_back(tmp_path: Path) -> None:
+    write_files(tmp_path, GUIDE.files)
+    (tmp_path / "state").mkdir()
+    clock = FakeClock()
+    database = SqliteDatabase(tmp_path / "state" / "usage.sqlite", label="usage")
+    UsageLog(database, clock).add([Use("token:ann", "requests chat", clock.now_ms(), 3)])
+    back_up(tmp_path)
+    database.close()
+    kept = UsageLog(SqliteDatabase(tmp_path / "copies" / "usage.sqlite", label="usage"), clock)
+    assert kept.totals(0) == {"token:ann": {"requests": 3}}

@@ -37,6 +37,20 @@ def test_a_token_is_printed_once_and_then_only_what_it_is_for(jeeves: Program, t
         assert secret.rpartition("_")[2].encode() not in kept
 
 
+def test_the_recipe_to_replace_a_token_neither_widens_it_nor_drops_its_end(jeeves: Program) -> None:
+    jeeves.run("token", "create", "ann", "--scopes", "ask", "--expires-days", "1")
+    made = jeeves.run("token", "create", "ann", "--rotate")
+    old, new = json.loads(jeeves.run("token", "list", "--json").out)
+    assert (new["scopes"], new["expires_ms"], new["state"]) == (["ask"], old["expires_ms"], "valid")
+    assert "'ann' may ask, until 20" in made.err
+    assert f"it replaces {old['token_id']}, which is accepted until `jeeves token revoke {old['token_id']}`" in made.err
+    jeeves.run("token", "revoke", old["token_id"])
+    jeeves.run("token", "create", "ann", "--rotate", "--scopes", "watch", "--expires-days", "30")
+    newest = json.loads(jeeves.run("token", "list", "--json").out)[-1]
+    assert newest["scopes"] == ["watch"]
+    assert newest["expires_ms"] > old["expires_ms"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -45,6 +59,7 @@ def test_a_token_is_printed_once_and_then_only_what_it_is_for(jeeves: Program, t
         (("create", "ann", "--scopes", ","), ("no scope",)),
         (("create", "ann", "--expires-days", "0"), ("--expires-days", "more than 0")),
         (("create", "ann", "--expires-days", "nan"), ("--expires-days", "more than 0")),
+        (("create", "ann", "--rotate"), ("'ann' has no valid token to replace", "without --rotate")),
         (("revoke", "nobody"), ("nobody", "jeeves token list")),
     ],
 )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Collection
 from pathlib import Path
+from typing import Literal
 
-from runtime.codebase.git.git_folder import find_git_folder, read_bounded
+from runtime.codebase.git.git_folder import GitFolder, find_git_folder, read_bounded
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.errors import GitWriteError
@@ -24,6 +25,9 @@ FIXES_FOLDER = "fixes"
 FIX_TREES = f"{FIXES_FOLDER}/trees"
 MAX_POINTER_BYTES = 8_192
 
+# What was needed to have a work tree that works: nothing, all of it, or the links alone.
+Restored = Literal["", "made anew", "linked again"]
+
 
 def task_name(branch: str) -> str:
     """Return what a branch is named after its prefix, by which its linked work tree is found."""
@@ -33,9 +37,46 @@ def task_name(branch: str) -> str:
 
 def make_linked(top: Path, branch: str, folder: Path) -> Path:
     """Make a linked work tree of a branch as git does, and check its files out."""
+    folder = _linked(top, branch, folder)
+    check_out(folder)
+    return folder
+
+
+def restore_linked(top: Path, branch: str, folder: Path) -> Restored:
+    """Make the work tree of a branch anew where its folder is gone, or link its files again where the links are gone.
+
+    Files that are there stay as they are. A branch that is gone as well was merged, or deleted by hand: what comes next
+    tells which. Raises GitWriteError.
+    """
+    of_top = find_git_folder(top)
+    if (folder / ".git").is_file() and of_top is not None and (_admin_of(of_top, branch) / "index").is_file():
+        return ""
+    with GitWriter(top) as git:
+        if git.commit_of(f"refs/heads/{branch}") is None:
+            return ""
+    if not _has_files(folder):
+        make_linked(top, branch, folder)
+        return "made anew"
+    check_out(_linked(top, branch, folder), files_stay=True)
+    return "linked again"
+
+
+def check_out(folder: Path, *, files_stay: bool = False) -> None:
+    """Write the index of a work tree's HEAD, and all its files unless `files_stay` as they are."""
+    found = find_git_folder(folder)
+    assert found is not None
+    with locked(found, "index") as locks, GitWriter(folder) as git:
+        git.run("read-tree", "--reset", *([] if files_stay else ["-u"]), "HEAD")
+        if files_stay:
+            git.run("update-index", "-q", "--refresh", accepted=(0, 1))
+        publish(locks["index"], (git.private / "index").read_bytes())
+
+
+def _linked(top: Path, branch: str, folder: Path) -> Path:
+    """Write what links a folder and a repository, as git does, and return the folder, resolved."""
     of_top = find_git_folder(top)
     assert of_top is not None
-    admin = of_top.common / "worktrees" / branch
+    admin = _admin_of(of_top, branch)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
@@ -46,31 +87,15 @@ def make_linked(top: Path, branch: str, folder: Path) -> Path:
         (folder / ".git").write_text(f"gitdir: {admin}\n")
     except OSError as error:
         raise GitWriteError(f"no work tree can be made at {folder}: {error.strerror}") from error
-    check_out(folder)
     return folder
 
 
-def restore_linked(top: Path, branch: str, folder: Path) -> bool:
-    """Make the work tree of a branch anew if its folder alone is gone; return whether it was. Raises GitWriteError.
-
-    A branch that is gone as well was merged, or deleted by hand: what comes next tells which.
-    """
-    if (folder / ".git").is_file():
-        return False
-    with GitWriter(top) as git:
-        if git.commit_of(f"refs/heads/{branch}") is None:
-            return False
-    make_linked(top, branch, folder)
-    return True
+def _admin_of(of_top: GitFolder, branch: str) -> Path:
+    return of_top.common / "worktrees" / branch
 
 
-def check_out(folder: Path) -> None:
-    """Write all files of a work tree's HEAD, and its index."""
-    found = find_git_folder(folder)
-    assert found is not None
-    with locked(found, "index") as locks, GitWriter(folder) as git:
-        git.run("read-tree", "--reset", "-u", "HEAD")
-        publish(locks["index"], (git.private / "index").read_bytes())
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and any(each.name != ".git" for each in folder.iterdir())
 
 
 def remove_linked(top: Path, branch: str, folders: Collection[Path]) -> None:
@@ -81,7 +106,7 @@ def remove_linked(top: Path, branch: str, folders: Collection[Path]) -> None:
     of_top = find_git_folder(top)
     if of_top is None:
         return
-    admin = of_top.common / "worktrees" / branch
+    admin = _admin_of(of_top, branch)
     said = read_bounded(admin / "gitdir", MAX_POINTER_BYTES)
     named = Path((said or "").strip()).parent
     for place in folders:

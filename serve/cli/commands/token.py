@@ -28,21 +28,33 @@ DEFAULT_SCOPES = "ask,watch"
 def create(
     name: Annotated[str, typer.Argument(help="Who holds it; runs are recorded as of token:NAME.")],
     scopes: Annotated[
-        str, typer.Option(metavar="SCOPES", help=f"Of {', '.join(SCOPES)}, with commas.")
-    ] = DEFAULT_SCOPES,
+        str | None,
+        typer.Option(metavar="SCOPES", help=f"Of {', '.join(SCOPES)}, with commas; default: {DEFAULT_SCOPES}."),
+    ] = None,
     expires_days: Annotated[
         float | None, typer.Option(metavar="DAYS", help="It is accepted for so long; default: until it is revoked.")
     ] = None,
-    rotate: Annotated[bool, typer.Option("--rotate", help="Beside a valid token of that name, to replace it.")] = False,
+    rotate: Annotated[
+        bool,
+        typer.Option(
+            "--rotate", help="To replace the valid token of that name; scopes and end stay unless given anew."
+        ),
+    ] = False,
     config: Config = None,
 ) -> None:
     """Create an access token and print it, once; only a digest of it is kept."""
-    settings, chosen = load_command_settings(config), _scopes_in(scopes)
-    expires_ms = _expiry(expires_days)
+    settings = load_command_settings(config)
+    chosen, expires_ms = None if scopes is None else _scopes_in(scopes), _expiry(expires_days)
     with open_tokens(settings) as tokens:
-        made = tokens.create(name, chosen, expires_ms, rotates=rotate)
+        if rotate:
+            made, chosen, expires_ms, replaces = tokens.rotate(name, chosen, expires_ms)
+        else:
+            chosen = _scopes_in(DEFAULT_SCOPES) if chosen is None else chosen
+            made, replaces = tokens.create(name, chosen, expires_ms), ""
     until = "until it is revoked" if expires_ms is None else f"until {_time(expires_ms)}"
     warn_line(f"token {made.token_id} of '{name}' may {', '.join(chosen)}, {until}; it is shown this once")
+    if replaces:
+        warn_line(f"it replaces {replaces}, which is accepted until `jeeves token revoke {replaces}`")
     say_line(made.text)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.errors import InputError, UnknownNameError
 from runtime.primitives.clock import FakeClock
-from runtime.run.bearer_tokens import TokenRecord, is_token_name, new_token, read_token
+from runtime.run.bearer_tokens import Scope, TokenRecord, is_token_name, new_token, read_token
 from runtime.store.access_tokens import AccessTokens
 from tests.runtime.store.conftest import Place
 
@@ -78,11 +78,49 @@ async def test_a_name_has_one_valid_token_unless_it_is_rotated(tokens: AccessTok
     first = tokens.create("ann", ("ask",), clock.now_ms() + 10)
     with pytest.raises(InputError, match=f"valid token already .{first.token_id}.*--rotate"):
         tokens.create("ann", ("ask",))
-    second = tokens.create("ann", ("ask",), clock.now_ms() + 10, rotates=True)
+    second = tokens.rotate("ann").made
     await clock.advance(0.01)
     third = tokens.create("ann", ("ask",))
     assert {each.token_id for each in tokens.revoke("ann")} == {each.token_id for each in (first, second, third)}
     tokens.create("ann", ("ask",))
+
+
+@pytest.mark.parametrize("until_ms", [None, DAY_MS])
+@pytest.mark.parametrize("scopes", [("ask",), ("watch", "operate")])
+def test_a_rotated_token_may_what_the_one_before_might_and_ends_when_that_does(
+    tokens: AccessTokens, clock: FakeClock, scopes: tuple[Scope, ...], until_ms: int | None
+) -> None:
+    expires_ms = None if until_ms is None else clock.now_ms() + until_ms
+    first = tokens.create("ann", scopes, expires_ms)
+    rotation = tokens.rotate("ann")
+    kept = tokens.table().tokens[rotation.made.token_id]
+    assert (kept.name, kept.scopes, kept.expires_ms, kept.revoked_ms) == ("ann", scopes, expires_ms, None)
+    assert rotation[1:] == (scopes, expires_ms, first.token_id)
+
+
+async def test_a_rotated_token_has_what_it_is_given_anew_and_is_itself_what_is_replaced_next(
+    tokens: AccessTokens, clock: FakeClock
+) -> None:
+    tokens.create("ann", ("ask", "watch"), clock.now_ms() + DAY_MS)
+    await clock.advance(1)
+    second = tokens.rotate("ann", ("ask",), clock.now_ms() + 2 * DAY_MS)
+    assert second[1:3] == (("ask",), clock.now_ms() + 2 * DAY_MS)
+    await clock.advance(1)
+    assert tokens.rotate("ann")[1:] == (*second[1:3], second.made.token_id)
+    with pytest.raises(InputError, match="no scope"):
+        tokens.rotate("ann", ())
+
+
+async def test_what_is_not_valid_any_more_says_nothing_of_what_a_new_token_may(
+    tokens: AccessTokens, clock: FakeClock
+) -> None:
+    tokens.create("ann", ("ask",), clock.now_ms() + 10)
+    await clock.advance(0.01)
+    tokens.create("bob", ("ask",))
+    tokens.revoke("bob")
+    for name in ("ann", "bob", "nobody"):
+        with pytest.raises(InputError, match=f"'{name}' has no valid token to replace"):
+            tokens.rotate(name, ("ask",))
 
 
 @pytest.mark.parametrize("named", [lambda made: made.token_id, lambda made: made.text, lambda made: "ann"])

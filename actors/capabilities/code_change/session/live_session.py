@@ -23,16 +23,13 @@ from actors.capabilities.code_change.session.change_notes import (
 )
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.lost_branches import lost_branch
+from actors.capabilities.code_change.session.lost_work_trees import lost_edits, with_work_tree
 from actors.capabilities.code_change.session.missing_repository import missing_repository
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import tree_told
 from actors.capabilities.code_change.session.start_files import MAX_PINNED, taken_from_sight
 from actors.capabilities.code_change.session.steering import LOOKS, PUT_BACK, STEERED, looks, steered, with_warning
-from actors.capabilities.code_change.session.workplaces import (
-    observed,
-    performed,
-    with_work_tree,
-)
+from actors.capabilities.code_change.session.workplaces import observed, performed
 from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
 from runtime.contracts.contract import END, Contract
@@ -100,12 +97,14 @@ class LiveSession:
                 why = await in_own_thread(missing_repository, self._state)
                 return {**told, "error": {"code": "git_refused", "problems": [why or error.message]}}
 
-    async def restore(self) -> None:
-        """Make the session's work tree anew where its folder is gone. Raises GitWriteError."""
+    async def restore(self) -> Sequence[str]:
+        """Make the session's branch and work tree anew where they are gone; return what was. Raises GitWriteError."""
         async with self._lock:
+            known = self._state.warnings
             state = await in_own_thread(with_work_tree, self._state)
             if state != self._state:
                 await self._keep(state)
+            return [warning for warning in state.warnings if warning not in known]
 
     async def _reread(self) -> None:
         """Take over what a person decided meanwhile by another process: an answer, or that the session ends."""
@@ -320,6 +319,8 @@ class LiveSession:
         }
         if (moved := await in_own_thread(submodules_note, self._state)) is not None:
             told["note"] = moved
+        if not changed.files and (gone := lost_edits(self._state)) is not None:
+            told["lost"] = gone
         if caches := await in_own_thread(caches_note, self.folder):
             told["left_out"] = caches
         if lost := await in_own_thread(lost_tests_note, self._state, changed):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from actors.capabilities.code_change.session.live_session import Answer, LiveSession
+from actors.capabilities.code_change.session.lost_work_trees import gone_work_tree
 from actors.capabilities.code_change.session.owners import server_of
 from actors.capabilities.code_change.session.pinned_contracts import pinned
 from actors.capabilities.code_change.session.ports import Ports
@@ -18,7 +19,6 @@ from actors.capabilities.code_change.session.workplaces import (
     laid_aside,
     own_edits,
     watched_place,
-    with_work_tree,
 )
 from actors.capabilities.code_change.store.session_store import SessionRow
 from runtime.codebase.git.commits import task_branches
@@ -257,7 +257,13 @@ class ChangeSessions:
             "A session was left unfinished. Ask the person whether to go on with it or to drop it, then call "
             "start_session again with `recovery`: resume or discard. Discarding keeps its branch for 30 days."
         )
-        return {**told, "recovery_available": True, "instruction": instruction}
+        lost = gone_work_tree(state)
+        return {
+            **({"notes": [lost]} if lost is not None else {}),
+            **told,
+            "recovery_available": True,
+            "instruction": instruction,
+        }
 
     def _is_live(self, row: SessionRow) -> bool:
         is_called = self._ports.clock.now_ms() - row.touched_ms < LIVE_MS
@@ -272,11 +278,7 @@ class ChangeSessions:
         live = self.live
         if live is not None and row.owner == self._ports.owner and live.state.session_id == row.state.session_id:
             # A second driver of one session would not wait for the calls of the first.
-            try:
-                await live.restore()
-            except RepositoryError as error:
-                return _refused(error.message)
-            return {**await live.status(), "resumed": True}
+            return await self._restored(live)
         contract = await in_own_thread(pinned, self._ports.store, row.state, self._contract)
         if contract is None:
             return _refused(
@@ -284,12 +286,20 @@ class ChangeSessions:
             )
         taken = await in_own_thread(self._ports.store.take_over, row.state.session_id, self._ports.owner)
         assert taken is not None
+        live = LiveSession(contract, taken.state, self._ports)
+        told = await self._restored(live)
+        if "error" not in told:
+            self._live = live
+        return told
+
+    async def _restored(self, live: LiveSession) -> Answer:
+        """Return where a session stands that is resumed; what it lost comes first, and it tells it from then on."""
         try:
-            state = await in_own_thread(with_work_tree, taken.state)
+            found = await live.restore()
         except RepositoryError as error:
             return _refused(error.message)
-        self._live = LiveSession(contract, state, self._ports)
-        return {**await self._live.status(), "resumed": True}
+        told = {**await live.status(), "resumed": True}
+        return {"notes": [*found, *told.pop("notes", ())], **told} if found else told
 
     async def _discarded(self, row: SessionRow) -> None:
         """End a session that was left; its branch stays and counts as stale from now on."""

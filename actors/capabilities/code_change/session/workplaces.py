@@ -21,12 +21,11 @@ from actors.capabilities.code_change.evidence.write_guard import is_ours, unperm
 from actors.capabilities.code_change.session.change_base import foreign_note, session_changes, work_tree
 from actors.capabilities.code_change.session.change_notes import hollow_note, lost_tests_note
 from actors.capabilities.code_change.session.check_commands import with_checks
-from actors.capabilities.code_change.session.lost_branches import with_lost_branch
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.reviewed_tree import present_tree, unreviewed
 from runtime.codebase.git.commits import commit_change, head_of_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, restore_linked
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX
 from runtime.codebase.git.work_trees import WorkTree, changes_since, digest_of, open_work_tree, printable
 from runtime.codebase.git.writable import Writable, writable
 from runtime.contracts.contract import Contract
@@ -250,15 +249,3 @@ def laid_aside(root: Path, branches: Sequence[str], ports: Ports) -> dict[str, A
         else:
             deleted.append({"branch": branch, "restore": aside.restoring})
     return {"deleted": deleted, **({"kept": kept} if kept else {})}
-
-
-def with_work_tree(state: SessionState) -> SessionState:
-    """Return a session that is resumed, with its branch and work tree made anew where gone. Raises GitWriteError."""
-    state = with_lost_branch(state)
-    place = state.place
-    if place is None or not place.is_worktree:
-        return state
-    if not restore_linked(Path(state.repository), place.branch, Path(place.folder)):
-        return state
-    lost = f"the work tree {place.folder} was gone and was made anew from its branch; what was not committed is lost"
-    return state.with_(warnings=(*state.warnings, lost))
