@@ -44,7 +44,7 @@ def check_and_file(each: Finding) -> tuple[str, str]:
 @given(FINDINGS, FINDINGS)
 def test_every_violation_is_new_or_old_and_keeps_its_order(found: list[Finding], base: list[Finding]) -> None:
     violations = with_ids(found)
-    new, old = by_age(violations, base)
+    new, old = by_age(violations, with_ids(base))
     assert list(new) == [each for each in violations if each not in old]
     assert list(old) == [each for each in violations if each not in new]
 
@@ -62,7 +62,7 @@ def test_a_check_has_no_more_old_violations_in_a_file_than_the_base_commit_had(
     found: list[Finding], base: list[Finding]
 ) -> None:
     had = Counter(map(check_and_file, base))
-    old = Counter(map(check_and_file, by_age(with_ids(found), base).old))
+    old = Counter(map(check_and_file, by_age(with_ids(found), with_ids(base)).old))
     assert old <= had
 
 
@@ -70,7 +70,7 @@ def test_a_check_has_no_more_old_violations_in_a_file_than_the_base_commit_had(
 def test_what_is_old_shares_its_line_or_its_definition_with_the_base_commit(
     found: list[Finding], base: list[Finding]
 ) -> None:
-    for each in by_age(with_ids(found), base).old:
+    for each in by_age(with_ids(found), with_ids(base)).old:
         alike = [other for other in base if check_and_file(other) == check_and_file(each)]
         assert any(other.text == each.text or (each.symbol and other.symbol == each.symbol) for other in alike)
 

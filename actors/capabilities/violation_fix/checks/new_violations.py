@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from actors.capabilities.violation_fix.checks.violation import Finding, Violation
+from actors.capabilities.violation_fix.checks.pairing import Key, paired
+from actors.capabilities.violation_fix.checks.violation import Violation
 
-_Place = tuple[str, ...]
+# Equal ids mean the same check, text of the line and definition around it. At the top of a file no definition tells
+# where a violation is, so only the text does.
+_SAME: tuple[Key, ...] = (
+    lambda each: each.violation_id,
+    lambda each: (each.path, each.check_id, each.text),
+    lambda each: (each.path, each.check_id, each.symbol) if each.symbol else each.violation_id,
+)
 
 
 class ByAge(NamedTuple):
@@ -18,55 +24,15 @@ class ByAge(NamedTuple):
     old: tuple[Violation, ...]
 
 
-def by_age(violations: Sequence[Violation], base: Iterable[Finding]) -> ByAge:
+def by_age(violations: Sequence[Violation], base: Iterable[Violation]) -> ByAge:
     """Return which violations are new, given what the same checks find in the base commit's files.
 
-    Files are known by their present paths on both sides. Each finding of the base commit makes one violation old: of
-    the same check and file, and on a line of the same text in the same definition, else on a line of the same text,
-    else in the same definition. The numbers of lines count for nothing. Outside of all definitions only the text of
-    the line counts.
+    Files are known by their present paths on both sides. Each violation of the base commit makes one old: of the same
+    check and file, and on a line of the same text in the same definition, else on a line of the same text, else in the
+    same definition. The numbers of lines count for nothing.
     """
-    waiting = list(violations)
-    left = list(base)
-    for place in (_line_and_symbol, _line, _symbol):
-        waiting, left = _unmatched(waiting, left, place)
-    new = {each.violation_id for each in waiting}
+    new = {each.violation_id for each in paired(base, violations, _SAME).rest}
     return ByAge(
         tuple(each for each in violations if each.violation_id in new),
         tuple(each for each in violations if each.violation_id not in new),
     )
-
-
-def _unmatched(
-    violations: Sequence[Violation], base: Sequence[Finding], place: Callable[[Finding], _Place | None]
-) -> tuple[list[Violation], list[Finding]]:
-    """Return both without those that pair off, one with one, at the same place."""
-    theirs = Counter(at for each in base if (at := place(each)) is not None)
-    ours: Counter[_Place] = Counter()
-    waiting = []
-    for each in violations:
-        at = place(each)
-        if at is None or ours[at] == theirs[at]:
-            waiting.append(each)
-        else:
-            ours[at] += 1
-    left = []
-    for finding in base:
-        at = place(finding)
-        if at is None or ours[at] == 0:
-            left.append(finding)
-        else:
-            ours[at] -= 1
-    return waiting, left
-
-
-def _line_and_symbol(finding: Finding) -> _Place:
-    return (finding.check_id, finding.path, finding.symbol, finding.text)
-
-
-def _line(finding: Finding) -> _Place:
-    return (finding.check_id, finding.path, finding.text)
-
-
-def _symbol(finding: Finding) -> _Place | None:
-    return (finding.check_id, finding.path, finding.symbol) if finding.symbol else None
