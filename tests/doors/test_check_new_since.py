@@ -168,3 +168,20 @@ def test_a_folder_below_the_top_is_compared_by_its_own_paths(jeeves: Program, re
     git(repo, "checkout", "--quiet", "-B", "branch")
     (repo / "sub" / "a.py").write_text("import re\nimport os\n")
     assert new_places(checked(jeeves, repo / "sub", "--json")) == [("a.py", 1, "F401")]
+
+
+def test_comments_that_a_branch_adds_excuse_nothing_where_they_are_ignored_and_those_of_the_base_do(
+    jeeves: Program, repo: Path
+) -> None:
+    allow = "  # jeeves: allow no-print - a command"
+    git(repo, "checkout", "--quiet", "main")
+    (repo / "same.py").write_text(f"import os  # noqa\nprint(1){allow}\n")
+    commit(repo)
+    git(repo, "checkout", "--quiet", "-B", "branch")
+    (repo / "same.py").write_text(f"import re  # noqa\nimport os  # noqa\nprint(1){allow}\nprint(2){allow}\n")
+    honoured = checked(jeeves, repo)
+    assert honoured.status == 0
+    assert "2 violations excused by a comment; --ignore-noqa lists all" in honoured.out
+    ignored = checked(jeeves, repo, "--ignore-noqa", "--json")
+    assert ignored.status == 1
+    assert new_places(ignored) == [("same.py", 1, "F401"), ("same.py", 4, "no-print")]

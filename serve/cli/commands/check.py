@@ -40,7 +40,7 @@ def check(
     max_complexity: Annotated[int, typer.Option(help="Highest cyclomatic complexity of a function.")] = 10,
     max_function_lines: Annotated[int, typer.Option(help="Most lines of a function.")] = 100,
     max_nesting: Annotated[int, typer.Option(help="Deepest nesting of blocks in a function.")] = 5,
-    ignore_noqa: Annotated[bool, typer.Option("--ignore-noqa", help="Report what `# noqa` excuses, too.")] = False,
+    ignore_noqa: Annotated[bool, typer.Option("--ignore-noqa", help="Report what comments excuse, too.")] = False,
     project_config: Annotated[
         bool, typer.Option("--project-config", help="Choose rules as the repository's settings of ruff do.")
     ] = False,
@@ -157,6 +157,8 @@ def _tell(report: CheckReport, comparison: Comparison | None, *, only_counts: bo
         say_line(f"{counted(len(report.violations), kind)} in {in_files} of {checked}")
     else:
         say_line(f"no {kind}s in {checked}")
+    if report.excused:
+        say_line(f"{counted(report.excused, 'violation')} excused by a comment; --ignore-noqa lists all")
     if comparison is not None and comparison.old:
         say_line(f"{counted(len(comparison.old), 'old violation')}, there already in {comparison.commit[:12]}")
 
