@@ -25,7 +25,7 @@ class BaseFile(msgspec.Struct, frozen=True):
 
 
 class BaseFiles(msgspec.Struct, frozen=True):
-    """Holds, by their present paths, the files that differ from a commit and those that are as they were in it.
+    """Holds the files that differ from a commit and those that do not, by their present paths.
 
     A file that is in neither came since, or was no regular file then.
     """

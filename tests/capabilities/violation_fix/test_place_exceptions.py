@@ -21,10 +21,12 @@ def listed(
     name: str = "a.py",
     rules: str = RULES,
     select: tuple[str, ...] = ("project",),
-    **options: bool,
+    ignore_noqa: bool = False,
 ) -> CheckReport:
     (root / name).write_text(text)
-    return list_violations(root, [], CheckOptions(select=select, rules=parse_checks(rules).rules, **options))
+    return list_violations(
+        root, [], CheckOptions(select=select, rules=parse_checks(rules).rules, ignore_noqa=ignore_noqa)
+    )
 
 
 def places(report: CheckReport) -> list[tuple[int, str]]:

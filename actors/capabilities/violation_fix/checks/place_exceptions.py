@@ -1,7 +1,8 @@
-"""Reads the comments of a file that excuse violations of own checks and rules of the project at one place.
+"""Reads the comments of a file that excuse violations of our checks at one place.
 
-The linter has comments of its own for its rules (`noqa`). A comment of ours needs a reason, and one that excuses
-nothing is a finding itself, so that none is left behind when its cause goes.
+Ours are the structure checks and the rules of the project; the linter has comments for its own rules (`noqa`). A
+comment of ours needs a reason, and one that excuses nothing is a finding itself, so that none is left behind when its
+cause goes.
 """
 
 from __future__ import annotations
