@@ -190,7 +190,7 @@ class Relevance(_Frozen):
 
 
 class Contract(_Frozen):
-    """Holds a whole contract. `intents`: intent → the phases that it skips."""
+    """Holds a whole contract. `intents`: intent → the phases that it skips; `protected_paths`: what no change holds."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
     version: int = Field(ge=1)
@@ -201,6 +201,7 @@ class Contract(_Frozen):
     confidence: Confidence = Confidence()
     high_risk: HighRisk = HighRisk()
     relevance: Relevance
+    protected_paths: _Texts = Field(default=(), max_length=100)
     tools: Mapping[Annotated[str, Field(pattern=_TOOL)], ToolRule]
     phases: Mapping[Annotated[str, Field(pattern=_PHASE)], PhaseRule]
 
@@ -212,7 +213,9 @@ class Contract(_Frozen):
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the contract's content, by which a session pins it."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        # One that protects nothing has the digest that it had before there was such a key: sessions are pinned by it.
+        left_out = set() if self.protected_paths else {"protected_paths"}
+        return hashlib.sha256(self.model_dump_json(exclude=left_out).encode()).hexdigest()
 
     def phase_name(self, key: str) -> str:
         """Return the name that an agent knows a phase by; END and ESCALATION are their own."""

@@ -21,6 +21,8 @@ from runtime.primitives.yaml_documents import (
 SERVER_FACTS = frozenset({"no_stale_branches"})
 MAX_FIELD_DEPTH = 4
 _WORD_OF_RISK = re.compile(r"[a-z]{3,40}")
+# Each pattern only adds to what is protected, so that a longer list is never a looser one.
+_PROTECTED = re.compile(r"(?![!#])(?!.*(?:^|/)\.\.?(?:/|$))[^\s\\]{1,500}")
 
 
 def load_contract(path: Path) -> Contract:
@@ -50,6 +52,7 @@ def problems_of(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
     yield from _unknown_flags(contract)
     yield from _fields(contract)
     yield from _words_of_risk(contract)
+    yield from _protected_paths(contract)
     steps: dict[int, str] = {}
     for name, rule in contract.phases.items():
         if rule.step in steps:
@@ -141,6 +144,13 @@ def _words_of_risk(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
     for place, word in enumerate(contract.high_risk.words):
         if _WORD_OF_RISK.fullmatch(word) is None:
             yield ("high_risk", "words", place), "the beginning of a word is needed: at least three small letters"
+
+
+def _protected_paths(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
+    for place, pattern in enumerate(contract.protected_paths):
+        if _PROTECTED.fullmatch(pattern) is None:
+            told = "a pattern as in .gitignore is needed, without `!`, `#`, blanks, backslashes, `.` and `..`"
+            yield ("protected_paths", place), told
 
 
 def _fields(contract: Contract) -> Iterator[tuple[KeyPath, str]]:

@@ -136,7 +136,7 @@ _COMPARED_AS_A_WHOLE = {
 
 # Quality reverts are not among them: fewer force the merge earlier, more let the loop go on longer.
 _TIGHTER: Mapping[type[BaseModel], Mapping[str, _IsTighter]] = {
-    Contract: {"version": le, "gate_levels": _has_fewer},
+    Contract: {"version": le, "gate_levels": _has_fewer, "protected_paths": _has_more},
     Limits: {
         "task_failures": ge,
         "failures_in_all": ge,

@@ -63,6 +63,10 @@ class Git:
 
     def run(self, command: str, *arguments: str) -> str:
         """Return the standard output of a read-only git command, cut after 4 MB."""
+        return self.run_bytes(command, *arguments).decode("utf-8", "replace")
+
+    def run_bytes(self, command: str, *arguments: str) -> bytes:
+        """Return what `run` returns, as it was printed; it is cut where it has `MAX_OUTPUT_BYTES`."""
         always = _COMMANDS.get(command)
         if always is None:
             raise RepositoryError(f"git {command} is not run; only {', '.join(_COMMANDS)} are")
@@ -133,7 +137,7 @@ class Git:
     def _refused(self) -> RepositoryError:
         return refused(f"{self._blocking}, {WOULD_WAIT}; remove it, or give it another name")
 
-    def _output(self, command: list[str], environment: dict[str, str], name: str) -> str:
+    def _output(self, command: list[str], environment: dict[str, str], name: str) -> bytes:
         def is_blocked(has_ended: Callable[[], bool]) -> bool:
             self._blocking = blocking_file(Path(environment["GIT_WORK_TREE"]), has_ended)
             return self._blocking is not None
@@ -157,4 +161,4 @@ class Git:
             raise RepositoryError(f"git {name} took longer than {self._timeout_s:g} s", timed_out=True)
         if status != 0 and len(data) < MAX_OUTPUT_BYTES:
             raise RepositoryError(f"git {name} failed with status {status} in {self._root}", status=status)
-        return data.decode("utf-8", "replace")
+        return data

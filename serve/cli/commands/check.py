@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ from serve.cli.output.terminal import counted, say_json, say_line, warn_line
 if TYPE_CHECKING:
     from actors.capabilities.violation_fix.checks.options import CheckOptions
     from actors.capabilities.violation_fix.checks.violation import CheckReport, Violation
+    from serve.batch.base_comparison import Comparison
 
 FOUND_SOME = 1
 FAILED = 2
@@ -38,10 +40,16 @@ def check(
     max_complexity: Annotated[int, typer.Option(help="Highest cyclomatic complexity of a function.")] = 10,
     max_function_lines: Annotated[int, typer.Option(help="Most lines of a function.")] = 100,
     max_nesting: Annotated[int, typer.Option(help="Deepest nesting of blocks in a function.")] = 5,
-    ignore_noqa: Annotated[bool, typer.Option("--ignore-noqa", help="Report what `# noqa` excuses, too.")] = False,
+    ignore_noqa: Annotated[bool, typer.Option("--ignore-noqa", help="Report what comments excuse, too.")] = False,
     project_config: Annotated[
         bool, typer.Option("--project-config", help="Choose rules as the repository's settings of ruff do.")
     ] = False,
+    new_since: Annotated[
+        str,
+        typer.Option(
+            help="Branch or commit: what was there already where HEAD left it is told as old and fails nothing."
+        ),
+    ] = "",
     counts: Annotated[
         bool, typer.Option("--counts", help="Print how many violations of each check there are.")
     ] = False,
@@ -69,11 +77,14 @@ def check(
         uses_project_config=project_config,
     )
     try:
-        report = _listed(settings, root, paths or [], options, timeout_s)
+        report, comparison = _listed(settings, root, paths or [], options, new_since, timeout_s)
     except MachineError as error:
         warn_line(f"jeeves: {error.message}")
         raise typer.Exit(FAILED) from None
-    say_json(_document(root, report)) if as_json else _tell(report, only_counts=counts)
+    if as_json:
+        say_json(_document(root, report, comparison))
+    else:
+        _tell(report, comparison, only_counts=counts)
     if strict and not report.is_whole:
         warn_line("jeeves: not everything was checked, which --strict does not allow")
         raise typer.Exit(FAILED)
@@ -85,30 +96,49 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def _listed(settings: Settings, root: Path, paths: list[str], options: CheckOptions, timeout_s: float) -> CheckReport:
+def _listed(
+    settings: Settings, root: Path, paths: list[str], options: CheckOptions, new_since: str, timeout_s: float
+) -> tuple[CheckReport, Comparison | None]:
+    """Return what is found, without what is old where a base commit is named."""
     from actors.capabilities.violation_fix.checks.options import PROJECT_RULES, checked_options
     from actors.capabilities.violation_fix.checks.project_rules import project_checks
     from runtime.codebase.files.consent import Consent
+    from serve.batch.base_comparison import compared
     from serve.batch.check_listing import listed
 
     project = project_checks(root, Consent(settings.state_dir))
     options = checked_options(msgspec.structs.replace(options, rules=project.rules))
+    comparison = None
+    ends_at_s = time.monotonic() + timeout_s
     with display_for(sys.stderr.isatty()) as display:
         report = listed(root, paths, options, timeout_s=timeout_s, on_progress=display.status)
+        if new_since:
+            comparison = compared(
+                root,
+                report,
+                options,
+                new_since,
+                timeout_s=max(ends_at_s - time.monotonic(), 1.0),
+                on_progress=display.status,
+            )
     is_whole = report.is_whole and not (project.notes and options.has(PROJECT_RULES))
-    return msgspec.structs.replace(report, notes=(*project.notes, *report.notes), is_whole=is_whole)
+    notes = (*project.notes, *report.notes, *(comparison.notes if comparison is not None else ()))
+    violations = comparison.new if comparison is not None else report.violations
+    return msgspec.structs.replace(report, violations=violations, notes=notes, is_whole=is_whole), comparison
 
 
-def _document(root: Path, report: CheckReport) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(report)
-    return {"root": str(root), "counts": _counts(report), **told}
+def _document(root: Path, report: CheckReport, comparison: Comparison | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"root": str(root), "counts": _counts(report), **msgspec.to_builtins(report)}
+    if comparison is not None:
+        told |= {"base_commit": comparison.commit, "old": msgspec.to_builtins(comparison.old)}
+    return told
 
 
 def _counts(report: CheckReport) -> dict[str, int]:
     return dict(sorted(Counter(each.check_id for each in report.violations).items()))
 
 
-def _tell(report: CheckReport, *, only_counts: bool) -> None:
+def _tell(report: CheckReport, comparison: Comparison | None, *, only_counts: bool) -> None:
     for note in report.notes:
         warn_line(f"jeeves: {note}")
     for left in report.unchecked[:MAX_NAMED]:
@@ -122,10 +152,15 @@ def _tell(report: CheckReport, *, only_counts: bool) -> None:
         _table(report.violations) if sys.stdout.isatty() else _lines(report.violations)
     in_files = len({each.path for each in report.violations})
     checked = counted(report.checked, "file")
+    kind = "violation" if comparison is None else "new violation"
     if report.violations:
-        say_line(f"{counted(len(report.violations), 'violation')} in {in_files} of {checked}")
+        say_line(f"{counted(len(report.violations), kind)} in {in_files} of {checked}")
     else:
-        say_line(f"no violations in {checked}")
+        say_line(f"no {kind}s in {checked}")
+    if report.excused:
+        say_line(f"{counted(report.excused, 'violation')} excused by a comment; --ignore-noqa lists all")
+    if comparison is not None and comparison.old:
+        say_line(f"{counted(len(comparison.old), 'old violation')}, there already in {comparison.commit[:12]}")
 
 
 def _lines(violations: tuple[Violation, ...]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.capabilities.violation_fix.checks.options import CheckOptions, ProjectRule
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.carried_files import carry_ignored
 from actors.capabilities.violation_fix.verification.test_runs import WHOLE
@@ -142,6 +143,7 @@ BAD: dict[str, tuple[Callable[[], str], str]] = {
     "a signature": (lambda: FIXED.replace("def add(self):", "def add(self, by=1):"), "signatures changed: Counter.add"),
     "a name": (lambda: FIXED.replace("def untested", "def _untested"), "public signatures changed: untested"),
     "an excuse": (lambda: FIXED.replace("import os", "import os  # noqa: F401"), "excuse violations were added"),
+    "our excuse": (lambda: FIXED + "# jeeves: allow long-function - it is a table\n", "excuse violations were added"),
     "no text": (lambda: FIXED + "\0", "cannot be parsed|binary"),
 }
 
@@ -366,6 +368,21 @@ def test_a_repository_without_tests_is_verified_by_its_checks(tmp_path: Path) ->
     (Path(place.tree.folder) / FILE).write_text(FIXED)
     done = verifier.verify(baseline, baseline.violations[1])
     assert (done.is_good, done.tests) == (True, None)
+
+
+def test_a_comment_that_excuses_the_violation_is_no_fix_in_any_language(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    (root / "a.js").write_text("print(1);\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "second")
+    place = workspace(root, "one")
+    options = CheckOptions(select=("project",), rules=(ProjectRule("no-print", pattern="print"),))
+    verifier = Verifier(type(place)(place.tree, type(place.setup)(place.setup.python, "none"), options))
+    baseline = verifier.baseline(["a.js"])
+    excused = "print(1); // jeeves: allow no-print - a command"
+    (Path(place.tree.folder) / "a.js").write_text(f"{excused}\n")
+    done = verifier.verify(baseline, baseline.violations[0])
+    assert done.broken == ("comments that excuse violations were added: // jeeves: allow no-print - a command",)
 
 
 @pytest.mark.long

@@ -44,6 +44,10 @@ def faults_of(old: str, new: str) -> list[str]:
         ("{type: bool}", "{type: boolean}", "expected_payload.needs_more_information.type"),
         ("words: [authentic,", "words: [pa,", "high_risk.words[0]: the beginning of a word is needed"),
         ("words: [authentic,", "words: ['',", "high_risk.words[0]: the beginning of a word is needed"),
+        *(
+            ("name: code_change", f"name: code_change\nprotected_paths: ['{pattern}']", "protected_paths[0]: a pattern")
+            for pattern in ("", "!a", "#a", "a b", "a/../b", "./a", "..", "a\\b")
+        ),
         ("task_failures: 3", "task_failures: 0", "limits.task_failures"),
         ("name: code_change", "name: code_change\nsecret: 1", "secret: unknown key"),
     ],

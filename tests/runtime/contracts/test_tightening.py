@@ -33,7 +33,7 @@ TIGHTER = {
     r"limits\.(task_failures|failures_in_all|interventions|max_tasks|max_checklist_items)|.*\.most": "down",
     r".*\.required": "up",
     r".*\.choices|gate_levels|.*\.any_of|flags|intents": "fewer",
-    r"flags\.\w+\.excludes|phases\.\w+\.required_tools|high_risk\.words": "more",
+    r"flags\.\w+\.excludes|phases\.\w+\.required_tools|high_risk\.words|protected_paths": "more",
     r"tools\.\w+\.within": "fewer",
 }
 # Mappings by name; in others a key that is left out has its default.
@@ -82,6 +82,7 @@ def variants(value: Any) -> Iterator[tuple[str, Any]]:
         yield "other", "PRE_COMMIT"
         yield "other", ""
     elif isinstance(value, list):
+        yield "more", [*value, "migrations/"]
         for place in range(len(value)):
             yield "fewer", value[:place] + value[place + 1 :]
         yield "more", [*value, "QUALITY_REVIEW"]

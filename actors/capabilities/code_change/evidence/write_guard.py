@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from actors.capabilities.code_change.evidence.changed_lines import is_binary_file
 from actors.capabilities.code_change.evidence.checklist_evidence import path_problem
+from runtime.codebase.files.ignore_rules import IgnoreRules, parse_pattern
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.files.tool_caches import cache_folder
 from runtime.codebase.git.work_trees import Change
@@ -39,6 +40,17 @@ OUR_FILES = frozenset(
 def is_ours(file: str) -> bool:
     """Return whether a file is one that `jeeves init` wrote."""
     return (file.startswith(f"{OUR_FOLDER}/") and not file.startswith(AGREEMENTS)) or file in OUR_FILES
+
+
+def protected_refusal(patterns: Sequence[str], file: str) -> str | None:
+    """Return why no change may hold a file: patterns of the contract match it, or a folder above it; else None."""
+    rules = IgnoreRules(filter(None, (parse_pattern(each.encode()) for each in patterns)))
+    place = PurePosixPath(file)
+    above = (parent for parent in place.parents if parent.name)
+    names = ((str(place), False), *((str(parent), True) for parent in above))
+    if any(rules.verdict(name.encode("utf-8", "surrogateescape"), is_folder) for name, is_folder in names):
+        return f"'{file}' is among the protected_paths of the contract, which no change holds; the person edits it"
+    return None
 
 
 def write_refusal(

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from actors.capabilities.violation_fix.checks.linter import run_linter
-from actors.capabilities.violation_fix.checks.options import STRUCTURE_CHECKS, CheckOptions, checked_options
+from actors.capabilities.violation_fix.checks.options import (
+    STRUCTURE_CHECKS,
+    UNUSED_EXCEPTION,
+    CheckOptions,
+    checked_options,
+)
+from actors.capabilities.violation_fix.checks.place_exceptions import PlaceExceptions
 from actors.capabilities.violation_fix.checks.project_rules import LineRules, command_findings
 from actors.capabilities.violation_fix.checks.source_files import read_source, source_files
 from actors.capabilities.violation_fix.checks.structure_check import InnermostSymbols, structure_findings
@@ -73,16 +79,25 @@ def list_violations(
     linted = [path for path, language in readable.items() if language == LINTED]
     by_linter = run_linter(root, linted, options, lambda done: on_progress(done, steps))
     by_commands, failed = command_findings(root, options.chosen_rules(), readable)
-    found, changed = _placed(root, readable, [*by_linter.findings, *by_commands], options, on_progress)
-    unchecked += [*by_linter.unchecked, *changed]
+    placed = _placed(root, readable, [*by_linter.findings, *by_commands], options, on_progress, has_failed=bool(failed))
+    unchecked += [*by_linter.unchecked, *placed.changed]
     is_whole = files.is_whole and not failed and len(unchecked) == len(files.unchecked)
     return CheckReport(
-        with_ids(found),
+        with_ids(placed.found),
         len(readable),
         tuple(sorted(set(unchecked))),
         (*files.notes, *by_linter.notes, *failed),
         is_whole,
+        placed.excused,
     )
+
+
+class _Placed(NamedTuple):
+    """Holds findings, the files that changed meanwhile, and how many findings comments excuse."""
+
+    found: list[Finding]
+    changed: list[Unchecked]
+    excused: int
 
 
 def _placed(
@@ -91,14 +106,23 @@ def _placed(
     given: Iterable[Finding],
     options: CheckOptions,
     on_progress: Callable[[int, int], None],
-) -> tuple[list[Finding], list[Unchecked]]:
-    """Return findings with their symbols and lines, those of our own checks added, and files that changed meanwhile."""
+    *,
+    has_failed: bool,
+) -> _Placed:
+    """Return findings with their symbols and lines, those of our own checks added, without those that are excused.
+
+    `has_failed`: whether commands of rules did, so that what they would have found is not known.
+    """
     by_path: dict[str, list[Finding]] = {}
     for each in given:
         by_path.setdefault(each.path, []).append(each)
     lines = LineRules(options.chosen_rules())
     measures = any(options.has(check) for check in STRUCTURE_CHECKS)
+    ran = {each for each in STRUCTURE_CHECKS if options.has(each)}
+    ran |= {each.id for each in options.chosen_rules() if each.pattern or not has_failed}
+    own = ran | {each.id for each in options.chosen_rules()}
     found: list[Finding] = []
+    excused = 0
     unchecked = []
     for number, (path, language) in enumerate(files.items(), 1):
         source, why = read_source(root, path)
@@ -106,13 +130,19 @@ def _placed(
             unchecked.append(Unchecked(path, why))
             continue
         of_file = by_path.get(path, []) + lines.findings(path, source)
-        if of_file or measures:
+        exceptions = PlaceExceptions(source) if own and not options.ignore_noqa else None
+        if of_file or measures or exceptions:
             symbols = parse(source, path, language).symbols
-            found += _with_symbols(of_file, symbols, source)
-            found += structure_findings(source, path, language, symbols, options) if measures else []
+            measured = structure_findings(source, path, language, symbols, options) if measures else []
+            if exceptions:
+                of_file = exceptions.without_excused(of_file, own)
+                measured = exceptions.without_excused(measured, own)
+                excused += exceptions.excused
+                of_file += exceptions.unused(path, ran) if UNUSED_EXCEPTION not in options.ignore else []
+            found += [*_with_symbols(of_file, symbols, source), *measured]
         if number % NOTED_FILES == 0 or number == len(files):
             on_progress(len(files) + number, 2 * len(files))
-    return found, unchecked
+    return _Placed(found, unchecked, excused)
 
 
 def _with_symbols(findings: Sequence[Finding], symbols: Sequence[Symbol], source: SourceText) -> list[Finding]:

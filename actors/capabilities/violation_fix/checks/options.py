@@ -11,6 +11,7 @@ from runtime.errors import InputError
 LONG_FUNCTION = "long-function"
 DEEP_NESTING = "deep-nesting"
 PROJECT_RULES = "project"
+UNUSED_EXCEPTION = "unused-exception"
 STRUCTURE_CHECKS = (LONG_FUNCTION, DEEP_NESTING)
 LINTER_RULES = ("C901", "PLR0911", "PLR0912", "PLR0913", "PLR0914", "PLR0915", "E4", "E7", "E9", "F")
 DEFAULT_SELECTION = (*LINTER_RULES, *STRUCTURE_CHECKS, PROJECT_RULES)
@@ -40,7 +41,8 @@ class CheckOptions(msgspec.Struct, frozen=True):
     """Configures one listing. `select`: rules of the linter by code or prefix, and own checks by name.
 
     `target_version`: the oldest Python that the code is for, such as `py310`; empty: as `pyproject.toml` says, else the
-    newest. `uses_project_config`: whether the linter's settings in the repository count. `timeout_s`: for one program.
+    newest. `ignore_noqa`: whether comments excuse nothing. `uses_project_config`: whether the linter's settings in the
+    repository count. `timeout_s`: for one program.
     """
 
     select: tuple[str, ...] = DEFAULT_SELECTION
@@ -70,7 +72,7 @@ class CheckOptions(msgspec.Struct, frozen=True):
 
 def checked_options(options: CheckOptions) -> CheckOptions:
     """Return options that can be used. Raises InputError for a rule that cannot exist, or a limit out of range."""
-    own = {*STRUCTURE_CHECKS, PROJECT_RULES, *(rule.id for rule in options.rules)}
+    own = {*STRUCTURE_CHECKS, PROJECT_RULES, UNUSED_EXCEPTION, *(rule.id for rule in options.rules)}
     unknown = [each for each in (*options.select, *options.ignore) if not _is_linter_rule(each) and each not in own]
     if unknown:
         raise InputError(

@@ -58,7 +58,8 @@ class CheckReport(msgspec.Struct, frozen=True):
     """Holds the violations of a repository, ordered by path and line, and what was not checked.
 
     `checked`: number of files; `notes`: what has to be said of the checks themselves; `is_whole`: whether all rules
-    ran on all files, so that no violation can have been missed.
+    ran on all files, so that no violation can have been missed; `excused`: how many violations of own checks and rules
+    of the project comments excuse.
     """
 
     violations: tuple[Violation, ...]
@@ -66,6 +67,7 @@ class CheckReport(msgspec.Struct, frozen=True):
     unchecked: tuple[Unchecked, ...] = ()
     notes: tuple[str, ...] = ()
     is_whole: bool = True
+    excused: int = 0
 
 
 def with_ids(findings: Iterable[Finding]) -> tuple[Violation, ...]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 
+from actors.capabilities.violation_fix.checks.pairing import Key, paired
 from actors.capabilities.violation_fix.checks.violation import Violation
 
-_Key = Callable[[Violation], Any]
 # A violation is the same one if it has the same id, else the same check in the same line or function.
-_SAME: tuple[_Key, ...] = (
+_SAME: tuple[Key, ...] = (
     lambda each: each.violation_id,
     lambda each: (each.path, each.check_id, each.text),
     lambda each: (each.path, each.check_id, each.symbol),
@@ -28,11 +27,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 def compared(before: Iterable[Violation], after: Iterable[Violation]) -> Compared:
     """Return what became of violations. One that moved into another function, with its line, is no new one."""
-    left, rest = list(before), list(after)
-    pairs: list[tuple[Violation, Violation]] = []
-    for key in _SAME:
-        found, left, rest = _paired(left, rest, key)
-        pairs += found
+    pairs, left, rest = paired(before, after, _SAME)
     worse = [new for old, new in pairs if (new.measured or 0) > (old.measured or 0)]
     stayed = [new for _, new in pairs if new not in worse]
     return Compared(tuple(left), tuple(sorted([*rest, *worse])), tuple(sorted(stayed)))
@@ -45,19 +40,3 @@ def is_fixed(violation: Violation, found: Compared) -> bool:
         == (violation.path, violation.check_id, violation.symbol, violation.text)
         for each in found.gone
     )
-
-
-def _paired(
-    before: list[Violation], after: list[Violation], key: _Key
-) -> tuple[list[tuple[Violation, Violation]], list[Violation], list[Violation]]:
-    waiting: dict[Any, list[Violation]] = {}
-    for each in before:
-        waiting.setdefault(key(each), []).append(each)
-    pairs, rest = [], []
-    for each in after:
-        same = waiting.get(key(each))
-        if same:
-            pairs.append((same.pop(0), each))
-        else:
-            rest.append(each)
-    return pairs, [each for several in waiting.values() for each in several], rest

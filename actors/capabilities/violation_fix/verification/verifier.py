@@ -35,6 +35,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from actors.capabilities.violation_fix.checks.listing import list_violations
+from actors.capabilities.violation_fix.checks.place_exceptions import exceptions_in
 from actors.capabilities.violation_fix.checks.source_files import MAX_FILE_BYTES
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.affected_tests import affected_tests, import_roots
@@ -284,21 +285,35 @@ class Verifier:
 
     def _broken_promises(self, baseline: Baseline, path: str) -> Sequence[str]:
         """Return what changed in a file that a fix leaves alone: public signatures, and comments that excuse."""
-        if not path.endswith(".py"):
-            return []
         before = self._source_then(baseline, path)
+        if not path.endswith(".py"):
+            return _told_of_excuses(self._exceptions_added(path, before))
         try:
             after = read_below(self._tree, path, MAX_FILE_BYTES)
             exports = path.endswith("__init__.py")
             offered, now = (public_signatures(each, exports_imports=exports) for each in (before, after))
-            more = excuses(after) - excuses(before)
+            more = [*(excuses(after) - excuses(before)), *self._exceptions_added(path, before)]
         except (SyntaxError, ValueError, OSError) as error:
             return [f"{path} cannot be parsed: {error}"]
         gone = [name for name, signature in offered.items() if now.get(name) != signature]
         return [
             *([f"public signatures changed: {', '.join(gone[:MAX_NAMED])}"] if gone else []),
-            *([f"comments that excuse violations were added: {', '.join(list(more)[:MAX_NAMED])}"] if more else []),
+            *_told_of_excuses(more),
         ]
+
+    def _exceptions_added(self, path: str, before: bytes) -> list[str]:
+        """Return our own comments that excuse violations and were not in a file before, in any language."""
+        try:
+            after = read_below(self._tree, path, MAX_FILE_BYTES)
+        except OSError:
+            # The listing says that the file cannot be checked.
+            return []
+        then, now = (exceptions_in(each.decode("utf-8", "replace")) for each in (before, after))
+        return list(now - then)
+
+
+def _told_of_excuses(comments: Sequence[str]) -> list[str]:
+    return [f"comments that excuse violations were added: {', '.join(comments[:MAX_NAMED])}"] if comments else []
 
 
 def _write(file: Path, content: bytes) -> None:
