@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from actors.capabilities.code_analysis.agents.synthesizer import write_claims
 from actors.capabilities.code_analysis.answers.by_aspect import answer
 from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, NOT_FOUND
 from actors.capabilities.code_analysis.answers.confidence import (
@@ -18,6 +19,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     FEATURES,
     HIGH,
     LEAST_COMPARED,
+    LEAST_READ,
     LEAST_SPOKEN_OF,
     MEDIUM,
     MOST_UNKNOWN,
@@ -588,3 +590,14 @@ def test_where_only_documents_answer_the_first_of_them_with_a_sentence_leads() -
     ]
     assert all(place.is_prose for place in told)
     assert [claim.text for claim in answer_claims(told)] == ["`1.md` says: «What it is all about.»"]
+
+
+@pytest.mark.parametrize(("read", "is_told"), [(LEAST_READ - 1, False), (LEAST_READ, True)])
+def test_places_without_a_word_of_the_question_are_told_if_they_were_read(read: int, is_told: bool) -> None:
+    asked = analyse("Why does it begin anew so often?")
+    places = [
+        found(f"{number}.py", 1, 1.0, reading=5.0 if number < read else None, excerpt=excerpt(1, 5, 0.0))
+        for number in range(LEAST_READ)
+    ]
+    told = write_claims(evidence_of(asked, places), ["answer"])["answer"]
+    assert bool(told) is is_told

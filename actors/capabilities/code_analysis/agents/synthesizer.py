@@ -11,7 +11,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.absence.absent_subject import is_nowhere
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
-from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, trust_in
+from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, features_of_readings, trust_in
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts, unsure_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
@@ -104,10 +104,11 @@ def claims_from_facts(view: StageView) -> dict[str, list[Claim]]:
 def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
     """Map goal ids to claims; a goal without findings has an empty list.
 
-    When the places mention too little of the question, no goal gets claims, however well the places rank.
+    When the places mention too little of the question, no goal gets claims, however well the places rank; unless they
+    were read together with it: then presence goes by that.
     """
     too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
-    if too_little or _compares_nothing(evidence):
+    if (too_little and not features_of_readings(evidence.facts)) or _compares_nothing(evidence):
         return {goal: [] for goal in goals}
     return {goal: claims_for(evidence, goal.partition(":")[0]) for goal in goals}
 
