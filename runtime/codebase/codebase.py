@@ -55,7 +55,7 @@ from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.gathering import MAX_BY_WORDS
-from runtime.codebase.search.likely_pieces import likely_pieces
+from runtime.codebase.search.likely_pieces import first_pieces
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.second_reading import FULL, ReadingBudget
@@ -135,9 +135,9 @@ class Codebase:
         return other
 
     def embed_likely(self, question: str, patience_s: float) -> None:
-        """Have the pieces embedded that a question turns on, unless they are, as far as `patience_s` allows."""
+        """Have the pieces embedded that a question turns on, and all of few, as far as `patience_s` allows."""
         if self.semantics is not None and patience_s > 0 and self.semantics.ready(self.index) < 1:
-            pieces = likely_pieces(self.index, question)
+            pieces = first_pieces(self.index, question)
             self.semantics.embed_first(question, pieces, self._lines, patience_s)
 
     def fixed_vectors(self, question: str) -> FixedVectors | None:

@@ -11,13 +11,23 @@ from collections.abc import Sequence
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.gathering import gather, is_compared
 from runtime.codebase.search.prose.passages import MAX_QUERY_CHARS, rank_passages, term_weights
-from runtime.codebase.semantics.piece_order import Piece
+from runtime.codebase.semantics.piece_order import Piece, pieces_in_order
 
 MAX_CHUNKS = 20
 MAX_PASSAGES = 30
+# So few take hardly longer than the likely ones, and a second answer is then no other than the first.
+MAX_ALL = 64
 
 _CHUNK_KEYS = "SELECT id, key FROM chunks WHERE id IN ({marks})"
 _PASSAGE_KEYS = "SELECT id, key FROM passages WHERE id IN ({marks})"
+
+
+def first_pieces(index: IndexReader, question: str) -> list[Piece]:
+    """Return the likely pieces and, in a repository of at most 64, all others behind them."""
+    likely = likely_pieces(index, question)
+    if index.piece_count() > MAX_ALL:
+        return likely
+    return list(dict.fromkeys((*likely, *pieces_in_order(index))))
 
 
 def likely_pieces(index: IndexReader, question: str) -> list[Piece]:

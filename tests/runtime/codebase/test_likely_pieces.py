@@ -13,7 +13,7 @@ import pytest
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.search.likely_pieces import MAX_CHUNKS, MAX_PASSAGES, likely_pieces
+from runtime.codebase.search.likely_pieces import MAX_ALL, MAX_CHUNKS, MAX_PASSAGES, first_pieces, likely_pieces
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.vector_semantics import EMBEDDED_AT_ONCE, QUESTIONS_AT_ONCE, VectorSemantics
@@ -77,6 +77,17 @@ def test_a_question_of_which_nothing_is_there_turns_on_nothing(root: Path, index
     with closing(shop(root, index_path, 2)) as index:
         assert likely_pieces(index, "") == []
         assert likely_pieces(index, "Hippopotamus?") == []
+
+
+@pytest.mark.parametrize(("functions", "is_whole"), [(1, True), (31, True), (32, False)])
+def test_all_pieces_of_a_small_repository_come_first_behind_the_likely_ones(
+    root: Path, index_path: Path, functions: int, is_whole: bool
+) -> None:
+    with closing(shop(root, index_path, functions)) as index:
+        found, likely = first_pieces(index, QUESTION), likely_pieces(index, QUESTION)
+        assert (index.piece_count() <= MAX_ALL) is is_whole
+        assert found[: len(likely)] == likely
+        assert len(found) == len(set(found)) == (index.piece_count() if is_whole else len(likely))
 
 
 def test_likely_pieces_are_embedded_first_and_then_none_is_left(
@@ -174,7 +185,7 @@ def test_a_third_question_at_once_goes_on_without_and_leaves_its_pieces_behind(
         thread.start()
         assert embedder.begun.acquire(timeout=60)
     codebase.embed_likely(QUESTION, 0.01)
-    assert len(cache.wanted_first(100)) == 6
+    assert len(cache.wanted_first(100)) == codebase.index.piece_count()
     assert embedder.asked == []
     embedder.may_end.set()
     for thread in asking:
