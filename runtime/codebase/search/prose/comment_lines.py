@@ -1,4 +1,4 @@
-"""Tells lines of comments and documentation strings from lines of code, by the marks that most languages share.
+"""Tells lines of comments and documentation from lines of code, by marks that most languages share.
 
 Lines may begin within a comment or a string that was opened above them, as those of a piece of a long function do; what
 closes it must be known, since its closing quotes look like opening ones. Pure functions.
