@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.comment_lines import comment_lines
 
 _STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _COMMENT_BEHIND = re.compile(r"\s(?://|#\s).*$")

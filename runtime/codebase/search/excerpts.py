@@ -23,6 +23,7 @@ from runtime.codebase.search.excerpt_windows import (
     leaves_open,
     without_blanks,
 )
+from runtime.codebase.search.prose.comment_lines import OpenText, open_at
 from runtime.codebase.search.prose.sentences import Sentence, best_quote
 from runtime.codebase.search.quoted_lines import quoted_places
 from runtime.codebase.search.statements import Statements
@@ -32,6 +33,8 @@ MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
 # A block that ends so few lines ahead of the end of its definition goes on to there.
 MAX_REST_LINES = 14
+# So few at the end of a piece that begins within a definition are shown as well: what it comes to stands there.
+MAX_TAIL_LINES = 4
 # So few lines of code tell little by themselves.
 FEW_LINES = 3
 # A longer comment above a definition that is shown whole is left out.
@@ -61,7 +64,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     their definition, if these are few; else none. `body`: where nothing but comments, documentation and signatures is
     shown, the lines of code of the place that speak most of the question, with their numbers. `is_bare`: nothing
     but a signature, or a part of one, is shown. `is_prose`: the place is a comment, of which it is not known what it
-    documents.
+    documents. `within`: the comment or string in which the first line that is shown begins.
     """
 
     start_line: int
@@ -80,6 +83,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     body: tuple[tuple[int, str], ...] = ()
     is_bare: bool = False
     is_prose: bool = False
+    within: OpenText | None = None
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -103,14 +107,16 @@ def excerpt_of(
     *,
     is_document: bool = False,
     read_lines: tuple[int, int] | None = None,
+    within: OpenText | None = None,
 ) -> Excerpt:
     """Choose from the lines of a place, at least one; `first_line` is the number of the first.
 
     `read_lines`: the numbers of the first and last of those that answer the question best, read together with it.
+    `within`: the comment or string of code in which the first line begins.
     """
     cut = [line[:MAX_LINE_CHARS] for line in lines]
     words = [[term for term in index_terms(line).split() if term in weights] for line in cut]
-    statements = None if is_document else Statements(cut, begins_file=first_line == 1)
+    statements = None if is_document else Statements(cut, begins_file=first_line == 1, within=within)
     own = words if statements is None else _with_comments(statements, words)
     start, end = (0, len(cut) - 1)
     marks = _marks(cut, first_line, weights, read_lines)
@@ -134,7 +140,7 @@ def excerpt_of(
         tuple(first_line + place for place in quoted),
         tuple(cut[place].strip() for place in quoted),
         round(math.fsum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
-        best_quote(lines, first_line, weights, is_document=is_document, statements=statements),
+        best_quote(lines, first_line, weights, is_document=is_document, statements=statements, within=within),
         round(math.fsum(weights[term] for term in told) / whole, 4) if whole else 0.0,
     )
     if statements is None:
@@ -148,6 +154,7 @@ def excerpt_of(
         body=tuple((first_line + at, cut[at]) for at in body),
         is_bare=all(at in bare for at in range(first, last + 1) if cut[at].strip()),
         is_prose=all(prose for line, prose in zip(cut, statements.is_comment, strict=True) if line.strip()),
+        within=open_at(cut, first, within),
     )
 
 
@@ -202,12 +209,14 @@ def _body(
 def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int) -> int:
     """Return the position of the last line to show, beyond `last` where little is left, or too little is shown.
 
-    To the end of the definition that the lines are, if few are left of it. Else behind the head of a block, or beside
-    hardly any code, to the end of the block or as far as lines may be shown.
+    To the end of the definition that the lines are, or are the end of, if few are left of it. Else behind the head of
+    a block, or beside hardly any code, to the end of the block or as far as lines may be shown.
     """
     whole = statements.whole()
     if whole is not None and last < whole.end <= last + MAX_REST_LINES:
         return whole.end
+    if whole is None and last < (end := _end_of_body(statements, lines)) <= last + MAX_TAIL_LINES:
+        return end
     code = [at for at in range(first, last + 1) if lines[at].strip() and not statements.is_comment[at]]
     # What stands for itself, as a setting does, has nothing that follows from it.
     if any(map(statements.is_member, code)) or (whole is None and not lines[last][:1].isspace()):
@@ -222,6 +231,12 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
         return block
     ends = (at for at in range(most, last, -1) if _ends_well(statements, lines, at))
     return next(ends, last)
+
+
+def _end_of_body(statements: Statements, lines: Sequence[str]) -> int:
+    """Return the position of the last line of code, if all stand in the body of a definition above; -1 if not."""
+    code = [at for at, line in enumerate(lines) if line.strip() and not statements.is_comment[at]]
+    return code[-1] if code and all(lines[at][:1].isspace() for at in code) else -1
 
 
 def _ends_well(statements: Statements, lines: Sequence[str], at: int) -> bool:

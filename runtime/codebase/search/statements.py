@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.codebase.files.source_text import indent_of
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines, opens_trailing_block
+from runtime.codebase.search.prose.comment_lines import OpenText, comment_lines, opens_trailing_block
 
 _CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b)")
 _NEXT_BRANCH = re.compile(r"\s*\}?\s*(?:else|elif|elsif|elseif|except|rescue|catch|finally|ensure|case|default|when)\b")
@@ -64,12 +64,16 @@ class Extent(NamedTuple):
 
 
 class Statements:
-    """Answers which lines belong together in the lines of one place."""
+    """Answers which lines belong together in the lines of one place.
 
-    def __init__(self, lines: Sequence[str], *, begins_file: bool = False) -> None:
+    `within`: the comment or string in which the first line begins.
+    """
+
+    def __init__(self, lines: Sequence[str], *, begins_file: bool = False, within: OpenText | None = None) -> None:
         self._lines = lines
         self._begins_file = begins_file
-        self.is_comment = comment_lines(lines)
+        self._begun_lines = 0 if within is None or within.closing == "*/" else _lines_to(within.closing, lines)
+        self.is_comment = comment_lines(lines, within)
         self._indents = [indent_of(line) for line in lines]
         self._is_blank = [not line.strip() for line in lines]
 
@@ -220,6 +224,8 @@ class Statements:
 
     def _begins_another(self, at: int, before: Extent) -> bool:
         """Return whether a comment line does not go on with the one above: it is a string, or in another column."""
+        if before.start < self._begun_lines:
+            return at >= self._begun_lines
         is_string = _STRING.match(self._lines[at]) is not None
         was_string = _STRING.match(self._lines[before.start]) is not None
         if not was_string:
@@ -230,6 +236,9 @@ class Statements:
         return (text.count('"""') + text.count("'''")) % 2 == 0
 
     def _owner(self, block: Extent) -> Extent | None:
+        if block.start < self._begun_lines:
+            # What the string documents stands above all lines.
+            return None
         first = self._lines[block.start]
         if _STRING.match(first):
             return self._owner_of_string(block)
@@ -292,3 +301,8 @@ class Statements:
             below >= len(self._lines) or self._is_blank[below] or self._indents[below] < self._indents[block.start]
         )
         return column == self._indents[block.start] and is_deeper
+
+
+def _lines_to(closing: str, lines: Sequence[str]) -> int:
+    """Return how many lines there are up to the first with what closes a string, that one included."""
+    return next((at + 1 for at, line in enumerate(lines) if closing in line), len(lines))

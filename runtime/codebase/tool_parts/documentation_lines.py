@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 
 from runtime.codebase.index.records import SymbolRecord
-from runtime.codebase.search.prose.prose_paragraphs import bare, comment_lines
+from runtime.codebase.search.prose.comment_lines import comment_lines
+from runtime.codebase.search.prose.prose_paragraphs import bare
 from runtime.codebase.search.prose.sentences import holds
 
 MAX_COMMENT_LINES = 60

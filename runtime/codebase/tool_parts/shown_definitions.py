@@ -14,7 +14,7 @@ import msgspec
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.comment_lines import OPENING_MARKS, OpenText, comment_lines, open_at
 
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
 CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
@@ -42,10 +42,24 @@ def named_by_shown(codebase: Codebase, row: dict[str, Any], chosen: Excerpt) -> 
     return row, chosen
 
 
+def opened_above(codebase: Codebase, file: str, lines: Sequence[str], first: int) -> OpenText | None:
+    """Return the comment or string in which a line of a file begins; None if that is code.
+
+    `lines`: those of the file; `first`: the number of the line. Read from where the last definition above it begins,
+    since that is code.
+    """
+    if not any(mark in line for line in lines[: first - 1] for mark in OPENING_MARKS):
+        return None
+    nearest = "o.start_line) FROM symbols o WHERE o.file_id = s.file_id AND o.start_line <= ?"
+    begun = codebase.index.symbols(f"f.path = ? AND s.start_line = (SELECT MAX({nearest})", (file, first), 1)
+    start = begun[0].start_line if begun else 1
+    return open_at(lines[start - 1 :], first - start)
+
+
 def _told_lines(chosen: Excerpt) -> Sequence[int]:
     """Return the numbers of the lines of code that are shown or quoted, in order."""
     lines = chosen.text.split("\n")
-    shown = enumerate(zip(lines, comment_lines(lines), strict=True), chosen.shown_start)
+    shown = enumerate(zip(lines, comment_lines(lines, chosen.within), strict=True), chosen.shown_start)
     code = {number for number, (line, is_comment) in shown if line.strip() and not is_comment}
     return sorted({*code, *chosen.quoted, *(number for number, _ in chosen.body)})
 

@@ -34,7 +34,7 @@ from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
-from runtime.codebase.tool_parts.shown_definitions import CODE_KINDS, HOLDER_KINDS, named_by_shown
+from runtime.codebase.tool_parts.shown_definitions import CODE_KINDS, HOLDER_KINDS, named_by_shown, opened_above
 from runtime.codebase.tool_parts.value_rows import add_told_values, add_values
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
@@ -219,9 +219,9 @@ class _Search:
         if not lines:
             return row
         is_document = kind_of_path(row["file"]) in {"docs", "changelog"}
-        chosen = excerpt_of(
-            lines, row["start_line"], weights, is_document=is_document, read_lines=row.get("read_lines")
-        )
+        within = opened_above(self._codebase, row["file"], source.lines, row["start_line"]) if source else None
+        read = row.get("read_lines")
+        chosen = excerpt_of(lines, row["start_line"], weights, is_document=is_document, read_lines=read, within=within)
         if not is_document:
             row, chosen = named_by_shown(self._codebase, row, chosen)
         return {**row, "excerpt": msgspec.to_builtins(chosen)}

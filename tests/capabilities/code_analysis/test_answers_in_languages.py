@@ -107,7 +107,7 @@ async def test_a_call_of_the_language_is_no_call_of_what_is_called_alike(desk: A
 
 async def test_a_list_of_what_only_files_are_called_has_the_files(desk: AnalysisHarness) -> None:
     told = await answer(desk, "List all formatters")
-    assert told.startswith("**3 found for «formatters»**\n\n- `bin/format-junit` [bin/format-junit:1-4]")
+    assert told.startswith("**Found for «formatters»**\n\n- `bin/format-junit` [bin/format-junit:1-4]")
 
 
 async def test_a_list_has_what_is_of_the_kind_and_not_what_speaks_of_it(desk: AnalysisHarness) -> None:

@@ -17,7 +17,7 @@ from runtime.codebase.search.excerpts import (
     MAX_SPAN_LINES,
     excerpt_of,
 )
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.quoted_lines import MAX_QUOTED, quoted_places
 
 LINE = st.text("abc rout()[]{}#/*\"'.,:;_=-\t`«»", max_size=40) | st.sampled_from(

@@ -21,6 +21,7 @@ from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.kinds import kind_of
+from actors.capabilities.code_analysis.question.list_wording import is_of_code
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import query_terms
@@ -255,9 +256,11 @@ def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
 
 
 def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:
-    """How many entries a list has, and that it may lack some where it is as long as lists are."""
+    """How many entries a list of a kind of code has, and that it may lack some where it is as long as lists are."""
     if role != "item" or not question.asks_for_list:
         return ""
+    if not is_of_code(question.subject):
+        return plain(f"**Found for «{question.subject}»**")
     total = max(claim.of for claim in claims)
     cut = f" of {total:,}" if total > len(claims) else ""
     more = ", and there may be more" if max(total, len(claims)) >= MAX_ITEMS else ""

@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.line_kinds import deciding_lines
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
@@ -204,7 +204,7 @@ def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str, decid
 
 def _deciding(excerpt: Excerpt, most: int) -> set[tuple[int, str]]:
     """Return lines of the shown code that decide something, at most so many, those beside the telling ones first."""
-    runs = deciding_lines(excerpt.text, excerpt.shown_start)
+    runs = deciding_lines(excerpt.text, excerpt.shown_start, excerpt.within)
     runs.sort(key=lambda run: min((abs(run[0][0] - other) for other in excerpt.quoted), default=0))
     told: set[tuple[int, str]] = set()
     for run in runs:

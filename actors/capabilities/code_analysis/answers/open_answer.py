@@ -36,7 +36,7 @@ from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.prose.sentences import Sentence
 
 # A comment that is no documentation by its marks.
@@ -115,8 +115,12 @@ def _lead(fact: CodeFact) -> Claim:
         excerpt = msgspec.structs.replace(excerpt, body=())
     text = where if said is None else f"{where}: {quoted(said.text)}"
     code = textwrap.dedent("\n".join(_shown(excerpt, said)))
-    cited = cited_lines(fact, said, range(excerpt.shown_start, excerpt.shown_end + 1))
-    cited = (*cited, *_further(fact, cited)) if code else cited
+    if said is None and excerpt.body:
+        # Nothing is told of the prose that the body is shown for.
+        cited: tuple[Citation, ...] = (lines_of(fact, excerpt.body[0][0], excerpt.body[-1][0]),)
+    else:
+        cited = cited_lines(fact, said, range(excerpt.shown_start, excerpt.shown_end + 1))
+        cited = _with_further(fact, cited) if code else cited
     return Claim("lead", text, _with_conditions(fact, cited), code=code, subject=fact.name, quotes=_quotes(said))
 
 
@@ -125,6 +129,9 @@ def _is_of_body(said: Sentence, excerpt: Excerpt, docstring: str) -> bool:
     if not excerpt.body or " ".join(said.text.split()) in " ".join(docstring.split()):
         return True
     own = said.of
+    if own is None and excerpt.within is not None:
+        # It stands in the documentation of the whole place, which began above what was found of it.
+        return True
     return own is not None and own.start_line <= excerpt.body[0][0] and excerpt.body[-1][0] <= own.end_line
 
 
@@ -139,13 +146,21 @@ def _shown(excerpt: Excerpt, said: Sentence | None) -> list[str]:
     return [_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest]
 
 
-def _further(fact: CodeFact, cited: Sequence[Citation]) -> list[Citation]:
-    """Return what is shown beside the excerpt and not cited yet: its body, or the end of its definition."""
+def _with_further(fact: CodeFact, cited: tuple[Citation, ...]) -> tuple[Citation, ...]:
+    """Return the lines to cite with what is shown beside the excerpt: its body, or the end of its definition.
+
+    What goes on from a citation is one with that, if it stays short enough.
+    """
     excerpt = excerpt_in(fact)
     behind = range(excerpt.shown_end + 1, excerpt.shown_end + len(excerpt.rest) + 1)
     behind = range(excerpt.body[0][0], excerpt.body[-1][0] + 1) if excerpt.body else behind
     left = [line for line in behind if not any(one.start_line <= line <= one.end_line for one in cited)]
-    return [lines_of(fact, left[0], left[-1])] if left else []
+    if not left:
+        return cited
+    *others, last = cited
+    if left[0] == last.end_line + 1 and left[-1] - last.start_line < MAX_CITED_LINES:
+        return (*others, msgspec.structs.replace(last, end_line=left[-1]))
+    return (*cited, lines_of(fact, left[0], left[-1]))
 
 
 def _under_conditions(excerpt: Excerpt, text: str) -> str:
@@ -181,8 +196,9 @@ def _without(said: Sentence | None, excerpt: Excerpt) -> str:
     lines = excerpt.text.split("\n")
     if said is None or not said.start_line <= excerpt.shown_start <= said.end_line:
         return excerpt.text
-    rest = lines[said.end_line - excerpt.shown_start + 1 :]
-    return "\n".join(rest) if rest and not comment_lines(rest)[0] else excerpt.text
+    behind = said.end_line - excerpt.shown_start + 1
+    is_followed = behind < len(lines) and not comment_lines(lines, excerpt.within)[behind]
+    return "\n".join(lines[behind:]) if is_followed else excerpt.text
 
 
 def _document_claim(fact: CodeFact, role: ClaimRole) -> Claim | None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
-from actors.capabilities.code_analysis.question.kinds import QuestionKind, of_relations, wordings
+from actors.capabilities.code_analysis.question.kinds import QuestionKind, Wording, of_relations
+from actors.capabilities.code_analysis.question.list_wording import asks_for_list
 from runtime.codebase.files.words import query_terms
 
 KIND = QuestionKind(
     name="list_all",
     meaning="all of a sort",
-    wordings=wordings(
-        1000,
-        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|^\W*(?:list|enumerate) (?:\w+ ){0,3}\w+s\W*$"
-        r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
-        r"\bwhat (?:are all|\w+s (?:are there|exist))\b",
-    ),
+    wordings=(Wording(1000, asks_for_list),),
     aspects=("listing",),
     asks_relations=of_relations,
     said=frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),

@@ -16,7 +16,10 @@ KIND = QuestionKind(
     name="where",
     meaning="place of a thing",
     wordings=wordings(
-        1300, r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"
+        1300,
+        r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b"
+        # «Which file names are refused?» asks for no file.
+        r"|\bwhich (?:file|module|class|function)\b(?! \w+s (?:are|were|do|does)\b)",
     ),
     aspects=("definition",),
     added=("definition",),

@@ -85,7 +85,7 @@ def fitted_weights() -> Weights:
 
 def _shown(place: Place) -> dict[str, float]:
     assert place.fact.excerpt is not None
-    kinds = line_kinds(place.fact.excerpt.text)
+    kinds = line_kinds(place.fact.excerpt.text, place.fact.excerpt.within)
     lines = max(1, kinds.code)
     return {"bare": kinds.bare / lines, "literal": kinds.literal / lines, "deciding": math.log(1 + kinds.deciding)}
 

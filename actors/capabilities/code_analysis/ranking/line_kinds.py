@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from runtime.codebase.search.prose.prose_paragraphs import comment_lines
+from runtime.codebase.search.prose.comment_lines import OpenText, comment_lines
 
 MAX_LINE_CHARS = 400
 
@@ -53,10 +53,13 @@ class LineKinds(NamedTuple):
     deciding: int
 
 
-def line_kinds(text: str) -> LineKinds:
-    """Count the lines of an excerpt by kind; comments, documentation strings and blank lines are no code."""
+def line_kinds(text: str, within: OpenText | None = None) -> LineKinds:
+    """Count the lines of an excerpt by kind; comments, documentation strings and blank lines are no code.
+
+    `within`: the comment or string in which the first line begins.
+    """
     lines = text.split("\n")
-    marked = zip(lines, comment_lines(lines), strict=True)
+    marked = zip(lines, comment_lines(lines, within), strict=True)
     code = [line.strip()[:MAX_LINE_CHARS] for line, is_comment in marked if line.strip() and not is_comment]
     return LineKinds(
         len(code),
@@ -66,14 +69,14 @@ def line_kinds(text: str) -> LineKinds:
     )
 
 
-def deciding_lines(text: str, first_line: int) -> list[list[tuple[int, str]]]:
+def deciding_lines(text: str, first_line: int, within: OpenText | None = None) -> list[list[tuple[int, str]]]:
     """Return the lines of code that decide something, stripped, each with its number, a condition with its outcome.
 
-    `first_line` is the number of the first line. Signatures, calls of a log, arguments and what only opens a bracket
-    decide nothing.
+    `first_line` is the number of the first line, `within` the comment or string in which that begins. Signatures,
+    calls of a log, arguments and what only opens a bracket decide nothing.
     """
     lines = text.split("\n")
-    marked = enumerate(zip(lines, comment_lines(lines), strict=True), first_line)
+    marked = enumerate(zip(lines, comment_lines(lines, within), strict=True), first_line)
     code = [(number, line.strip()) for number, (line, is_comment) in marked if line.strip() and not is_comment]
     found = []
     for at, (number, line) in enumerate(code):

@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.codebase.files.source_text import indent_of
+from runtime.codebase.search.prose.comment_lines import COMMENT, DOC_QUOTE, OpenText, comment_lines
 from runtime.codebase.search.prose.markup import TROFF_MACRO
 
 # What stands so much further left than the line above goes on with no paragraph.
 LEAST_DEDENT = 2
-MAX_TRAILING_LINES = 20
 
-_DOC_QUOTE = re.compile(r"[rRbBuUfF]{0,2}(\"\"\"|''')")
-_COMMENT = re.compile(r"\s*(?:///?!?|//|/\*\*?|\*/|\*(?=\s|$)|#+(?![!\[\w]|\.\s)|--+(?=\s)|;;+|<!--|-->)\s?")
-_TRAILING_BLOCK = re.compile(r"[\w;,)}\]]\s+/\*(?:(?!\*/)[^\"'`])*$")
 _LINE_COMMENT_END = re.compile(r"\s*(?:\*/|-->)\s*$")
 _QUOTATION = re.compile(r"^\s*(?:>\s?)+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|#\.|\.\. [\w:-]+::)\s+")
@@ -62,9 +59,9 @@ class Paragraph(NamedTuple):
 
 def bare(line: str) -> str:
     """Return a line without the marks of comments, documentation strings, quotations and lists."""
-    text = _COMMENT.sub("", line, count=1) if _COMMENT.match(line) else line
+    text = COMMENT.sub("", line, count=1) if COMMENT.match(line) else line
     text = _LIST_MARK.sub("", _QUOTATION.sub("", _LINE_COMMENT_END.sub("", text)))
-    return _DOC_QUOTE.sub("", text).strip()
+    return DOC_QUOTE.sub("", text).strip()
 
 
 def passage_paragraphs(lines: Sequence[str], first_line: int, *, is_document: bool = True) -> list[Paragraph]:
@@ -93,11 +90,14 @@ def passage_paragraphs(lines: Sequence[str], first_line: int, *, is_document: bo
     return [paragraph for paragraph in paragraphs if paragraph.lines]
 
 
-def comment_paragraphs(lines: Sequence[str], first_line: int) -> list[Paragraph]:
-    """Group the lines of comments and documentation strings that stand together, without notes to other programs."""
+def comment_paragraphs(lines: Sequence[str], first_line: int, within: OpenText | None = None) -> list[Paragraph]:
+    """Group the lines of comments and documentation strings that stand together, without notes to other programs.
+
+    `within`: the comment or string in which the first line begins.
+    """
     paragraphs = [Paragraph([])]
     block = 0
-    for place, (line, is_prose) in enumerate(zip(lines, comment_lines(lines), strict=True)):
+    for place, (line, is_prose) in enumerate(zip(lines, comment_lines(lines, within), strict=True)):
         block += not is_prose
         text = bare(line) if is_prose else ""
         if not text or _RULE.match(line) or DISABLES.search(line):
@@ -135,45 +135,8 @@ class _Layout:
         return "prose"
 
 
-def comment_lines(lines: Sequence[str]) -> list[bool]:
-    """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line.
-
-    What goes on with a comment that trails code is a comment, too.
-    """
-    marked: list[bool] = []
-    closing: str | None = None
-    in_block = False
-    for place, line in enumerate(lines):
-        stripped = line.strip()
-        if closing is not None:
-            marked.append(True)
-            closing = None if closing in stripped else closing
-            continue
-        if in_block:
-            marked.append(True)
-            in_block = "*/" not in stripped
-            continue
-        opened = _DOC_QUOTE.match(stripped)
-        if opened is not None:
-            marked.append(True)
-            closing = opened.group(1) if stripped.count(opened.group(1)) == 1 else None
-            continue
-        in_block = (stripped.startswith("/*") and "*/" not in stripped) or opens_trailing_block(lines, place)
-        marked.append(_COMMENT.match(line) is not None and not stripped.startswith("#!"))
-    return marked
-
-
-def opens_trailing_block(lines: Sequence[str], place: int) -> bool:
-    """Return whether a line of code ends with the beginning of a block comment that a line soon below closes."""
-    if "/*" not in lines[place] or not _TRAILING_BLOCK.search(lines[place]):
-        return False
-    below = lines[place + 1 : place + 1 + MAX_TRAILING_LINES]
-    marks = next((line for line in below if "*/" in line or "/*" in line), "")
-    return "*/" in marks and "/*" not in marks.partition("*/")[0]
-
-
 def _begins_item(line: str, *, is_document: bool) -> bool:
-    text = line if is_document else _COMMENT.sub("", line, count=1)
+    text = line if is_document else COMMENT.sub("", line, count=1)
     return _LIST_MARK.match(text) is not None or _FIELD.match(text) is not None
 
 

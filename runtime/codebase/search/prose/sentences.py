@@ -18,12 +18,12 @@ import msgspec
 from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.prose.change_notes import asks_for_changes, is_change_note
+from runtime.codebase.search.prose.comment_lines import OpenText, comment_lines
 from runtime.codebase.search.prose.markup import is_damaged, without_markup, without_tags
 from runtime.codebase.search.prose.prose_paragraphs import (
     DISABLES,
     Paragraph,
     bare,
-    comment_lines,
     comment_paragraphs,
     passage_paragraphs,
 )
@@ -254,12 +254,13 @@ def best_quote(
     *,
     is_document: bool,
     statements: Statements | None = None,
+    within: OpenText | None = None,
 ) -> Sentence | None:
     """Return the sentence of a place that covers most of a question, the first of equals; None if none is worth it.
 
     Of code, comments and documentation strings count; of a document, what is neither example, table nor heading. One
     that depends on the sentence before is told with it, or not at all. `statements`: those of the lines, to tell what
-    its comment documents.
+    its comment documents. `within`: the comment or string of code in which the first line begins.
     """
     whole = sum(weights.values())
     best: Sentence | None = None
@@ -269,13 +270,15 @@ def best_quote(
     paragraphs = (
         [found for found in passage_paragraphs(lines, first_line) if not found.is_example and not found.is_row]
         if is_document
-        else comment_paragraphs(lines, first_line)
+        else comment_paragraphs(lines, first_line, within)
     )
     found = _sentences_of(lines, first_line, paragraphs)
     wants_changes = asks_for_changes(weights)
     for place, (sentence, _) in enumerate(found):
         is_usable = _is_quotable(sentence.text, is_document)
-        is_usable = is_usable and not (place == 0 and not is_document and _is_begun_above(sentence, lines, first_line))
+        is_usable = is_usable and not (
+            place == 0 and not is_document and _is_begun_above(sentence, lines, first_line, within)
+        )
         is_usable = is_usable and (wants_changes or not is_change_note(lines, sentence.start_line - first_line))
         needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
@@ -291,14 +294,14 @@ def best_quote(
     return msgspec.structs.replace(best, of=_documented(lines, first_line, statements, best.end_line - first_line))
 
 
-def _is_begun_above(said: Sentence, lines: Sequence[str], first_line: int) -> bool:
+def _is_begun_above(said: Sentence, lines: Sequence[str], first_line: int, within: OpenText | None) -> bool:
     """Return whether the first sentence of a place goes on with one above: it begins in lower case, with no name."""
     word = _PROSE_WORD.match(said.text)
     if said.start_line != first_line or word is None or not said.text[0].islower():
         return False
     name = re.compile(rf"(?<!\w){re.escape(word.group())}(?!\w)")
-    behind = lines[said.end_line - first_line + 1 :]
-    return not any(name.search(line) for line, prose in zip(behind, comment_lines(behind), strict=True) if not prose)
+    marked = list(zip(lines, comment_lines(lines, within), strict=True))
+    return not any(name.search(line) for line, prose in marked[said.end_line - first_line + 1 :] if not prose)
 
 
 def _documented(lines: Sequence[str], first_line: int, statements: Statements, place: int) -> Documented | None:
