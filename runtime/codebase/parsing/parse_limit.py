@@ -1,8 +1,8 @@
 """Parses within a limit of processor time.
 
-Grammars take time quadratic in some texts: Python's in the comments of an indented block, most in what they cannot read.
-A query takes time quadratic in the depth of a tree, so that none starts deeper than a thousand nodes. It cannot be
-stopped as parsing can: with a progress callback of its own, tree-sitter 0.26.1 ends the process.
+Grammars take time quadratic in some texts: Python's in the comments of an indented block, most in what they cannot
+read. A query takes time quadratic in the depth of a tree, so that none starts deeper than a thousand nodes. It cannot
+be stopped as parsing can: with a progress callback of its own, tree-sitter 0.26.1 ends the process.
 """
 
 from __future__ import annotations
