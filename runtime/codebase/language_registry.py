@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "jeeves.languages"
 
 _INTERPRETER = re.compile(r"^#!\s*(?:\S*/)?([A-Za-z]+)[\d.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?")
+_COMMENTS_ABOVE = re.compile(
+    r"\(comment\)\*\s*@doc\s*\.\s*|\(#(?:strip|select-adjacent|set-adjacent)!\s+@doc\s+(?:\"[^\"]*\"|@[\w.]+)\s*\)"
+)
 _NO_LANGUAGE = Language(name="")
 
 
@@ -173,8 +176,11 @@ def load_grammar(language: str) -> tree_sitter.Language:
 
 
 def tags_query(language: Language) -> str:
-    """Return the tags query of the grammar's package, followed by the further patterns of the record."""
+    """Return the tags query of the grammar's package, followed by the further patterns of the record.
+
+    It asks for no comments before definitions, which takes time quadratic in the comments that follow each other.
+    """
     if language.grammar is None:
         return language.tags
     query = getattr(importlib.import_module(language.grammar.module), language.grammar.tags_attribute, None)
-    return (query if isinstance(query, str) else "") + language.tags
+    return (_COMMENTS_ABOVE.sub("", query) if isinstance(query, str) else "") + language.tags

@@ -14,13 +14,15 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from runtime.codebase.language_facts.python_facts import python_facts
+from runtime.codebase.language_parts.facts_walker import text_of, texts_from
 from runtime.codebase.language_registry import load_grammar
 from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.parsing.broken_trees import require_queryable
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.codebase.parsing.syntax import SOME_OBJECT, FileSyntax, Import, Reference, Symbol
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Language, Node, Query
 
 MAX_SIGNATURE_CHARS = 300
 MAX_DOCSTRING_CHARS = 400
@@ -54,21 +56,23 @@ _DEFINITION_PARENT = "decorated_definition"
 
 
 @functools.cache
-def _parser() -> tuple[Parser, Query]:
+def _grammar() -> tuple[Language, Query]:
     import tree_sitter
 
     language = load_grammar(PYTHON.name)
-    return tree_sitter.Parser(language), tree_sitter.Query(language, _QUERY)
+    return language, tree_sitter.Query(language, _QUERY)
 
 
-def extract_python(source: bytes, path: str) -> FileSyntax:
+def extract_python(source: bytes, path: str, limit: ParseLimit = PARSE_LIMIT) -> FileSyntax:
     """Return the symbols, references and imports of one Python file; `path` gives the module symbol its name."""
-    import tree_sitter
+    grammar, query = _grammar()
+    tree = limit.parse_once(grammar, source)
+    require_queryable(tree.root)
+    with texts_from(source):
+        return _read(source, path, tree.root, tree.captures(query))
 
-    parser, query = _parser()
-    root = parser.parse(source).root_node
-    require_queryable(root)
-    captures = tree_sitter.QueryCursor(query).captures(root)
+
+def _read(source: bytes, path: str, root: Node, captures: dict[str, list[Node]]) -> FileSyntax:
     reader = _FileReader(source, path, root, captures)
     note = "syntax errors, read as far as possible" if root.has_error else ""
     return FileSyntax(
@@ -113,7 +117,7 @@ class _FileReader:
         open_symbols: list[tuple[int, int]] = []
         for node in nodes:
             name_node = node.child_by_field_name("name")
-            if name_node is None or name_node.text is None:
+            if name_node is None:
                 continue
             while open_symbols and open_symbols[-1][0] <= node.start_byte:
                 open_symbols.pop()
@@ -127,7 +131,7 @@ class _FileReader:
             self._owners.append(index)
 
     def _definition(self, node: Node, outer: Node, name_node: Node, parent: int) -> Symbol:
-        name = _text(name_node)
+        name = text_of(name_node)
         body = node.child_by_field_name("body")
         signature_end = body.start_byte if body is not None else node.end_byte
         signature = _one_line(self._source[node.start_byte : signature_end]).removesuffix(":")
@@ -153,7 +157,7 @@ class _FileReader:
             holder = self.symbols[owner]
             if holder.kind not in ("module", "class"):
                 continue
-            name = _text(node)
+            name = text_of(node)
             if (owner, name) in seen or name == "__slots__":
                 continue
             seen.add((owner, name))
@@ -165,9 +169,9 @@ class _FileReader:
         for node in sorted(self._captures.get("given", ()), key=lambda node: node.start_byte):
             target = node.parent
             receiver = None if target is None else target.child_by_field_name("object")
-            if target is None or receiver is None or receiver.text != b"self":
+            if target is None or receiver is None or text_of(receiver) != "self":
                 continue
-            name, owner = _text(node), self._class_around(node.start_byte)
+            name, owner = text_of(node), self._class_around(node.start_byte)
             if owner is None or (owner, name) in known or name.endswith("__"):
                 continue
             known.add((owner, name))
@@ -211,7 +215,7 @@ class _FileReader:
         found: dict[tuple[int, str], Reference] = {}
         for kind in ("base", "decorator", "call"):
             for node in sorted(self._captures.get(kind, ()), key=lambda node: node.start_byte):
-                line, name = node.start_point[0] + 1, _text(node)
+                line, name = node.start_point[0] + 1, text_of(node)
                 if (line, name) not in found:
                     enclosing = self._enclosing(node.start_byte) or None
                     found[line, name] = Reference(name, line, kind, self._qualifier(node), enclosing)
@@ -244,7 +248,7 @@ class _FileReader:
             string = self._strings.get(child.start_byte)
             if child.type != "expression_statement" or string is None:
                 break
-            return first_paragraph(_string_content(_text(string)))
+            return first_paragraph(_string_content(text_of(string)))
         return ""
 
 
@@ -255,7 +259,7 @@ def _imports_of(node: Node) -> list[Import]:
     if node.type == "future_import_statement":
         return [_imported(child, line, "__future__") for child in node.children_by_field_name("name")]
     module_node = node.child_by_field_name("module_name")
-    module = _text(module_node) if module_node is not None else ""
+    module = text_of(module_node) if module_node is not None else ""
     names = node.children_by_field_name("name")
     if not names:
         return [Import(module, "*", "", line)]
@@ -266,14 +270,10 @@ def _imported(node: Node, line: int, module: str | None) -> Import:
     alias = ""
     if node.type == "aliased_import":
         alias_node, name_node = node.child_by_field_name("alias"), node.child_by_field_name("name")
-        alias = _text(alias_node) if alias_node is not None else ""
+        alias = text_of(alias_node) if alias_node is not None else ""
         node = name_node if name_node is not None else node
-    name = _text(node)
+    name = text_of(node)
     return Import(name, "", alias, line) if module is None else Import(module, name, alias, line)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _one_line(data: bytes) -> str:

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runtime.codebase.files.source_text import split_lines
+from runtime.codebase.language_parts.facts_walker import text_of, texts_from
 from runtime.codebase.language_parts.language import Language
 from runtime.codebase.language_registry import load_grammar, tags_query
 from runtime.codebase.parsing.broken_trees import require_queryable
 from runtime.codebase.parsing.definition_heads import doc_comment, signature_of, whole_definition
 from runtime.codebase.parsing.lost_types import unparsed_types
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, LimitedTree, ParseLimit
 from runtime.codebase.parsing.syntax import (
     CONTAINER_KINDS,
     SOME_OBJECT,
@@ -34,7 +36,8 @@ from runtime.codebase.parsing.syntax import (
 )
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Node, Query
 
 
 _REFERENCE_KINDS: dict[str, ReferenceKind] = {
@@ -53,22 +56,26 @@ _PLAIN_QUALIFIER = re.compile(r"[\w.:>$@-]{1,60}(?:\(\))?")
 
 
 @functools.cache
-def _parser(language: Language) -> tuple[Parser, Query]:
+def _grammar(language: Language) -> tuple[Grammar, Query]:
     import tree_sitter
 
     grammar = load_grammar(language.name)
-    return tree_sitter.Parser(grammar), tree_sitter.Query(grammar, tags_query(language))
+    return grammar, tree_sitter.Query(grammar, tags_query(language))
 
 
-def extract_tags(source: bytes, language: Language) -> FileSyntax:
+def extract_tags(source: bytes, language: Language, limit: ParseLimit = PARSE_LIMIT) -> FileSyntax:
     """Return the symbols, references and imports of one file of a language with a grammar."""
-    import tree_sitter
+    grammar, query = _grammar(language)
+    parsed = language.before_parsing(source) if language.before_parsing else source
+    tree = limit.parse_once(grammar, parsed)
+    require_queryable(tree.root)
+    with texts_from(parsed):
+        return _read(source, tree, query, language)
 
-    parser, query = _parser(language)
-    root = parser.parse(language.before_parsing(source) if language.before_parsing else source).root_node
-    require_queryable(root)
-    found = _Found()
-    for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
+
+def _read(source: bytes, tree: LimitedTree, query: Query, language: Language) -> FileSyntax:
+    root, found = tree.root, _Found()
+    for pattern, captures in tree.matches(query):
         found.add(pattern, captures)
     lines = split_lines(source.decode("utf-8", "replace"))
     symbols, starts, ends = _nested_symbols(found, source, lines, language.comment_marks)
@@ -105,7 +112,7 @@ class _Found:
             self.imports.extend(captures["import"])
             return
         if "scope" in captures:
-            self.scopes.append((captures["scope"][0], _text(captures["scope.name"][0])))
+            self.scopes.append((captures["scope"][0], text_of(captures["scope.name"][0])))
             return
         names = captures.get("name")
         if not names:
@@ -120,11 +127,11 @@ class _Found:
         earlier = self.definitions.get(name.start_byte)
         if earlier is not None and earlier.pattern > pattern:
             return
-        owner_text = _text(owner[0]).removesuffix(".prototype") if owner else ""
+        owner_text = text_of(owner[0]).removesuffix(".prototype") if owner else ""
         if owner_text in _NO_OWNER:
             owner_text = ""
         self.definitions[name.start_byte] = _Definition(
-            pattern, kind, whole_definition(node), _text(name), name, owner_text
+            pattern, kind, whole_definition(node), text_of(name), name, owner_text
         )
 
 
@@ -198,7 +205,7 @@ def _references(
     for node, kind in found.references:
         if node.start_byte in found.definitions:
             continue
-        name, line = _text(node), _line(node)
+        name, line = text_of(node), _line(node)
         if (line, name) in kept and kind != "base":
             continue
         place: int | None = bisect_right(starts, node.start_byte) - 1
@@ -224,12 +231,8 @@ def _qualifier(node: Node, source: bytes) -> str:
 
 
 def _imports(found: _Found) -> list[Import]:
-    imports = (Import(_BLANKS.sub("", _text(node).strip("\"'`<>")), "", "", _line(node)) for node in found.imports)
+    imports = (Import(_BLANKS.sub("", text_of(node).strip("\"'`<>")), "", "", _line(node)) for node in found.imports)
     return sorted(dict.fromkeys(imports), key=lambda item: item.line)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _line(node: Node) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_at, load_grammar
+from runtime.codebase.parsing.broken_trees import BrokenTreeError
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.primitives.sized_cache import SizedCache
 
 if TYPE_CHECKING:
@@ -21,12 +23,14 @@ _CODE_AGAIN = re.compile(r"substitution|interpolation|embedded|formatted_placeho
 MAX_NODES_UP = 40
 
 
-def lines_in_code(source: SourceText, path: str, name: str, lines: list[int]) -> list[int]:
-    """Return those of some lines on which a whole name stands in code; all of them without a grammar."""
+def lines_in_code(
+    source: SourceText, path: str, name: str, lines: list[int], limit: ParseLimit = PARSE_LIMIT
+) -> list[int]:
+    """Return those of some lines on which a whole name stands in code; all of them where it cannot be parsed."""
     language = language_at(path)
     if not lines or language.grammar is None or len(source.text) > MAX_PARSED_BYTES:
         return lines
-    tree = _tree(source, language.name)
+    tree = _tree(source, language.name, limit)
     if tree is None:
         return lines
     word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
@@ -42,9 +46,7 @@ def lines_in_code(source: SourceText, path: str, name: str, lines: list[int]) ->
 _trees: SizedCache[tuple[str, str], Tree] = SizedCache(MAX_CACHED_CHARS)
 
 
-def _tree(source: SourceText, language: str) -> Tree | None:
-    import tree_sitter
-
+def _tree(source: SourceText, language: str, limit: ParseLimit) -> Tree | None:
     key = (source.sha256, language)
     made = _trees.get(key)
     if made is None:
@@ -52,7 +54,10 @@ def _tree(source: SourceText, language: str) -> Tree | None:
             grammar = load_grammar(language)
         except (ImportError, AttributeError, ValueError):
             return None
-        made = tree_sitter.Parser(grammar).parse(source.text.encode("utf-8", "replace"))
+        try:
+            made = limit.parse(grammar, source.text.encode("utf-8", "replace")).tree
+        except BrokenTreeError:
+            return None
         _trees.put(key, made, len(source.text))
     return made
 

@@ -16,6 +16,8 @@ from runtime.codebase.files.source_text import ReadSource, SourceText
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.language_registry import language_at
+from runtime.codebase.parsing.broken_trees import BrokenTreeError
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.codebase.resolution.class_family import ClassFamily
 from runtime.codebase.resolution.python_uses import PythonFile, Use
 from runtime.primitives.dotted_names import last_part
@@ -38,11 +40,14 @@ _BUILTINS = frozenset(name for name in dir(builtins) if isinstance(getattr(built
 _parsed: SizedCache[str, PythonFile] = SizedCache(MAX_CACHED_CHARS)
 
 
-def python_file(source: SourceText) -> PythonFile:
-    """Return the parsed file, cached by its content."""
+def python_file(source: SourceText, limit: ParseLimit = PARSE_LIMIT) -> PythonFile | None:
+    """Return the parsed file, cached by its content; None if it takes too long to parse."""
     made = _parsed.get(source.sha256)
     if made is None:
-        made = PythonFile(source.text)
+        try:
+            made = PythonFile(source.text, limit)
+        except BrokenTreeError:
+            return None
         _parsed.put(source.sha256, made, len(source.text))
     return made
 
@@ -59,22 +64,26 @@ def aliases_of(symbol: SymbolRecord, importing: Iterable[ImportRecord]) -> dict[
 class FileUses:
     """Finds every use of a name, file by file; after 300 files, or five seconds, further files are not read."""
 
-    def __init__(self, read: ReadSource) -> None:
+    def __init__(self, read: ReadSource, limit: ParseLimit = PARSE_LIMIT) -> None:
         self._read = read
+        self._limit = limit
         self._by_line: dict[tuple[str, str], dict[int, list[Use]]] = {}
         self._files: set[str] = set()
         self._deadline_s = time.monotonic() + READ_TIMEOUT_S
 
     def of(self, file: str, name: str) -> dict[int, list[Use]] | None:
-        """Return every use of a name in a file by line; None for a file that is not read."""
+        """Return every use of a name in a file by line; None for a file that is not read, or not parsed in time."""
         if (file, name) not in self._by_line:
             is_over = len(self._files) >= MAX_READ_FILES or time.monotonic() > self._deadline_s
             if is_over and file not in self._files:
                 return None
             self._files.add(file)
             source = self._read(file)
+            parsed = python_file(source, self._limit) if source is not None else None
+            if source is not None and parsed is None:
+                return None
             by_line: dict[int, list[Use]] = {}
-            for use in python_file(source).uses(name) if source is not None else ():
+            for use in parsed.uses(name) if parsed is not None else ():
                 by_line.setdefault(use.line, []).append(use)
             self._by_line[file, name] = by_line
         return self._by_line[file, name]

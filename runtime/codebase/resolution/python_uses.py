@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runtime.codebase.language_registry import load_grammar
 from runtime.codebase.languages.python import PYTHON
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.codebase.resolution.python_nodes import (
     BINDING_PARENTS,
     LITERALS,
@@ -90,11 +91,10 @@ def _bytes_of(text: str) -> bytes:
 class PythonFile:
     """Holds the syntax tree of one file and resolves the uses of a name in it."""
 
-    def __init__(self, text: str) -> None:
-        import tree_sitter
-
+    def __init__(self, text: str, limit: ParseLimit = PARSE_LIMIT) -> None:
+        """Parse a file; SlowSourceError if that takes too long."""
         self._source = _bytes_of(text)
-        self._tree = tree_sitter.Parser(load_grammar(PYTHON.name)).parse(self._source)
+        self._tree = limit.parse(load_grammar(PYTHON.name), self._source).tree
         self._has_globals = b"global" in self._source
         self._bound: dict[str, dict[int, list[Node]]] = {}
         self._attributes: dict[tuple[int, str], frozenset[str]] = {}

@@ -133,7 +133,8 @@ def test_a_file_is_parsed_once_for_each_of_its_contents_and_at_most_so_much_is_k
     kept = KeptValues(max_chars=20)
     first = kept.of("a.py", "A_MAX = 1\n", "python")
     assert kept.of("a.py", "A_MAX = 1\n", "python") is first
-    assert [site.file for site in kept.of("b.py", "A_MAX = 1\n", "python").named("A_MAX")] == ["b.py"]
+    other = kept.of("b.py", "A_MAX = 1\n", "python")
+    assert other is not None and [site.file for site in other.named("A_MAX")] == ["b.py"]
     assert kept.of("a.py", "A_MAX = 1\n", "python") is first
     kept.of("a.py", "A_MAX = 2\n", "python")
     assert kept.of("a.py", "A_MAX = 1\n", "python") is first

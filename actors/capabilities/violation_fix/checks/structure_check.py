@@ -12,7 +12,9 @@ from actors.capabilities.violation_fix.checks.options import DEEP_NESTING, LONG_
 from actors.capabilities.violation_fix.checks.violation import Finding, joined_blanks
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_named, load_grammar
+from runtime.codebase.parsing.broken_trees import BrokenTreeError
 from runtime.codebase.parsing.parse import MAX_PARSED_CHARS
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, Symbol
 from runtime.processes.call_scope import check_called_off
 
@@ -63,7 +65,12 @@ class InnermostSymbols:
 
 
 def structure_findings(
-    source: SourceText, path: str, language: str, symbols: Sequence[Symbol], options: CheckOptions
+    source: SourceText,
+    path: str,
+    language: str,
+    symbols: Sequence[Symbol],
+    options: CheckOptions,
+    limit: ParseLimit = PARSE_LIMIT,
 ) -> list[Finding]:
     """Return the functions of a file that are too long or nested too deep."""
     functions = [each for each in symbols if each.kind in CALLABLE_KINDS]
@@ -71,7 +78,7 @@ def structure_findings(
     if options.has(LONG_FUNCTION):
         found += [_long(source, path, each, options.max_function_lines) for each in functions]
     if options.has(DEEP_NESTING) and functions and len(source.text) <= MAX_PARSED_CHARS:
-        depths = _depths(source, language, functions)
+        depths = _depths(source, language, functions, limit)
         found += [_deep(source, path, each, depths.get(each, 0), options.max_nesting) for each in functions]
     return [each for each in found if each is not None]
 
@@ -106,10 +113,8 @@ def _finding(
     )
 
 
-def _depths(source: SourceText, language: str, functions: Sequence[Symbol]) -> dict[Symbol, int]:
+def _depths(source: SourceText, language: str, functions: Sequence[Symbol], limit: ParseLimit) -> dict[Symbol, int]:
     """Return how deep the blocks of each function are nested; blocks of a function inside it count for that alone."""
-    import tree_sitter
-
     if language_named(language).grammar is None:
         return {}
     try:
@@ -117,11 +122,14 @@ def _depths(source: SourceText, language: str, functions: Sequence[Symbol]) -> d
     except (ImportError, AttributeError, ValueError):
         # The index names a grammar that is missing or incompatible; here its files have no depth.
         return {}
-    tree = tree_sitter.Parser(grammar).parse(source.text.encode("utf-8", "replace"))
+    try:
+        tree = limit.parse(grammar, source.text.encode("utf-8", "replace"))
+    except BrokenTreeError:
+        return {}
     blocks = _BLOCKS_OF_SHELL if language == "shell" else _BLOCKS
     depths: dict[Symbol, int] = {}
     innermost = InnermostSymbols(functions)
-    for line, depth in sorted(_deepest(tree.root_node, blocks)):
+    for line, depth in sorted(_deepest(tree.root, blocks)):
         owner = innermost.at(line)
         if owner is not None:
             depths[owner] = max(depths.get(owner, 0), depth)

@@ -46,6 +46,8 @@ from runtime.codebase.parsing.bodies.lost_calls import idle_functions, named_fun
 from runtime.codebase.parsing.bodies.meant_bodies import Meant
 from runtime.codebase.parsing.bodies.unreached import unreached
 from runtime.codebase.parsing.bodies.whole_heads import BareType, bare_type, head_is_work
+from runtime.codebase.parsing.broken_trees import BrokenTreeError
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.codebase.parsing.tree_walk import (
     BLOCK,
     DEFINITION,
@@ -103,13 +105,14 @@ class _Judged(NamedTuple):
 class FileJudge:
     """Judges any lines of one file, which is parsed once."""
 
-    def __init__(self, text: str, path: str, meant: frozenset[Meant] = frozenset()) -> None:
+    def __init__(
+        self, text: str, path: str, meant: frozenset[Meant] = frozenset(), limit: ParseLimit = PARSE_LIMIT
+    ) -> None:
         text = text.removeprefix(BYTE_ORDER_MARK)
         if is_cython(path):
             text, path = as_python(text), AS_PYTHON
         self._lines = text.split("\n")
         self._has_heads = kind_of_path(path) == "source"
-        parser = _parser_of(path)
         language = language_at(path)
         self._line_bodies = language.line_bodies
         self._syntax = syntax = language.idle
@@ -120,12 +123,12 @@ class FileJudge:
                 says_nothing, names=syntax.names, any_case=any_case, refuses="fails" in meant
             )
         self._unchanged: Sequence[tree_sitter.Node] = ()
-        self._is_parsed = parser is not None and len(text) <= MAX_PARSED_CHARS
-        if parser is None or not self._is_parsed:
+        self._data = text.encode("utf-8", "replace")
+        root = _root_of(text, self._data, path, limit)
+        self._is_parsed = root is not None
+        if root is None:
             self._lines = without_comment_lines(self._lines, path)
             return
-        self._data = text.encode("utf-8", "replace")
-        root = parser.parse(self._data).root_node
         nodes = list(walk_within(root))
         self._broken = [each.node for each in nodes if each.node.is_error or each.node.is_missing]
         self._definitions = [each for each in nodes if DEFINITION.search(each.node.type)]
@@ -214,30 +217,34 @@ class FileJudge:
         return any(not self._says_nothing(text_in(self._shown, node.named_children[-1])) for node in heads)
 
 
-def code_lines(text: str, path: str, *, bare_strings: bool = True) -> list[str]:
+def code_lines(text: str, path: str, *, bare_strings: bool = True, limit: ParseLimit = PARSE_LIMIT) -> list[str]:
     """Return the lines of a text without its comments; without a grammar those stay that share a line with code.
 
     Without `bare_strings` those that stand as statements, as documentation does, are left out too.
     """
     text = text.removeprefix(BYTE_ORDER_MARK)
-    parser = _parser_of(AS_PYTHON if is_cython(path) else path)
-    if parser is None or len(text) > MAX_PARSED_CHARS:
-        return without_comment_lines(text.split("\n"), path)
     data = text.encode("utf-8", "replace")
-    nodes = walk(parser.parse(data).root_node)
+    root = _root_of(text, data, AS_PYTHON if is_cython(path) else path, limit)
+    if root is None:
+        return without_comment_lines(text.split("\n"), path)
+    nodes = walk(root)
     left_out = (each for each in nodes if _COMMENT.search(each.type) or (not bare_strings and is_bare_string(each)))
     shown = _blanked(data, [(node.start_byte, node.end_byte) for node in left_out])
     return shown.decode("utf-8", "replace").split("\n")
 
 
-def _parser_of(path: str) -> tree_sitter.Parser | None:
-    """Return a parser for a path's language; None without a grammar, or with one that cannot be loaded."""
+def _root_of(text: str, data: bytes, path: str, limit: ParseLimit) -> tree_sitter.Node | None:
+    """Return the tree of a text; None without a grammar that can be loaded, or for a text that is too long or slow."""
     language = language_at(path)
-    if language.grammar is None:
+    if language.grammar is None or len(text) > MAX_PARSED_CHARS:
         return None
     try:
-        return tree_sitter.Parser(load_grammar(language.name))
+        grammar = load_grammar(language.name)
     except (ImportError, AttributeError, ValueError):
+        return None
+    try:
+        return limit.parse(grammar, data).root
+    except BrokenTreeError:
         return None
 
 

@@ -61,7 +61,7 @@ class ValueScopes:
         return self._store.language(file)
 
     def values(self, file: str) -> FileValues | None:
-        """Return the sites of a file; None for one that cannot be read, is too long or has another language."""
+        """Return the sites of a file; None for one that cannot be read, is too long or slow, or in another language."""
         if file not in self._files and len(self._files) < MAX_CACHED_FILES:
             language = self.language(file)
             text = self._read(file) if has_values(language) else None

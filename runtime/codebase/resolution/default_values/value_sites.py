@@ -16,6 +16,7 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.language_parts.facts_walker import text_of
 from runtime.codebase.language_parts.value_syntax import SiteForm, ValueSyntax
 from runtime.codebase.language_registry import language_named, load_grammar
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
 from runtime.codebase.resolution.default_values.option_declarations import declared_option, default_in, marked_default
 from runtime.codebase.resolution.default_values.site_surroundings import (
     Surroundings,
@@ -32,7 +33,7 @@ from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.resolution.default_values.word_sets import words
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Language, Node, Query
 
 MAX_SITES = 60_000
 MAX_NAMED, MAX_WITHIN = 300, 400
@@ -99,32 +100,31 @@ def key_of(name: str) -> str:
 
 
 @functools.cache
-def _parser(language: str) -> tuple[Parser, tuple[tuple[SiteForm, Query], ...]]:
+def _grammar(language: str) -> tuple[Language, tuple[tuple[SiteForm, Query], ...]]:
     import tree_sitter
 
     grammar = load_grammar(language)
     queries = tuple((form, tree_sitter.Query(grammar, query)) for form, query in syntax_of(language).queries.items())
-    return tree_sitter.Parser(grammar), queries
+    return grammar, queries
 
 
 class FileValues:
     """Holds the sites of one file, found when they are asked for."""
 
-    def __init__(self, file: str, text: str, language: str) -> None:
-        import tree_sitter
-
+    def __init__(self, file: str, text: str, language: str, limit: ParseLimit = PARSE_LIMIT) -> None:
+        """Parse a file; SlowSourceError if that takes too long."""
         self.file = file
         self.syntax: ValueSyntax = syntax_of(language)
-        parser, queries = _parser(language)
+        grammar, queries = _grammar(language)
         data, prepare = text.encode("utf-8", "replace"), language_named(language).before_parsing
-        self._tree = parser.parse(prepare(data) if prepare is not None else data)
+        self._tree = limit.parse(grammar, prepare(data) if prepare is not None else data)
         self._matches: list[_Match] = []
         self._terms: dict[str, frozenset[str]] = {}
         self._by_key: dict[str, list[int]] = {}
         self._read_by: dict[str, list[int]] = {}
         self._sites: dict[int, tuple[Site, ...]] = {}
         for form, query in queries:
-            for _, captures in tree_sitter.QueryCursor(query, match_limit=4096).matches(self._tree.root_node):
+            for _, captures in self._tree.matches(query, match_limit=4096):
                 if len(self._matches) < MAX_SITES and "value" in captures:
                     names = captures.get("name")
                     self._add(_Match(form, captures["site"][0], captures["value"][0], names[0] if names else None))
@@ -132,7 +132,7 @@ class FileValues:
     @property
     def root(self) -> Node:
         """The syntax tree of the file."""
-        return self._tree.root_node
+        return self._tree.root
 
     def named(self, name: str) -> list[Site]:
         """Return the sites of a name, by line."""
@@ -148,7 +148,7 @@ class FileValues:
     def reads(self, first: int, last: int) -> list[Site]:
         """Return where constants are read in a range of lines, inclusive: each name once, without a value, by line."""
         found: dict[tuple[str, ...], Site] = {}
-        for node in _leaves(self._tree.root_node, first - 1, last - 1):
+        for node in _leaves(self._tree.root, first - 1, last - 1):
             path = _read_path(node)
             if path and path not in found:
                 line = node.start_point[0] + 1
