@@ -60,11 +60,11 @@ class ParsingProcesses:
 
         Raises ProcessDiedError if a process has died.
         """
-        from concurrent.futures.process import BrokenProcessPool
-
         self._seen_chars += len(source.text)
         if not self._count or self._seen_chars < WORTH_CHARS:
             return None
+        from concurrent.futures.process import BrokenProcessPool
+
         try:
             return self._started().submit(file_rows, path, language, source, cutting)
         except BrokenProcessPool as error:
