@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,16 @@ from tests.doors.test_mcp_stdio import call, none_left
 QUESTION = "Who calls Box.put?"
 
 
-def folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("jeeves-mcp-*"))
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary ones that no other test uses; its path is short, since sockets lie below it."""
+    with tempfile.TemporaryDirectory(prefix="jm-") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+
+
+def folders(within: Path | None = None) -> set[Path]:
+    return set((within or Path(tempfile.gettempdir())).glob("jeeves-mcp-*"))
 
 
 def settings_in(folder: Path) -> Settings:
@@ -42,8 +51,9 @@ async def unheard(_done: float, _total: float | None, _message: str) -> None:
 
 
 @pytest.mark.long
-async def test_a_process_that_dies_is_told_and_replaced_by_the_next_question(repo: Path, tmp_path: Path) -> None:
-    before = folders()
+async def test_a_process_that_dies_is_told_and_replaced_by_the_next_question(
+    repo: Path, tmp_path: Path, temporary: Path
+) -> None:
     asking = Asking(settings_in(tmp_path), str(repo))
     try:
         assert (await asking.ask(QUESTION, None, unheard))["citations"]
@@ -59,14 +69,14 @@ async def test_a_process_that_dies_is_told_and_replaced_by_the_next_question(rep
         assert asking.pid != first
     finally:
         await asking.close()
-    assert folders() <= before
+    assert folders(temporary) == set()
 
 
 @pytest.mark.long
 async def test_a_state_folder_that_is_deleted_is_told_once_and_the_next_question_is_answered(
-    repo: Path, tmp_path: Path
+    repo: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    before, settings = folders(), settings_in(tmp_path)
+    settings = settings_in(tmp_path)
     asking = Asking(settings, str(repo))
     try:
         await asking.ask(QUESTION, None, unheard)
@@ -77,7 +87,7 @@ async def test_a_state_folder_that_is_deleted_is_told_once_and_the_next_question
         assert (await asking.ask(QUESTION, None, unheard))["citations"]
     finally:
         await asking.close()
-    assert folders() <= before
+    assert folders(temporary) == set()
 
 
 async def test_what_cannot_start_is_told_to_each_question(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ async def test_what_was_merged_is_undone_by_the_command_of_the_page(tmp_path: Pa
 
 
 async def test_with_a_contract_that_leaves_merge_out_the_change_stays_on_its_branch(tmp_path: Path) -> None:
-    assert "`IMPLEMENT: [MERGE]`, `MODIFY: [MERGE]`" in " ".join(PAGE.split())
+    assert "`IMPLEMENT: [MERGE]` and `MODIFY: [MERGE]`" in " ".join(PAGE.split())
     text = SHIPPED.replace("  IMPLEMENT: []", "  IMPLEMENT: [MERGE]").replace("  MODIFY: []", "  MODIFY: [MERGE]")
     agent = Agent(repository(tmp_path / "project"), tmp_path / "state", parse_contract(text))
     before = git(agent.root, "rev-parse", "main")
