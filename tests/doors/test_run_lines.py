@@ -14,7 +14,7 @@ from runtime.store.event_rows import LARGE_BYTES
 from runtime.store.run_log import Entry, SqliteRunLog
 from runtime.supervision.events import Event, RunRequested
 from serve.asked_runs import whole_questions
-from serve.cli.output.run_lines import LEAST_CELLS, MOST_CELLS, RunLine, run_lines, shortened
+from serve.cli.output.run_lines import LEAST_CELLS, MOST_CELLS, RunLine, in_cells, run_lines
 
 RUN = RunLine("r-1", 0, "code_analysis", "user:ann", "completed", "How does routing pick the next stage?")
 HEAD = "r-1  1970-01-01 00:00:00  code_analysis  user:ann  completed"
@@ -59,8 +59,8 @@ def test_a_question_cannot_forge_lines_or_steer_the_terminal() -> None:
 
 def test_characters_that_take_two_cells_are_counted_as_two() -> None:
     for cells in range(2, 12):
-        assert cell_len(shortened("路由如何选择下一个阶段", cells)) <= cells
-    assert shortened("路由", 4) == "路由"
+        assert cell_len(in_cells("路由如何选择下一个阶段", cells)) <= cells
+    assert in_cells("路由", 4) == "路由"
 
 
 def test_a_question_that_lies_beside_its_row_is_read_too_and_no_later_event(tmp_path: Path) -> None:

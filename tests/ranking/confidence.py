@@ -221,8 +221,11 @@ def main() -> None:
         made |= fit(asked, by)
         repositories[by.strip("_") or "words"] = sorted({one.repo for one in asked})
     if made:
-        written = {"weights": made, "repositories": repositories}
-        confidence.FILE.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        # What readings and the size of a repository tell is fitted elsewhere, and stays.
+        kept = json.loads(confidence.FILE.read_text(encoding="utf-8"))
+        kept["weights"] |= made
+        kept["repositories"] |= repositories
+        confidence.FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         print(f"{confidence.FILE}: {made}")
 
 

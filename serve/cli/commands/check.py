@@ -85,6 +85,10 @@ def check(
         say_json(_document(root, report, comparison))
     else:
         _tell(report, comparison, only_counts=counts)
+    _exit(report, strict=strict)
+
+
+def _exit(report: CheckReport, *, strict: bool) -> None:
     if strict and not report.is_whole:
         warn_line("jeeves: not everything was checked, which --strict does not allow")
         raise typer.Exit(FAILED)

@@ -49,16 +49,16 @@ def _with_question(head: str, run: RunLine, width: int | None) -> Iterator[str]:
     if not asked:
         yield head
         return
-    session = f"[{shortened(run.session_id, SESSION_CELLS)}] " if run.session_id else ""
+    session = f"[{in_cells(run.session_id, SESSION_CELLS)}] " if run.session_id else ""
     room = MOST_CELLS if width is None else width - len(head) - len(_GAP)
     if room >= LEAST_CELLS:
-        yield f"{head}{_GAP}{shortened(session + asked, room)}"
+        yield f"{head}{_GAP}{in_cells(session + asked, room)}"
         return
     yield head
-    yield f"{2 * _GAP}{shortened(session + asked, max((width or MOST_CELLS) - 2 * len(_GAP), LEAST_CELLS))}"
+    yield f"{2 * _GAP}{in_cells(session + asked, max((width or MOST_CELLS) - 2 * len(_GAP), LEAST_CELLS))}"
 
 
-def shortened(text: str, cells: int) -> str:
+def in_cells(text: str, cells: int) -> str:
     """Return a text as one line of at most so many cells of a terminal, its hidden characters as escapes."""
     from rich.cells import cell_len, set_cell_size
 
