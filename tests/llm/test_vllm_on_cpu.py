@@ -7,6 +7,7 @@ citation.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -93,14 +94,37 @@ async def test_text_comes_in_pieces_before_the_end(backend: HandleBackend) -> No
     assert "".join(texts) == done.text
 
 
+def as_the_grammar_counts(text: str) -> str:
+    """One character for each lone surrogate: xgrammar counts its three bytes as one, decoding makes three of them."""
+    return text.replace("\ufffd" * 3, "\ufffd")
+
+
 @pytest.mark.parametrize("shape", [IntentAnswer, PlanAnswer, SynthesisAnswer, CriticAnswer])
 async def test_an_answer_of_random_weights_has_the_form_that_was_asked_for(backend: HandleBackend, shape: Any) -> None:
     schema = bounded_schema(shape, {"goals": ["definition", "usage"], "tools": ["locate"]})
     for seed in range(3):
         done = await drained(backend, asked(sampling=Sampling(2_500, 1.0, seed), schema=schema))
         assert done.finish_reason == "stop", "the schema itself ends an answer"
-        jsonschema.validate(json.loads(done.text, strict=False), schema)
+        jsonschema.validate(json.loads(as_the_grammar_counts(done.text), strict=False), schema)
         assert read_object(done.text, shape)
+
+
+def test_the_grammar_counts_a_lone_surrogate_as_one_character() -> None:
+    xgrammar: Any = importlib.import_module("xgrammar")
+
+    end = 256
+    vocabulary = [bytes([byte]) for byte in range(end)] + [b"<end>"]
+    tokens = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[end])
+    compiled = xgrammar.GrammarCompiler(tokens).compile_json_schema(json.dumps({"type": "string", "maxLength": 3}))
+
+    def taken(answer: bytes) -> bool:
+        matcher = xgrammar.GrammarMatcher(compiled)
+        return all(matcher.accept_token(token) for token in (*answer, end))
+
+    lone = b"\xed\xa0\x80"
+    assert taken(b'"abc"') and not taken(b'"abcd"')
+    assert taken(b'"ab' + lone + b'"') and not taken(b'"abc' + lone + b'"')
+    assert as_the_grammar_counts("ab" + lone.decode("utf-8", "replace")) == "ab\ufffd"
 
 
 async def test_eight_requests_are_served_side_by_side(backend: HandleBackend, served: Any) -> None:
