@@ -45,6 +45,7 @@ from runtime.codebase.index.records import (
 )
 from runtime.codebase.index.rows import declared_modules
 from runtime.codebase.index.state_memo import StateMemo
+from runtime.codebase.index.unparsed_texts import UnparsedTexts
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution import proven_links, symbol_links
@@ -93,7 +94,7 @@ class Codebase:
         self.max_retries = MAX_RETRIES
         self.by_words = MAX_BY_WORDS
         self.budget: ReadingBudget | None = FULL
-        self._sources = SourceReader(root)
+        self._sources = SourceReader(root, on_new=UnparsedTexts(reader).heed)
         self._values = KeptValues()
         self._files = files = StateMemo(reader, lambda: tuple(reader.files()))
         self._file_links = StateMemo(reader, lambda: tuple(reader.file_links()))

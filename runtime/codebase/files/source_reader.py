@@ -26,6 +26,10 @@ from runtime.primitives.sized_cache import SizedCache
 KEPT_BYTES = 12_000_000
 
 
+def _ignore(_source: SourceText) -> None:
+    return None
+
+
 class _Kept(NamedTuple):
     """Holds a text, and the status that its file had before it was read; `is_settled`: a change would change that."""
 
@@ -37,7 +41,11 @@ class _Kept(NamedTuple):
 class SourceReader:
     """Reads texts below a root that is resolved."""
 
-    def __init__(self, root: Path, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self, root: Path, now_ns: Callable[[], int] = time.time_ns, on_new: Callable[[SourceText], object] = _ignore
+    ) -> None:
+        """Read nothing yet; `on_new` is given each text that is not kept, before anybody else has it."""
+        self._on_new = on_new
         self._root = root
         self._below = f"{root}/"
         self._now_ns = now_ns
@@ -112,7 +120,11 @@ class SourceReader:
         if is_binary(data):
             raise RepositoryError(f"{path} is binary", path=path, kind="binary")
         is_same = kept is not None and kept.source.sha256 == hashlib.sha256(data).hexdigest()
-        source = kept.source if kept is not None and is_same else from_bytes(data)
+        if kept is not None and is_same:
+            source = kept.source
+        else:
+            source = from_bytes(data)
+            self._on_new(source)
         self._kept.put(path, _Kept(status, source, is_settled), len(data))
         return source
 

@@ -21,6 +21,7 @@ from runtime.codebase.parsing.chunks import CHARS_PER_TOKEN, COMMENT_MARKS, Chun
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.passages import PassageSpan, cut_passages, plain_text
 from runtime.codebase.parsing.syntax import FileSyntax
+from runtime.codebase.parsing.text_symbols import extract_text
 
 MAX_CHUNK_CHARS = 20_000
 MAX_LINE_CHARS_OF_CODE = 20_000
@@ -63,11 +64,19 @@ class FileRows(NamedTuple):
     passage_texts: list[Row]
 
 
-def file_rows(path: str, walked_language: str | None, source: SourceText, cutting: Cutting) -> FileRows:
-    """Parse a file and return its rows; `walked_language` is the one that its name tells."""
+def file_rows(
+    path: str, walked_language: str | None, source: SourceText, cutting: Cutting, *, unparsed: str | None = None
+) -> FileRows:
+    """Parse a file and return its rows; `walked_language` is the one that its name tells.
+
+    `unparsed`: why it is not to be parsed but read as text.
+    """
     lines = source.lines
     language = language_of_content(path, walked_language, source.text)
-    syntax = _parse(source, lines, path, language)
+    if unparsed is None:
+        syntax = _parse(source, lines, path, language)
+    else:
+        syntax = extract_text(lines, language)._replace(status="failed", note=unparsed)
     chunks: tuple[list[Row], list[Row]] = ([], [])
     passages: tuple[list[Row], list[Row]] = ([], [])
     if not is_listed_only(path):

@@ -26,10 +26,13 @@ def refresh_index(
     index_path: str,
     options: IndexOptions,
     sync: Sync = "never",
+    *,
+    is_suspect: bool = False,
 ) -> dict[str, Any]:
     """Bring an index up to date and return {commit, stats, embeds}; `embeds`: whether the project wants vectors.
 
     `note` gets the files done and in total now and then, or a sentence about the lock that is waited for.
+    `is_suspect`: a file may have ended the process of the last refresh, so that others parse.
     """
     noted_s = 0.0
 
@@ -40,7 +43,16 @@ def refresh_index(
             noted_s = now_s
             note((done, total))
 
-    place, beside = (Path(root), Path(index_path)), processes_beside(options.memory_bytes)
-    stats = refresh(*place, options, on_progress, note, sync=sync, memory=_MEMORY, processes=beside)
+    stats = refresh(
+        Path(root),
+        Path(index_path),
+        options,
+        on_progress,
+        note,
+        sync=sync,
+        memory=_MEMORY,
+        processes=processes_beside(options.memory_bytes, is_suspect=is_suspect),
+        is_suspect=is_suspect,
+    )
     embeds = read_project_config(Path(root)).embedding_model != "none"
     return {"commit": head_commit(Path(root)), "stats": asdict(stats), "embeds": embeds}

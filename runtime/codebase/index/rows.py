@@ -12,18 +12,15 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.codebase.files.file_entry import FileEntry
 from runtime.codebase.files.project_config import ProjectConfig
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.index.file_rows import Cutting, FileRows, file_rows
-from runtime.codebase.index.parsing_processes import ParsingProcesses
+from runtime.codebase.index.parsing_processes import Parsing, ParsingProcesses
 from runtime.codebase.language_registry import languages
 from runtime.codebase.parsing.import_resolution import ImportResolver
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 _ROWS_PER_FLUSH = 4_000
 
@@ -76,7 +73,7 @@ class RowWriter:
         self._cutting = Cutting.of(project)
         self._processes = processes
         # In the order of their ids, which is that of their rows.
-        self._parsed: deque[tuple[int, FileEntry, str, Future[FileRows]]] = deque()
+        self._parsed: deque[tuple[int, FileEntry, str, Parsing]] = deque()
         self._connection = connection
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
         self._next_file = _next_id(connection, "files")
@@ -103,7 +100,7 @@ class RowWriter:
 
     def _take_next(self) -> None:
         file_id, entry, sha256, parsing = self._parsed.popleft()
-        self._take(file_id, entry, sha256, self._processes.rows_of(entry.path, parsing))
+        self._take(file_id, entry, sha256, self._processes.rows_of(parsing))
 
     def _take(self, file_id: int, entry: FileEntry, sha256: str, found: FileRows) -> None:
         """Collect the rows of a file under their ids."""

@@ -22,6 +22,7 @@ from runtime.codebase.index.refresh_call import REFRESH
 from runtime.codebase.index.writer import IndexOptions, Sync
 from runtime.errors import ProcessDiedError, ProcessMemoryError, RepositoryError
 from runtime.processes.worker_pool import WorkerPool
+from runtime.processes.worker_process import OnNote
 
 MAX_PROCESSES = 8
 
@@ -109,12 +110,20 @@ class IndexService:
         path = self.index_path(root)
         arguments = {"root": key, "index_path": str(path), "options": self._options, "sync": sync}
         try:
-            done = await self._pool.call(REFRESH, arguments, on_note=note)
+            done = await self._done(arguments, note)
         finally:
             self._progress.pop(key, None)
         if self._follower is not None and done["embeds"]:
             await asyncio.to_thread(self._follower.take, key, path)
         return {"root": key, "index_path": str(path), **done}
+
+    async def _done(self, arguments: dict[str, Any], note: OnNote) -> dict[str, Any]:
+        """Refresh in a process; if a file was the end of it, once more in one that has each file parsed by others."""
+        try:
+            found: dict[str, Any] = await self._pool.call(REFRESH, arguments, on_note=note)
+        except (ProcessMemoryError, ProcessDiedError):
+            found = await self._pool.call(REFRESH, {**arguments, "is_suspect": True}, on_note=note)
+        return found
 
     def queries(self) -> dict[str, QueryHandler]:
         """Return the handlers of the queries that agents send."""

@@ -75,11 +75,13 @@ def refresh(
     sync: Sync = "never",
     memory: RefreshMemory | None = None,
     processes: int = 0,
+    is_suspect: bool = False,
 ) -> IndexStats:
     """Bring the index at `index_path` up to date with the files under `root`, and return statistics.
 
     `on_progress(done, total)` counts the files examined, `on_wait` gets a sentence when a lock is waited for for long.
-    So many `processes` beside this one, which must have no other threads then, parse where there is much to parse.
+    So many `processes` beside this one, which must have no other threads then, parse where there is much to parse;
+    all files if one of them `is_suspect` of ending the process that parses it.
     RepositoryError if the root or its configuration cannot be used, or if it holds no text;
     StateStorageError if the index cannot be written; it then stays as it was.
     """
@@ -88,7 +90,7 @@ def refresh(
     project = read_project_config(root)
     options = _narrowed(options, project)
     kept = RepositoryMemory() if memory is None else memory.of(root, index_path, options)
-    plan = _Plan(options, project, sync, on_progress or _no_progress, started, kept, processes)
+    plan = _Plan(options, project, sync, on_progress or _no_progress, started, kept, processes, is_suspect)
     unchanged = _without_changes(root, index_path, plan)
     if unchanged is not None:
         return unchanged
@@ -118,6 +120,7 @@ class _Plan:
     started: float
     kept: RepositoryMemory
     processes: int
+    is_suspect: bool
 
     def compares_all(self, compared_ns: int, now_ns: int) -> bool:
         """Return whether every file is to be compared by content, as it was last at `compared_ns`, 0 for never."""
@@ -212,7 +215,8 @@ def _refresh(root: Path, index_path: Path, plan: _Plan) -> _Refreshed:
                 tables.write_meta(connection, "languages", languages_digest())
                 tables.write_meta(connection, "chunking", plan.project.chunking)
                 tables.write_meta(connection, "term_vectors", term_vectors_mark())
-            with closing(ParsingProcesses(plan.processes, plan.options.memory_bytes)) as processes:
+            beside = ParsingProcesses(plan.processes, plan.options.memory_bytes, is_suspect=plan.is_suspect)
+            with closing(beside) as processes:
                 refreshed = _Refresh(root, index_path, plan, connection).run(processes)
             connection.execute("COMMIT")
         except BaseException:

@@ -12,7 +12,7 @@ from runtime.codebase.files.project_config import ProjectConfig
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.file_rows import Cutting
 from runtime.codebase.index.parsing_processes import LEAST_MEMORY_BYTES, WORTH_CHARS, ParsingProcesses
-from runtime.codebase.index.writer import refresh
+from runtime.codebase.index.writer import IndexOptions, refresh
 
 Note = Callable[[Any], None]
 
@@ -47,12 +47,24 @@ def index_while_one_dies(note: Note, root: str, index_path: str) -> None:
     refresh(Path(root), Path(index_path), on_progress=kill, processes=2)
 
 
-def begin_after_one_died(note: Note) -> None:
-    """Begin a second file once the process that was to parse the first is known to have died."""
+def index_suspects(note: Note, root: str, index_path: str, memory_bytes: int) -> None:
+    """Refresh an index as after a file has ended the process of the last refresh."""
+    options = IndexOptions(memory_bytes=memory_bytes)
+    refresh(Path(root), Path(index_path), options, processes=1, is_suspect=True)
+    assert children() == []
+
+
+def begin_after_one_died(note: Note) -> list[int]:
+    """Begin a second file once the process that was to parse the first is known to have died; the lines of both."""
     parsing = ParsingProcesses(1, LEAST_MEMORY_BYTES)
     source, cutting = SourceText("x = 1\n" * WORTH_CHARS, ""), Cutting.of(ProjectConfig())
     first = parsing.begin("first.py", "python", source, cutting)
     assert first is not None
     os.kill(children()[0], signal.SIGKILL)
-    assert first.exception() is not None
-    parsing.begin("second.py", "python", source, cutting)
+    assert first.rows.exception() is not None
+    second = parsing.begin("second.py", "python", SourceText("y = 2\n", ""), cutting)
+    assert second is not None
+    lines = [parsing.rows_of(each).lines for each in (first, second)]
+    parsing.close()
+    assert children() == []
+    return lines

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.checks.structure_check import structure_findings
+from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.index.writer import refresh
 from runtime.codebase.language_registry import load_grammar
+from runtime.codebase.languages.c import without_export_macros
 from runtime.codebase.parsing.bodies.empty_bodies import FileJudge, code_lines
 from runtime.codebase.parsing.parse import parse
-from runtime.codebase.parsing.parse_limit import ParseLimit, SlowSourceError
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit, SlowSourceError, has_too_many_open
 from runtime.codebase.parsing.syntax import Symbol
 from runtime.codebase.resolution.code_words import lines_in_code
 from runtime.codebase.resolution.default_values.kept_values import KeptValues
@@ -37,7 +45,7 @@ class _Clock:
 
 
 def _over() -> ParseLimit:
-    return ParseLimit(LIMIT_S, _Clock(LIMIT_S + 0.1))
+    return ParseLimit(LIMIT_S, _Clock(LIMIT_S + 0.1), least_s=LIMIT_S)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +55,7 @@ def _over() -> ParseLimit:
 def test_a_file_is_read_as_text_once_it_takes_longer_than_the_limit(
     language: str, path: str, text: str, took_s: float, status: str
 ) -> None:
-    found = parse(SourceText(text, ""), path, language, ParseLimit(LIMIT_S, _Clock(took_s)))
+    found = parse(SourceText(text, ""), path, language, ParseLimit(LIMIT_S, _Clock(took_s), least_s=LIMIT_S))
     assert found.status == status
     assert found.note == ("it takes more than 10 s to parse: read as text" if status == "failed" else found.note)
     assert "stir" in [symbol.name for symbol in found.symbols]
@@ -71,7 +79,7 @@ def test_many_comments_and_long_chains_are_queried_in_time(language: str, unit: 
 
 def test_a_text_that_took_too_long_is_not_parsed_again() -> None:
     clock = _Clock(LIMIT_S + 0.1)
-    limit = ParseLimit(LIMIT_S, clock)
+    limit = ParseLimit(LIMIT_S, clock, least_s=LIMIT_S)
     grammar = load_grammar("python")
     for _ in range(3):
         with pytest.raises(SlowSourceError, match="more than 10 s"):
@@ -118,3 +126,64 @@ def test_functions_of_a_slow_file_have_no_depth() -> None:
     long = CODE + "# more\n" * 2_000
     symbols = [Symbol("stir", "stir", "function", 2, 3, 2)]
     assert structure_findings(SourceText(long, ""), "a.py", "python", symbols, CheckOptions(), _over()) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "limit_s"), [(0, 1.0), (100_000, 2.0), (899_999, 9.99999), (900_000, 10.0), (10**7, 10.0)]
+)
+def test_a_text_may_take_longer_the_longer_it_is(size: int, limit_s: float) -> None:
+    assert ParseLimit().limit_s(b" " * size) == pytest.approx(limit_s)
+
+
+@pytest.mark.parametrize(("count", "is_too_many"), [(999, False), (1_000, False), (1_001, True)])
+@pytest.mark.parametrize(("opening", "closing"), ["()", "[]", "{}"])
+def test_more_than_a_thousand_open_brackets_of_a_kind_are_too_many(
+    opening: str, closing: str, count: int, is_too_many: bool
+) -> None:
+    assert has_too_many_open(f"{closing * 5}{opening * count}{closing * count}".encode()) == is_too_many
+    assert not has_too_many_open(f"{opening}x{closing}".encode() * count)
+
+
+@given(st.text("()[]{}x"), st.integers(0, 5))
+def test_open_brackets_are_counted_by_kind(text: str, most: int) -> None:
+    reached = 0
+    for pair in ("()", "[]", "{}"):
+        now = 0
+        for each in text:
+            now = max(0, now + (each == pair[0]) - (each == pair[1]))
+            reached = max(reached, now)
+    assert has_too_many_open(text.encode(), most) == (reached > most)
+
+
+@pytest.mark.parametrize("language", ["java", "rust", "c", "cpp"])
+def test_a_text_that_would_take_gigabytes_is_not_parsed(language: str) -> None:
+    start_s = time.thread_time()
+    found = parse(SourceText("%w(" * 200_000, ""), "a", language)
+    assert (found.status, found.note) == ("failed", "more than 1000 brackets of a kind are open at once: read as text")
+    assert time.thread_time() - start_s < 1
+
+
+def test_a_text_that_is_refused_is_not_parsed() -> None:
+    limit = ParseLimit()
+    limit.refuse(CODE.encode(), "it was too much")
+    for parsed in (limit.parse, limit.parse_once):
+        with pytest.raises(SlowSourceError, match="it was too much"):
+            parsed(load_grammar("python"), CODE.encode())
+    assert parse(SourceText(CODE, ""), "a.py", "python", limit).note == "it was too much"
+
+
+def test_what_the_index_could_not_have_parsed_no_question_parses(tmp_path: Path) -> None:
+    root, index_path = tmp_path / "repository", tmp_path / "index.sqlite"
+    root.mkdir()
+    (root / "fatal.c").write_bytes(b"\xef\xbb\xbfstruct SHOP_API Cup { int size; };\r\n" * 200)
+    (root / "app.c").write_text("int run(void) { return 1; }\n" * 200)
+    refresh(root, index_path)
+    with closing(sqlite3.connect(index_path)) as connection, connection:
+        connection.execute("UPDATE files SET status = 'failed', note = 'it was fatal' WHERE path = 'fatal.c'")
+    codebase = Codebase.open(root, index_path)
+    fatal, app = (codebase.source(path).text.encode() for path in ("fatal.c", "app.c"))
+    codebase.close()
+    for form in (fatal, without_export_macros(fatal)):
+        with pytest.raises(SlowSourceError, match="it was fatal"):
+            PARSE_LIMIT.parse(load_grammar("c"), form)
+    assert PARSE_LIMIT.parse(load_grammar("c"), app).root.child_count == 200

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.index.parsing_processes import WORTH_CHARS, processes_beside
-from runtime.errors import ProcessDiedError
+from runtime.codebase.index.parsing_processes import FATAL, WORTH_CHARS, processes_beside
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions
 from runtime.processes.worker_process import WorkerProcess
 
 PLACE = "tests.runtime.codebase.parsed_apart"
 TABLES = ("files", "symbols", "refs", "imports", "facts", "chunks", "chunk_vectors", "passages")
+# More than a process has when it starts to parse, and less than that file takes.
+TOO_LITTLE_BYTES = 200_000_000
 TEXTS = ("chunk_text_content", "passage_text_content")
 
 
@@ -65,18 +68,53 @@ def test_a_small_repository_is_parsed_by_the_process_that_writes(tmp_path: Path,
     assert worker.call(f"{PLACE}:index", arguments) == 0
 
 
-def test_a_refresh_ends_when_a_process_that_parses_dies_and_leaves_no_index(
+def test_an_index_is_the_same_when_a_process_that_parses_dies(
     large: Path, tmp_path: Path, worker: WorkerProcess
 ) -> None:
+    made = {}
+    for function in ("index_while_one_dies", "index"):
+        path = tmp_path / function / "index.sqlite"
+        more = {"processes": 2} if function == "index" else {}
+        worker.call(f"{PLACE}:{function}", {"root": str(large), "index_path": str(path), **more})
+        made[function] = rows_of(path)
+    assert made["index_while_one_dies"] == made["index"]
+
+
+def test_what_was_under_way_when_a_process_died_is_parsed_again(worker: WorkerProcess) -> None:
+    assert worker.call(f"{PLACE}:begin_after_one_died", {}) == [WORTH_CHARS, 1]
+
+
+def test_a_file_that_ends_each_process_that_parses_it_is_read_as_text(tmp_path: Path, worker: WorkerProcess) -> None:
     path = tmp_path / "state" / "index.sqlite"
-    with pytest.raises(ProcessDiedError, match=r"a process that parsed files ended before it had parsed \w+\.py"):
-        worker.call(f"{PLACE}:index_while_one_dies", {"root": str(large), "index_path": str(path)})
-    assert not path.exists()
+    root = hostile(tmp_path)
+    worker.call(
+        f"{PLACE}:index_suspects", {"root": str(root), "index_path": str(path), "memory_bytes": TOO_LITTLE_BYTES}
+    )
+    assert told_of(path) == [("Bomb.java", "failed", FATAL), ("app.py", "parsed", "")]
 
 
-def test_a_file_that_comes_after_a_process_died_is_named(worker: WorkerProcess) -> None:
-    with pytest.raises(ProcessDiedError, match=r"a process that parsed files ended before it had parsed second\.py"):
-        worker.call(f"{PLACE}:begin_after_one_died", {})
+@pytest.mark.long
+async def test_a_file_that_ends_the_process_of_an_index_does_not_keep_others_from_being_indexed(tmp_path: Path) -> None:
+    service = IndexService(tmp_path / "state", IndexOptions(memory_bytes=TOO_LITTLE_BYTES))
+    try:
+        found = await service.refresh(str(hostile(tmp_path)))
+    finally:
+        service.close()
+    assert told_of(Path(found["index_path"])) == [("Bomb.java", "failed", FATAL), ("app.py", "parsed", "")]
+
+
+def hostile(tmp_path: Path) -> Path:
+    """A repository with a file that takes a parser half a gigabyte: its brackets are closed in comments alone."""
+    root = tmp_path / "hostile"
+    root.mkdir()
+    (root / "Bomb.java").write_text("class Bomb { void stir() {} }\n" + "%w(//)\n" * 1_500)
+    (root / "app.py").write_text("def run():\n    return 1\n")
+    return root
+
+
+def told_of(index_path: Path) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(index_path)) as connection:
+        return connection.execute("SELECT path, status, note FROM files ORDER BY path").fetchall()
 
 
 @pytest.mark.parametrize(
@@ -95,3 +133,10 @@ def test_there_is_a_process_for_each_core_as_far_as_the_memory_goes(
     memory_bytes: int, cores: int, processes: int
 ) -> None:
     assert processes_beside(memory_bytes, cores) == processes
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "cores", "processes"), [(4_000_000_000, 1, 1), (1, 4, 1), (4_000_000_000, 3, 3)]
+)
+def test_where_a_file_is_suspect_there_is_a_process_at_least(memory_bytes: int, cores: int, processes: int) -> None:
+    assert processes_beside(memory_bytes, cores, is_suspect=True) == processes
