@@ -178,6 +178,7 @@ def lines(text: str) -> list[str]:
 @pytest.mark.parametrize("text", lines(OF_THE_WHOLE))
 def test_a_question_about_the_whole_is_recognised(text: str) -> None:
     assert is_overview(text)
+    assert (analyse(text).kind, analyse(text).further) == ("overview", ())
 
 
 @pytest.mark.parametrize("text", lines(OF_SOMETHING_ELSE))

@@ -307,7 +307,9 @@ def _subject_terms(counts: Mapping[str, int], said: Collection[str], aspects: Se
 
 def _kinds_and_aspects(text: str, parts: Sequence[str]) -> tuple[QuestionKind, tuple[Aspect, ...], tuple[str, ...]]:
     """The kind of a question, what it asks for, and the kinds of its further parts, which ask for more."""
-    if len(parts) > 1:
+    whole = next(iter(kinds_worded(text)), None)
+    # A kind that is added to no other is recognised by the whole: «What does this do and how is it built?».
+    if len(parts) > 1 and (whole is None or whole.added is not None):
         kinds = [next(iter(kinds_worded(part)), None) for part in parts]
         known = [kind for kind in kinds if kind is not None and kind.added is not None]
         if len(known) == len(parts):
