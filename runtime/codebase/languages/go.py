@@ -103,7 +103,10 @@ LANGUAGES = (
         name="go",
         idle=_IDLE,
         extensions="go",
-        path_kinds=(("test", r"_tests?\.go$"), ("generated", r"\.pb\.go$")),
+        path_kinds=(
+            ("test", r"_tests?\.go$"),
+            ("generated", r"\.pb\.go$|_easyjson\.go$|/zz_generated[^/]*\.go$|[._]gen\.go$"),
+        ),
         code_extensions="go",
         head_files="main.go doc.go",
         grammar=Grammar("tree_sitter_go"),

@@ -27,6 +27,7 @@ _MAGIC = re.compile(
 _TAG = re.compile(r"</?[a-zA-Z][\w-]*\s*/?>")
 # What points elsewhere, annotates, or is a title.
 _NO_SENTENCE = re.compile(r"\W*(?:see|todo|fixme|note|deprecated)\b|[@:#]|\\\w", re.IGNORECASE)
+_ADDRESS = re.compile(r"\bhttps?://\S+")
 _RULE = re.compile(r"[=\-~^*#+_.\s]{3,}$")
 _WORD = re.compile(r"[^\W\d_]+")
 _GENERIC = frozenset(
@@ -105,7 +106,8 @@ def of_definition(lines: Sequence[str], first: int, last: int, docstring: str, n
 
 
 def says_something(text: str, name: str) -> bool:
-    """Return whether a sentence has a word beside the part's own name and words for any code."""
+    """Return whether a sentence has a word beside the part's own name, addresses and words for any code."""
+    text = _ADDRESS.sub("", text)
     own = {word.lower() for word in _WORD.findall(name.replace("_", " "))}
     words = {word.lower() for word in _WORD.findall(text.replace("_", " ")) if len(word) > 1}
     is_wide = any(character > "\u2e80" for character in text)

@@ -20,6 +20,7 @@ from runtime.codebase.overview.document_purpose import Quoted
 
 MAX_MANIFEST_CHARS = 400_000
 MAX_DESCRIPTION_CHARS = 400
+_WHOLE_SENTENCES = re.compile(r".*[.!?](?=\s|$)")
 MAX_COMMANDS = 40
 MAX_DEPENDENCIES = 60
 
@@ -216,8 +217,14 @@ def _text(value: object) -> str:
 
 
 def _described(lines: _Lines, value: object, opening: str) -> Quoted | None:
-    """Return a description with the line that holds it behind `opening`; None where no single line does."""
-    text = _text(value).split("\n")[0].strip()[:MAX_DESCRIPTION_CHARS]
+    """Return a description with the line that holds it behind `opening`; None where no single line does.
+
+    Of several lines the first counts, as far as its last whole sentence where it has one.
+    """
+    first, _, more = _text(value).partition("\n")
+    text = first.strip()[:MAX_DESCRIPTION_CHARS]
+    if more.strip() and (whole := _WHOLE_SENTENCES.match(text)):
+        text = whole.group()
     if len(_LETTERS.findall(text)) < 2 and len(text) < 6:
         return None
     begins = re.compile(opening, re.IGNORECASE) if opening else None

@@ -11,6 +11,7 @@ from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import all_words
 from runtime.codebase.overview.descriptions import of_file, of_folder, readmes_of, says_something
 from runtime.codebase.overview.document_purpose import Quoted, purpose_in
+from runtime.codebase.overview.entry_points import is_script_path
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
 from runtime.codebase.overview.manifests import is_manifest, read_manifest
 
@@ -96,9 +97,13 @@ def _in_code(files: FolderFiles) -> Iterator[Placed]:
     heads = [
         path
         for path in files.sizes
-        if posixpath.basename(path) in all_words("head_files")
-        or posixpath.splitext(posixpath.basename(path))[0].lower() in names
-        or len(files.sizes) == 1
+        # What a program says at its head is for who runs it.
+        if not is_script_path(path)
+        and (
+            posixpath.basename(path) in all_words("head_files")
+            or posixpath.splitext(posixpath.basename(path))[0].lower() in names
+            or len(files.sizes) == 1
+        )
     ]
     for path in sorted(heads, key=lambda path: (path.count("/"), path))[:MAX_HEADS]:
         if (found := of_file(path, files.read, files.languages.get)) is not None:

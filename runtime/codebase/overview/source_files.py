@@ -15,10 +15,11 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import IndexedFile
 from runtime.codebase.language_registry import language_named
 
-_FIXTURES = frozenset({"__testfixtures__", "testfixtures", "__fixtures__", "__test__"})
+_TESTING = frozenset({"__testfixtures__", "testfixtures", "__fixtures__", "__test__", "fuzz", "fuzz_targets"})
 # Folders with programs for those who work on the repository.
 _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
+    | {"xtask", "xtasks"}
 )
 _BUILD_LANGUAGES = frozenset({"make", "makefile", "cmake", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"})
 
@@ -72,7 +73,7 @@ def _kind(path: str, prefix: str) -> str:
     """Return the kind of a file within the folder: what lies above it decides nothing."""
     inside = path[len(prefix) :]
     folders = posixpath.dirname(inside).lower().split("/")
-    if not _FIXTURES.isdisjoint(folders):
+    if not _TESTING.isdisjoint(folders):
         return "test"
     return "script" if not _TOOLING.isdisjoint(folders) else kind_of_path(inside)
 

@@ -12,6 +12,7 @@ from runtime.codebase.overview.folder_files import FolderFiles, Placed
 from runtime.codebase.overview.manifests import Manifest
 from runtime.codebase.overview.part_links import PartLinks
 from runtime.codebase.overview.prose_lines import headings
+from runtime.codebase.overview.purposes import names_of
 from runtime.codebase.overview.reading_order import design_documents, most_imported
 from runtime.codebase.overview.units import Unit
 
@@ -21,13 +22,23 @@ _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_shar
 
 
 def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
-    """Return the ways into a folder: declared commands, main functions, exports, then scripts."""
+    """Return the ways into a folder: declared commands, main functions, exports, then scripts.
+
+    Of main functions those that lie less deep come first; of scripts those called as the project is.
+    """
     folders = dict.fromkeys((files.place, *(unit.path for unit in units if not unit.is_file)))
     manifests = [manifest for folder in folders for manifest in files.manifests_of(folder)]
     commands = [entry for manifest in manifests for entry in entry_points.declared_commands(manifest)]
     known = {entry.name for entry in commands}
-    scripts = [entry for entry in _scripts(files) if entry.name not in known]
-    return [*commands, *_main_functions(files), *_exports(files, manifests), *scripts]
+    names = names_of(files)
+    scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
+    mains = sorted(_main_functions(files), key=lambda entry: (entry.file.count("/"), entry.file))
+    return [
+        *commands,
+        *mains,
+        *_exports(files, manifests),
+        *(entry for entry in scripts if entry.name not in known),
+    ]
 
 
 def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoint]) -> list[Placed]:
@@ -40,7 +51,9 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
     for path in design_documents(files.paths)[:1]:
         at, _ = next(headings(files.lines(path)), (1, ""))
         found.append(Placed(path, path, at, at, "document"))
-    entry = next((entry for entry in entries if entry.kind in {"main", "exports"}), None)
+    code = (entry for entry in entries if entry.kind in {"main", "exports"})
+    # Of a library with a program for those who work on it, that lies deeper.
+    entry = min(code, key=lambda entry: entry.file.removeprefix("src/").count("/"), default=None)
     if entry is not None:
         found.append(Placed(entry.name, entry.file, entry.start_line, entry.end_line, entry.kind))
     for imported in most_imported(links.most_imported(), files.sizes):

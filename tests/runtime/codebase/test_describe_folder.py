@@ -197,6 +197,54 @@ def test_metadata_that_is_malformed_declares_nothing(describe: Describe) -> None
     assert [row["kind"] for row in describe(files).data["entries"]] == ["exports"]
 
 
+@pytest.mark.parametrize("name", ["a_easyjson.go", "a.pb.go", "zz_generated.deepcopy.go", "a_gen.go", "a.gen.go"])
+def test_go_that_a_program_makes_is_no_part(describe: Describe, name: str) -> None:
+    files = {"box.go": "package box\n\ntype Box struct{}\n", f"deep/{name}": "package deep\n\nfunc A() {}\n" * 9}
+    assert list(parts_of(describe(files))) == ["box.go"]
+
+
+def test_a_main_function_that_lies_less_deep_comes_first(describe: Describe) -> None:
+    main = "package main\n\nfunc main() {\n}\n"
+    box = "package lib\n\ntype Box struct{}\n"
+    result = describe({"a/cmd/echo/main.go": main, "main.go": main, "lib/box.go": box})
+    assert [row["file"] for row in result.data["entries"]] == ["main.go", "a/cmd/echo/main.go"]
+    assert result.data["reading"][0]["file"] == "main.go"
+
+
+def test_what_a_library_exports_is_read_before_a_program_that_lies_deeper(describe: Describe) -> None:
+    library = {"src/lib.rs": "pub fn put() {}\n", "helper/src/main.rs": "fn main() {\n}\n"}
+    result = describe(library)
+    assert [row["kind"] for row in result.data["entries"]] == ["main", "exports"]
+    assert result.data["reading"][0]["reason"] == "exports"
+
+
+def test_the_program_that_is_called_as_the_project_comes_first_of_scripts(describe: Describe) -> None:
+    script = "#!/usr/bin/env ruby\n# Quiet some warnings we see\nputs 1\n"
+    files = {"README.md": "# Depot\n\nPuts boxes away.\n", "lib/depot.rb": "class Depot\nend\n"}
+    result = describe({**files, "bin/adder": script, "bin/depot": script})
+    assert [row["name"] for row in result.data["entries"]] == ["depot", "adder"]
+    assert [row["text"] for row in result.data["purpose"]] == ["Puts boxes away."]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [("This library does not", "Keeps boxes."), ("", "Keeps boxes. This library does not")],
+)
+def test_a_description_of_several_lines_is_not_cut_within_a_sentence(
+    describe: Describe, more: str, expected: str
+) -> None:
+    told = f"Keeps boxes. {more}\nuse memory." if more else expected
+    manifest = f'[package]\nname = "depot"\ndescription = """\n{told}"""\n'
+    result = describe({"Cargo.toml": manifest, "src/lib.rs": "pub fn put() {}\n"})
+    assert [row["text"] for row in result.data["purpose"]] == [expected]
+
+
+def test_an_address_alone_describes_no_part(describe: Describe) -> None:
+    comment = "# https://boxes.example/shelves https://boxes.example/tree\n"
+    result = describe({"lib/depot.rb": f"{comment}class Depot\nend\n", "lib/shelf.rb": "class Shelf\nend\n"})
+    assert set(parts_of(result).values()) == {""}
+
+
 def test_generated_code_is_no_part(describe: Describe) -> None:
     result = describe({**DEPOT, "generated/wire_pb2.py": "class Wire:\n    pass\n" * 200})
     assert "generated" not in str(parts_of(result))
@@ -250,7 +298,10 @@ def test_code_in_another_language_than_the_package_comes_behind(describe: Descri
 
 @pytest.mark.parametrize(
     "path",
-    ["src/testFixtures/java/Boxes.py", "karma.conf.cjs", "cmake/check.c", "runtests.py", "__testfixtures__/x.js"],
+    [
+        *("src/testFixtures/java/Boxes.py", "karma.conf.cjs", "cmake/check.c", "runtests.py", "__testfixtures__/x.js"),
+        *("xtask/src/main.rs", "fuzz/boxes.rs"),
+    ],
 )
 def test_fixtures_and_tooling_are_no_parts(describe: Describe, path: str) -> None:
     told = parts_of(describe({**DEPOT, path: "int main(void) { return 0; }\n"}))

@@ -99,13 +99,15 @@ def mention_claim(fact: CodeFact) -> Claim:
 
 
 def unproven_claim(definition: CodeFact, count: int, namesakes: Sequence[CodeFact], leads: Sequence[Entity]) -> Claim:
-    """That further calls of its name have a receiver that is not known, and what else they may mean."""
+    """That further calls of its name may mean a definition, as their receiver is not known, or what else."""
     own = {lead.name for lead in leads}
     others = list({fact.name: fact for fact in namesakes if fact.name not in own}.values())[:MAX_SAME_NAMES]
     name = code_span(last_part(definition.name))
-    text = f"{count} more {'call' if count == 1 else 'calls'} of {name} by name, receiver unknown"
+    # The lines of a definition are cited, so that the sentence speaks of it.
+    text = f"This {name} may also be meant by {count} more {'call' if count == 1 else 'calls'} of that name"
     if others:
-        text += f"; {'it' if count == 1 else 'they'} may mean {' or '.join(code_span(fact.name) for fact in others)}"
+        text += f", as may {' and '.join(code_span(fact.name) for fact in others)}"
+    text += "; the receiver is unknown"
     return Claim("caveat", text, (definition.citation, *(fact.citation for fact in others)))
 
 
