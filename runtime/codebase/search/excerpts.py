@@ -304,7 +304,16 @@ def _shown(
     wide = balanced(lines, *more, start, end + 1, MAX_SHOWN_LINES)
     if is_cut(lines, *wide):
         wide = balanced(lines, first, last, start, end + 1, MAX_SHOWN_LINES)
-    return without_blanks(lines, *wide)
+    return _without_begun_comment(statements, *without_blanks(lines, *wide))
+
+
+def _without_begun_comment(statements: Statements, first: int, last: int) -> tuple[int, int]:
+    """Leave out the comment at the end that speaks of what follows it and is not shown, unless little is left then."""
+    end = last
+    while end > first and (owner := statements.owners.get(end)) is not None and owner.start > last:
+        end -= 1
+    _, end = without_blanks(statements.lines, first, end)
+    return (first, end) if end - first + 1 >= FEW_LINES else (first, last)
 
 
 def _with_comments(statements: Statements, words: Words) -> Words:
