@@ -224,8 +224,9 @@ class _Search:
         chosen = excerpt_of(lines, row["start_line"], weights, is_document=is_document, read_lines=read, within=within)
         if not is_document:
             row, chosen = named_by_shown(self._codebase, row, chosen)
-        spoken = set(index_terms("\n".join((row["file"], row["symbol"] or "", *lines))).split())
-        chosen = msgspec.structs.replace(chosen, has=tuple(term for term in weights if term in spoken))
+        named = index_terms(f"{row['file']} {row['symbol'] or ''}").split()
+        has = tuple(term for term in weights if term in {*chosen.has, *named})
+        chosen = msgspec.structs.replace(chosen, has=has)
         return {**row, "excerpt": msgspec.to_builtins(chosen)}
 
     def of_kinds(self, scope: str | None) -> list[_Located]:
