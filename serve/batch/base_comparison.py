@@ -1,4 +1,4 @@
-"""Tells old violations of a branch from new ones by those of the commits that it came from, for `jeeves check`."""
+"""Tells old violations of a branch from new ones by the commits that it came from, for `jeeves check`."""
 
 from __future__ import annotations
 

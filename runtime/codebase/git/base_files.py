@@ -1,4 +1,4 @@
-"""Reads the files of a repository as they were in commits that a branch is compared with, without checking any out.
+"""Reads files as they were in the commits that a branch is compared with; none is checked out.
 
 Who is judged by the comparison may write to the repository. So neither the index, whose marks and times make git take a
 changed file for an unchanged one, nor replacements and grafts decide: contents are compared.
