@@ -100,6 +100,26 @@ def test_a_graft_moves_no_base(repo: Path) -> None:
     assert new(repo, ("a.js", 2)) == [("a.js", 2)]
 
 
+def test_a_commit_graph_that_lies_moves_no_base(repo: Path) -> None:
+    theirs, ours = with_own_commit(repo)
+    git(repo, "checkout", "-q", "main")
+    write(repo, {"other.js": "2\n"})
+    commit(repo, "Another")
+    git(repo, "checkout", "-q", "branch")
+    git(repo, "commit-graph", "write", "--reachable")
+    place = repo / ".git/objects/info/commit-graph"
+    graph = bytearray(place.read_bytes())
+    heads = (graph[8 + 12 * number : 20 + 12 * number] for number in range(graph[6]))
+    chunks = {bytes(head[:4]): int.from_bytes(head[4:], "big") for head in heads}
+    order = sorted(git(repo, "rev-list", "--all").split())
+    parent = chunks[b"CDAT"] + 36 * order.index(theirs) + 20
+    graph[parent : parent + 4] = order.index(ours).to_bytes(4, "big")
+    place.chmod(0o644)
+    place.write_bytes(graph)
+    assert git(repo, "merge-base", "main", "branch").strip() == ours
+    assert new(repo, ("a.js", 2)) == [("a.js", 2)]
+
+
 def test_a_file_taken_out_of_the_index_alone_is_no_source_of_a_copy(repo: Path) -> None:
     git(repo, "rm", "-q", "--cached", "a.js")
     write(repo, {"copy.js": FOUR})

@@ -27,6 +27,9 @@ TIMEOUT_S = 10.0
 MAX_OUTPUT_BYTES = 4_000_000
 NO_HISTORY = "the folder is no git repository with commits"
 
+# A commit graph is a copy of what commits say of their parents, which git does not hold against them.
+_WITHOUT_GRAPH = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.commitGraph", "GIT_CONFIG_VALUE_0": "false"}
+
 _PATCHES = ("--no-ext-diff", "--no-textconv")
 _COMMANDS = {
     "blame": ("--no-textconv",),
@@ -59,7 +62,7 @@ class Git:
     ) -> None:
         """Name the folder without running anything; `memory` serves several objects of one program.
 
-        `as_hashed`: replacements and grafts of the repository do not count.
+        `as_hashed`: replacements, grafts and the commit graph of the repository do not count.
         """
         self._root = root
         self._as_hashed = as_hashed
@@ -148,7 +151,7 @@ class Git:
         except OSError as error:
             raise RepositoryError(f"no temporary folder can be made for git: {error.strerror}") from error
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        return program, build_view(folder, place) | (AS_HASHED if self._as_hashed else {})
+        return program, build_view(folder, place) | (AS_HASHED | _WITHOUT_GRAPH if self._as_hashed else {})
 
     def _refused(self) -> RepositoryError:
         return refused(f"{self._blocking}, {WOULD_WAIT}; remove it, or give it another name")
