@@ -47,6 +47,17 @@ def test_a_command_names_places_line_by_line_and_only_files_of_the_repository(tm
     assert report.notes == ()
 
 
+@pytest.mark.parametrize("name", [":!a.py", "a:3.py", "a:3: b.py"])
+def test_a_command_names_files_with_colons_too(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("x = 1\n")
+    script = f'echo "{name}:1: wrong"; echo "{tmp_path}/{name}:1:3: also"'
+    report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, '{script}']}}]")
+    assert [(each.path, each.line, each.message) for each in report.violations] == [
+        (name, 1, "wrong"),
+        (name, 1, "also"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [

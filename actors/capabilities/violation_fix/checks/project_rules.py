@@ -36,7 +36,8 @@ from runtime.processes.named_commands import run_named
 RULES_FILE = ".jeeves/checks.yaml"
 NOT_ALLOWED = f"{RULES_FILE} is not in force until you run `jeeves allow`"
 MAX_FINDINGS = 10_000
-_TOLD = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*(?P<message>\S.*)")
+_TOLD = re.compile(r"([^:\n]+):(\d{1,9})(?::(\d{1,9}))?:\s*(\S.*)")
+_BEHIND_PATH = re.compile(r":(\d{1,9})(?::(\d{1,9}))?:\s*(\S.*)")
 
 
 def _named(text: str) -> str:
@@ -155,17 +156,27 @@ def command_findings(
     """
     found: list[Finding] = []
     notes: list[str] = []
+    odd = [path for path in files if ":" in path]
     for rule in (each for each in rules if each.command):
         end = run_named(rule.command, root, rule.timeout_s)
         chosen = _chooser(rule)
-        told = [match for line in end.output.splitlines() if (match := _TOLD.fullmatch(line.strip()))]
+        told = [place for line in end.output.splitlines() if (place := _place(line.strip(), root, odd))]
         if end.is_late or (not end.passed and not told):
             notes.append(f"the command of rule {rule.id} failed: {end.told}")
-        for match in told[:MAX_FINDINGS]:
-            path = match["path"].removeprefix("./").removeprefix(f"{root}/")
+        for path, line, column, message in told[:MAX_FINDINGS]:
             if path in files and _applies(chosen, path):
-                found.append(_finding(rule, path, int(match["line"]), int(match["column"] or 1), match["message"]))
+                found.append(_finding(rule, path, int(line), int(column or 1), message))
     return found, notes
+
+
+def _place(told: str, root: Path, odd: Sequence[str]) -> tuple[str, str, str | None, str] | None:
+    """Return path, line, column and message of what a command printed; `odd`: the files with a colon in their names."""
+    told = told.removeprefix("./").removeprefix(f"{root}/")
+    for path in odd:
+        if told.startswith(path) and (behind := _BEHIND_PATH.fullmatch(told, len(path))):
+            return path, behind[1], behind[2], behind[3]
+    match = _TOLD.fullmatch(told)
+    return (match[1], match[2], match[3], match[4]) if match else None
 
 
 def _chooser(rule: ProjectRule) -> IgnoreRules | None:
