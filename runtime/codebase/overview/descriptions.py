@@ -22,7 +22,10 @@ MAX_LINES_ABOVE = 60
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(\"'])|(?<=[。！？])")
 # What an interpreter or editor reads in a comment.
 _MAGIC = re.compile(
-    r"\W*(?:frozen_string_literal|warn_indent|encoding|coding|typed|vim?|ex|mode|sourceURL)\s*[:=]", re.IGNORECASE
+    r"\W*(?:(?:frozen_string_literal|warn_indent|encoding|coding|typed|vim?|ex|mode|sourceURL|rubocop|swiftlint|ktlint"
+    r"|shellcheck|pylint|flake8|isort|mypy)\s*[:=]|no(?:qa|lint)\b|(?:eslint|tslint|stylelint|prettier|biome|istanbul"
+    r"|clang-format)[-\s](?:disable|enable|ignore|off|on)\b)",
+    re.IGNORECASE,
 )
 _TAG = re.compile(r"</?[a-zA-Z][\w-]*\s*/?>")
 # What points elsewhere, annotates, or is a title.

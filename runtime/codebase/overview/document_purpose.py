@@ -32,7 +32,8 @@ _ABOUT = re.compile(
 _NOT_ABOUT = re.compile(
     r"^\W*(?:see|read|please|click|visit|check out|follow|join|you can (?:find|view|read)|for (?:more|the|full|a)\b"
     r"|this (?:readme|document|file|page|branch)|documentation|the (?:latest |full )?documentation"
-    r"|available|copyright|authors?:|version:?|translations?|languages?:|english|if you (?:like|find|want)|looking for"
+    r"|available|copyright|authors?:|version:?|translations?|languages?:|english|if you (?:like|find|want)|©|\(c\)"
+    r"|(?:if you(?:'re| are) )?looking for"
     r"|here (?:is|are)|table of contents|author\b)|\blicen[sc]ed? under\b|\bdeprecated\b|\bno longer maintained\b"
     r"|\b(?:npm|pip|cargo|gem|brew|apt|go) (?:install|get|add)\b",
     re.IGNORECASE,

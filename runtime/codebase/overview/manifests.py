@@ -178,7 +178,10 @@ def _by_patterns(name: str, described: str, needed: str = "") -> Callable[[str, 
         text = next((found for line in lines if (found := of_text.search(line[:1000]))), None)
         opening = re.escape(text.group()[: text.start("told") - text.start()]) if text else ""
         required = [found["told"] for line in lines if needed and (found := re.search(needed, line[:1000]))]
-        description = _described(lines, text["told"] if text else "", opening)
+        told = text["told"] if text else ""
+        # A string that the next line goes on with is cut behind its last whole sentence.
+        goes_on = text is not None and text.string[text.end() :].strip() in {"\\", "+"}
+        description = _described(lines, f"{told}\n…" if goes_on else told, opening)
         return Manifest(path, named, description, dependencies=_dependencies(lines, required))
 
     return read
@@ -219,12 +222,13 @@ def _text(value: object) -> str:
 def _described(lines: _Lines, value: object, opening: str) -> Quoted | None:
     """Return a description with the line that holds it behind `opening`; None where no single line does.
 
-    Of several lines the first counts, as far as its last whole sentence where it has one.
+    Of several lines the first counts, as far as its last whole sentence where the next one goes on with it.
     """
     first, _, more = _text(value).partition("\n")
     text = first.strip()[:MAX_DESCRIPTION_CHARS]
-    if more.strip() and (whole := _WHOLE_SENTENCES.match(text)):
-        text = whole.group()
+    if more.split("\n")[0].strip():
+        whole = _WHOLE_SENTENCES.match(text)
+        text = whole.group() if whole else ""
     if len(_LETTERS.findall(text)) < 2 and len(text) < 6:
         return None
     begins = re.compile(opening, re.IGNORECASE) if opening else None

@@ -7,6 +7,7 @@ no parts of what is built. In a folder that is itself of such a kind, they are. 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,11 @@ _TESTING = frozenset({"__testfixtures__", "testfixtures", "__fixtures__", "__tes
 # Folders with programs for those who work on the repository.
 _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
-    | {"xtask", "xtasks"}
+    | {"xtask", "xtasks", "migrations"}
 )
+# Programs that make a release, beside the metadata.
+_RELEASING = frozenset({"release.py", "publish.py"})
+_OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
 _BUILD_LANGUAGES = frozenset({"make", "makefile", "cmake", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"})
 
 
@@ -73,9 +77,9 @@ def _kind(path: str, prefix: str) -> str:
     """Return the kind of a file within the folder: what lies above it decides nothing."""
     inside = path[len(prefix) :]
     folders = posixpath.dirname(inside).lower().split("/")
-    if not _TESTING.isdisjoint(folders):
+    if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)):
         return "test"
-    return "script" if not _TOOLING.isdisjoint(folders) else kind_of_path(inside)
+    return "script" if not _TOOLING.isdisjoint(folders) or inside in _RELEASING else kind_of_path(inside)
 
 
 def _asides(files: Iterable[IndexedFile], prefix: str) -> list[Aside]:

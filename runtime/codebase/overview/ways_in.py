@@ -17,6 +17,7 @@ from runtime.codebase.overview.reading_order import design_documents, most_impor
 from runtime.codebase.overview.units import Unit
 
 MAX_EXPORTING_FILES = 2
+MAX_GUARDS = 500
 LEAST_SHARE_OF_EXPORTING = 0.2
 _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_sharp", "csharp", "swift", "scala", "dart"})
 
@@ -66,8 +67,10 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
 
 
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
-    guarded = files.codebase.index.files_naming("__name__")
-    found = [entry_points.main_guard(path, files.lines(path)) for path in guarded if path in files.sizes]
+    # The index keeps no uses of such a name.
+    guarded = files.codebase.search_text("__main__", max_hits=MAX_GUARDS, scope=files.place, endings=(".py", ".pyw"))
+    paths = sorted({hit.file for hit in guarded.hits} & files.sizes.keys(), key=lambda path: (path.count("/"), path))
+    found = [entry_points.main_guard(path, files.lines(path)) for path in paths]
     programs = [path for path in files.paths if entry_points.is_script_path(path[len(files.prefix) :])]
     found += [entry_points.script(path, files.lines(path)) for path in programs]
     yield from (entry for entry in found if entry is not None)

@@ -227,16 +227,69 @@ def test_the_program_that_is_called_as_the_project_comes_first_of_scripts(descri
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
-    [("This library does not", "Keeps boxes."), ("", "Keeps boxes. This library does not")],
+    ("told", "expected"),
+    [
+        ("Keeps boxes. This library does not\nuse memory.", ["Keeps boxes."]),
+        ("Keeps boxes. This library does not", ["Keeps boxes. This library does not"]),
+        ("A store for boxes\n\nIt uses memory.", ["A store for boxes"]),
+        ("A store that keeps boxes\nin memory.", []),
+    ],
 )
 def test_a_description_of_several_lines_is_not_cut_within_a_sentence(
-    describe: Describe, more: str, expected: str
+    describe: Describe, told: str, expected: list[str]
 ) -> None:
-    told = f"Keeps boxes. {more}\nuse memory." if more else expected
     manifest = f'[package]\nname = "depot"\ndescription = """\n{told}"""\n'
     result = describe({"Cargo.toml": manifest, "src/lib.rs": "pub fn put() {}\n"})
-    assert [row["text"] for row in result.data["purpose"]] == [expected]
+    assert [row["text"] for row in result.data["purpose"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        ("'Keeps boxes. Works with powerful' \\\n    'shelves.'", ["Keeps boxes."]),
+        ("'Keeps boxes of'", ["Keeps boxes of"]),
+    ],
+)
+def test_a_summary_that_goes_on_in_the_next_line_is_not_cut_within_a_sentence(
+    describe: Describe, summary: str, expected: list[str]
+) -> None:
+    gemspec = f"Gem::Specification.new do |s|\n  s.name = 'depot'\n  s.summary = {summary}\nend\n"
+    result = describe({"depot.gemspec": gemspec, "lib/shelf.rb": "class Shelf\nend\n"})
+    assert [row["text"] for row in result.data["purpose"]] == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "© Jo Doe, all of 2010 and later",
+        "(c) Jo Doe, all of 2010",
+        "If you are looking for the readme, see there instead.",
+    ],
+)
+def test_who_owns_it_and_where_else_to_look_is_no_purpose(describe: Describe, said: str) -> None:
+    files = {
+        "README.md": f"# Shelves\n\n{said}\n\nBoxes are put on shelves here.\n",
+        "lib/shelf.rb": "class Shelf\nend\n",
+    }
+    assert [row["text"] for row in describe(files).data["purpose"]] == ["Boxes are put on shelves here."]
+
+
+def test_a_python_file_that_can_be_run_is_an_entry(describe: Describe) -> None:
+    guard = "\n\nif __name__ == '__main__':\n    put()\n"
+    files = {"deep/shelf/run.py": f"def put():\n    pass{guard}", "manage.py": f"def put():\n    pass{guard}"}
+    result = describe({**files, "shelf.py": "class Shelf:\n    name = '__main__'\n"})
+    assert [(row["kind"], row["file"]) for row in result.data["entries"]] == [
+        ("script", "manage.py"),
+        ("script", "deep/shelf/run.py"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "mark", ["rubocop:disable Metrics/ClassLength", "noqa: E501", "pylint: disable=all", "eslint-disable no-console"]
+)
+def test_what_a_linter_reads_describes_no_part(describe: Describe, mark: str) -> None:
+    result = describe({"lib/depot.rb": f"# {mark}\nclass Depot\nend\n", "lib/shelf.rb": "class Shelf\nend\n"})
+    assert set(parts_of(result).values()) == {""}
 
 
 def test_an_address_alone_describes_no_part(describe: Describe) -> None:
@@ -300,7 +353,7 @@ def test_code_in_another_language_than_the_package_comes_behind(describe: Descri
     "path",
     [
         *("src/testFixtures/java/Boxes.py", "karma.conf.cjs", "cmake/check.c", "runtests.py", "__testfixtures__/x.js"),
-        *("xtask/src/main.rs", "fuzz/boxes.rs"),
+        *("xtask/src/main.rs", "fuzz/boxes.rs", "shop/migrations/first.py", "shop/tests_e2e/all.py", "release.py"),
     ],
 )
 def test_fixtures_and_tooling_are_no_parts(describe: Describe, path: str) -> None:
