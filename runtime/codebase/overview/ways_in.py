@@ -52,10 +52,13 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
     for path in design_documents(files.paths)[:1]:
         at, _ = next(headings(files.lines(path)), (1, ""))
         found.append(Placed(path, path, at, at, "document"))
+    begun = next((place for entry in entries if (place := _begun_by(files, entry)) is not None), None)
     code = (entry for entry in entries if entry.kind in {"main", "exports"})
     # Of a library with a program for those who work on it, that lies deeper.
     entry = min(code, key=lambda entry: entry.file.removeprefix("src/").count("/"), default=None)
-    if entry is not None:
+    if begun is not None:
+        found.append(begun)
+    elif entry is not None:
         found.append(Placed(entry.name, entry.file, entry.start_line, entry.end_line, entry.kind))
     for imported in most_imported(links.most_imported(), files.sizes):
         line = imported.line
@@ -64,6 +67,21 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
         largest = max(files.sizes, key=lambda path: (files.sizes[path], path))
         found.append(Placed(largest, largest, 1, 1, "largest", files.sizes[largest]))
     return found
+
+
+def _begun_by(files: FolderFiles, entry: EntryPoint) -> Placed | None:
+    """Return the function that a declared command of Python runs, `package.module:function`."""
+    module, _, name = entry.target.partition(":")
+    if entry.kind != "command" or not name:
+        return None
+    below = module.strip().replace(".", "/")
+    endings = (f"/{below}.py", f"/{below}/__init__.py")
+    for path in (path for path in files.sizes if f"/{path}".endswith(endings)):
+        for symbol in files.codebase.symbols_in(path):
+            if symbol.qualified_name == name.strip():
+                end = min(symbol.end_line, symbol.name_line + 1)
+                return Placed(symbol.name, path, symbol.name_line, end, "main")
+    return None
 
 
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:

@@ -285,6 +285,21 @@ def test_a_python_file_that_can_be_run_is_an_entry(describe: Describe) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "file"),
+    [
+        ("depot.cli:main", "depot/cli.py"),
+        ("depot.cli:lost", "depot/__init__.py"),
+        ("depot.gone:main", "depot/__init__.py"),
+        ("depot", "depot/__init__.py"),
+    ],
+)
+def test_reading_begins_where_a_declared_command_does(describe: Describe, target: str, file: str) -> None:
+    declared = f'[project]\nname = "depot"\n[project.scripts]\ndepot = "{target}"\n'
+    files = {path: text for path, text in DEPOT.items() if not path.startswith("docs/")}
+    assert describe({**files, "pyproject.toml": declared}).data["reading"][0]["file"] == file
+
+
+@pytest.mark.parametrize(
     "mark", ["rubocop:disable Metrics/ClassLength", "noqa: E501", "pylint: disable=all", "eslint-disable no-console"]
 )
 def test_what_a_linter_reads_describes_no_part(describe: Describe, mark: str) -> None:
