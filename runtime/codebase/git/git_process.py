@@ -32,6 +32,7 @@ _COMMANDS = {
     "blame": ("--no-textconv",),
     "diff": (*_PATCHES, "--ignore-submodules=all", "--submodule=short"),
     "log": (*_PATCHES, "--no-show-signature", "--submodule=short"),
+    "ls-files": (),
     "ls-tree": (),
     "rev-list": (),
     "rev-parse": (),

@@ -1,4 +1,4 @@
-"""Chooses the files of a repository that are checked: regular ones that git does not ignore."""
+"""Chooses the files of a repository that are checked: regular ones that git does not ignore, or that it tracks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from actors.capabilities.violation_fix.checks.tracked_code import TrackedCode, tracked_code
 from actors.capabilities.violation_fix.checks.violation import Unchecked
 from runtime.codebase.files.file_entry import FileEntry, SkipReason
 from runtime.codebase.files.regular_file import read_below
@@ -48,14 +49,24 @@ class SourceFiles(msgspec.Struct, frozen=True):
 def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
     """Return the files with code below `root`, or those among `paths` and below them.
 
-    A file that is named is taken also where git ignores it. Raises InputError for a path that does not exist, leads out
+    A file that is named is taken also where git ignores it, and one that git tracks. Raises InputError for a path that does not exist, leads out
     of the repository or holds no code, and RepositoryError where the root cannot be listed.
     """
     wanted = [_inside(root, path) for path in paths]
     named = [_named(root, path) for path in wanted if not (root / path).is_dir() or (root / path).is_symlink()]
     folders = [path for path in wanted if (root / path).is_dir() and not (root / path).is_symlink()]
-    listed = walk(root, _OPTIONS) if folders or not paths else Walk(())
-    entries = [*(each for each in listed.entries if _is_code(each)), *named]
+    listed, tracked = Walk(()), TrackedCode()
+    if folders or not paths:
+        listed = walk(root, _OPTIONS)
+        known = {*(each.path for each in listed.entries), *(each.path for each in named)}
+        tracked = tracked_code(
+            root, known, _is_named_code, lambda path: any(_is_below(path, each) for each in folders or [""])
+        )
+    entries = [
+        *(each for each in listed.entries if _is_code(each)),
+        *named,
+        *(_named(root, path) for path in tracked.added),
+    ]
     for path in wanted:
         if not any(_is_below(each.path, path) and _is_code(each) for each in entries):
             raise InputError(f"{path or '.'} holds no file with code", path=path)
@@ -69,8 +80,10 @@ def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
             for path, each in sorted(chosen.items())
             if each.skip_reason is not None and each.skip_reason in _WHY
         ),
-        notes=listed.notes,
-        is_whole=not listed.notes and not any(each.skip_reason in _WHY.keys() - _LINKS for each in chosen.values()),
+        notes=(*listed.notes, *tracked.notes),
+        is_whole=not listed.notes
+        and not tracked.notes
+        and not any(each.skip_reason in _WHY.keys() - _LINKS for each in chosen.values()),
     )
 
 
@@ -103,7 +116,11 @@ def read_source(root: Path, path: str) -> tuple[SourceText | None, str]:
 
 def _is_code(entry: FileEntry) -> bool:
     # A link has no language of its own: its name says what it would be.
-    language = entry.language or language_of(entry.path)
+    return _is_named_code(entry.path, entry.language)
+
+
+def _is_named_code(path: str, language: str | None = None) -> bool:
+    language = language or language_of(path)
     return language is not None and language_named(language).role == "code"
 
 
