@@ -49,8 +49,9 @@ class SourceFiles(msgspec.Struct, frozen=True):
 def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
     """Return the files with code below `root`, or those among `paths` and below them.
 
-    A file that is named is taken also where git ignores it, and one that git tracks. Raises InputError for a path that does not exist, leads out
-    of the repository or holds no code, and RepositoryError where the root cannot be listed.
+    A file that is named, or that git tracks, is taken also where an ignore file names it. Raises InputError for a path
+    that does not exist, leads out of the repository or holds no code, and RepositoryError where the root cannot be
+    listed.
     """
     wanted = [_inside(root, path) for path in paths]
     named = [_named(root, path) for path in wanted if not (root / path).is_dir() or (root / path).is_symlink()]

@@ -40,9 +40,10 @@ class TrackedCode(NamedTuple):
         told = [f"files that git tracks and also ignores may be missing: {self.unknown}"] if self.unknown else []
         if self.passed_over:
             first = ", ".join(self.passed_over[:MAX_NAMED]) + (", …" if len(self.passed_over) > MAX_NAMED else "")
+            count = len(self.passed_over)
             told.append(
-                f"not checked: {len(self.passed_over)} tracked files in folders of packages, environments or caches: "
-                f"{first}; name a file to have it checked"
+                f"not checked: {count} tracked file{'s' if count > 1 else ''} in folders of packages, environments or "
+                f"caches, or with a name that is no UTF-8 or has a line break: {first}; name a file to have it checked"
             )
         return tuple(told)
 
@@ -65,7 +66,7 @@ def tracked_code(
         kind = folder(path.rpartition("/")[0])
         if kind == "gone" or not _is_there(top, path):
             continue
-        if kind == "excluded" or visible_line(path) != path:
+        if kind == "excluded" or not _is_usable(path):
             passed_over.append(visible_line(path))
         else:
             added.append(path)
@@ -85,6 +86,15 @@ def _kind_of_folder(root: Path, folder: str) -> str:
         if is_excluded_folder(name) or (root / path[1:] / "pyvenv.cfg").exists():
             kind = "excluded"
     return kind
+
+
+def _is_usable(path: str) -> bool:
+    """Return whether a walk would list a file of that name, too."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\n" not in path
 
 
 def _is_there(root: Path, path: str) -> bool:
