@@ -37,13 +37,20 @@ _LINKS = frozenset({"symlink_outside", "symlink_duplicate"})
 class SourceFiles(msgspec.Struct, frozen=True):
     """Holds the files to be checked, by path with their language, those left out, and notes on the listing.
 
-    `is_whole`: whether nothing but links is left out.
+    `is_whole`: whether nothing but links is left out. `others`: files that are not to be checked, and that a command of
+    the project may name. `wanted`: the files and folders that were asked for; none: all.
     """
 
     languages: Mapping[str, str]
     unchecked: tuple[Unchecked, ...]
     notes: tuple[str, ...]
     is_whole: bool
+    others: frozenset[str] = frozenset()
+    wanted: tuple[str, ...] = ()
+
+    def is_asked(self, path: str) -> bool:
+        """Return whether a path is among those that were asked for."""
+        return _is_asked(path, self.wanted)
 
 
 def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
@@ -60,9 +67,7 @@ def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
     if folders or not paths:
         listed = walk(root, _OPTIONS)
         known = {*(each.path for each in listed.entries), *(each.path for each in named)}
-        tracked = tracked_code(
-            root, known, _is_named_code, lambda path: any(_is_below(path, each) for each in folders or [""])
-        )
+        tracked = tracked_code(root, known, _is_named_code, lambda path: _is_asked(path, folders))
     entries = [
         *(each for each in listed.entries if _is_code(each)),
         *named,
@@ -71,7 +76,7 @@ def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
     for path in wanted:
         if not any(_is_below(each.path, path) and _is_code(each) for each in entries):
             raise InputError(f"{path or '.'} holds no file with code", path=path)
-    chosen = {each.path: each for each in entries if not paths or any(_is_below(each.path, path) for path in wanted)}
+    chosen = {each.path: each for each in entries if _is_asked(each.path, wanted)}
     return SourceFiles(
         languages={
             path: each.language for path, each in sorted(chosen.items()) if each.skip_reason is None and each.language
@@ -85,6 +90,13 @@ def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
         is_whole=not listed.notes
         and not tracked.notes
         and not any(each.skip_reason in _WHY.keys() - _LINKS for each in chosen.values()),
+        others=frozenset(
+            each.path
+            for each in (*listed.entries, *entries)
+            if each.skip_reason == "too_large" or (each.skip_reason is None and not _is_code(each))
+            if _is_asked(each.path, wanted)
+        ),
+        wanted=tuple(wanted),
     )
 
 
@@ -127,6 +139,10 @@ def _is_named_code(path: str, language: str | None = None) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     return folder in ("", path) or path.startswith(f"{folder}/")
+
+
+def _is_asked(path: str, wanted: Sequence[str]) -> bool:
+    return not wanted or any(_is_below(path, each) for each in wanted)
 
 
 def _inside(root: Path, path: str) -> str:
