@@ -139,7 +139,7 @@ class _Placing:
 
     def _check(self, path: str, language: str, source: SourceText, given: Sequence[Finding]) -> None:
         of_file = [*given, *self._lines.findings(path, source)]
-        exceptions = self._exceptions(source)
+        exceptions = self._exceptions(source, language)
         if not (of_file or self._structure or exceptions):
             return
         syntax = parse(source, path, language)
@@ -170,8 +170,8 @@ class _Placing:
                 of_file = [*of_file, *exceptions.unused(path, ran)]
         self.found += [*_with_symbols(of_file, symbols, source), *of_functions]
 
-    def _exceptions(self, source: SourceText) -> PlaceExceptions | None:
-        return PlaceExceptions(source) if self._own and not self._options.ignore_noqa else None
+    def _exceptions(self, source: SourceText, language: str | None = None) -> PlaceExceptions | None:
+        return PlaceExceptions(source, language) if self._own and not self._options.ignore_noqa else None
 
 
 def _with_symbols(findings: Sequence[Finding], symbols: Sequence[Symbol], source: SourceText) -> list[Finding]:
