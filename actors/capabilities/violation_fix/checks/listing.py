@@ -7,7 +7,7 @@ thread that is called off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,9 @@ from actors.capabilities.violation_fix.checks.violation import (
     with_ids,
 )
 from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.index.parsing_processes import FATAL
 from runtime.codebase.parsing.parse import parse
+from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, UNCHECKED_BYTES
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
 
 LISTING = "actors.capabilities.violation_fix.checks.listing:list_in_process"
@@ -48,9 +50,22 @@ NOTED_FILES = 25
 Note = Callable[[Any], None]
 
 
-def list_in_process(note: Note, root: str, paths: Sequence[str], options: CheckOptions) -> dict[str, Any]:
-    """Return a CheckReport as plain data, for `report_of`; `note` is given (steps done, steps in all) now and then."""
-    report = list_violations(Path(root), paths, options, lambda done, total: note((done, total)))
+def list_in_process(
+    note: Note, root: str, paths: Sequence[str], options: CheckOptions, unparsed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return a CheckReport as plain data, for `report_of`.
+
+    `note` is given (steps done, steps in all) now and then, and the path of each larger file before it is parsed, which
+    may end the process. `unparsed`: files that did, which are read as text.
+    """
+    report = list_violations(
+        Path(root),
+        paths,
+        options,
+        on_progress=lambda done, total: note((done, total)),
+        on_parsing=note,
+        unparsed=unparsed,
+    )
     plain: dict[str, Any] = msgspec.to_builtins(report)
     return plain
 
@@ -65,9 +80,12 @@ def list_violations(
     paths: Sequence[str],
     options: CheckOptions,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_parsing: Callable[[str], None] = lambda _path: None,
+    unparsed: Collection[str] = (),
 ) -> CheckReport:
     """Return the violations of the files with code below `root`, or among `paths`.
 
+    `on_parsing` is given the path of each larger file before it is parsed; those that are `unparsed` are read as text.
     Raises InputError for options or paths that cannot be used, RepositoryError for a root that cannot be listed, and
     MachineError where the linter is missing.
     """
@@ -86,7 +104,7 @@ def list_violations(
     by_linter = run_linter(root, linted, options, lambda done: on_progress(done, steps))
     told = Nameable(root, {*files.languages, *files.others}, files.is_asked)
     by_commands, failed = command_findings(options.chosen_rules(), told)
-    placing = _Placing(root, options, has_failed=bool(failed))
+    placing = _Placing(root, options, on_parsing, unparsed, has_failed=bool(failed))
     placing.place(readable, [*by_linter.findings, *by_commands], lambda done: on_progress(len(readable) + done, steps))
     unchecked += [*by_linter.unchecked, *placing.unchecked]
     is_whole = files.is_whole and not failed and len(unchecked) == len(files.unchecked)
@@ -107,12 +125,22 @@ class _Placing:
     of rules did, so that what they would have found is not known.
     """
 
-    def __init__(self, root: Path, options: CheckOptions, *, has_failed: bool) -> None:
+    def __init__(
+        self,
+        root: Path,
+        options: CheckOptions,
+        on_parsing: Callable[[str], None],
+        unparsed: Collection[str],
+        *,
+        has_failed: bool,
+    ) -> None:
         self.found: list[Finding] = []
         self.unchecked: list[Unchecked] = []
         self.excused = 0
         self._root = root
         self._options = options
+        self._on_parsing = on_parsing
+        self._unparsed = unparsed
         rules = options.chosen_rules()
         self._lines = LineRules(rules)
         self._structure = {each for each in STRUCTURE_CHECKS if options.has(each)}
@@ -139,6 +167,10 @@ class _Placing:
 
     def _check(self, path: str, language: str, source: SourceText, given: Sequence[Finding]) -> None:
         of_file = [*given, *self._lines.findings(path, source)]
+        if path in self._unparsed:
+            PARSE_LIMIT.refuse(source.text.encode("utf-8", "replace"), FATAL)
+        elif len(source.text) > UNCHECKED_BYTES:
+            self._on_parsing(path)
         exceptions = self._exceptions(source, language)
         if not (of_file or self._structure or exceptions):
             return
