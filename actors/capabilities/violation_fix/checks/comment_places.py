@@ -1,4 +1,4 @@
-"""Says which places of a file lie in comments: by its syntax tree, and outside of quotes where there is none."""
+"""Says which places of a file lie in comments: by its syntax tree, else by its quotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses the files of a repository that are checked: regular ones that git does not ignore, or that it tracks."""
+"""Chooses the files of a repository that are checked: those that git tracks or does not ignore."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class TrackedCode(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be said of the files that are not checked."""
+        """Notes on files that are not checked."""
         told = [f"files that git tracks and also ignores may be missing: {self.unknown}"] if self.unknown else []
         if self.passed_over:
             first = ", ".join(self.passed_over[:MAX_NAMED]) + (", …" if len(self.passed_over) > MAX_NAMED else "")
