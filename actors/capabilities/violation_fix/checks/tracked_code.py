@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,13 +25,15 @@ MAX_NAMED = 5
 
 
 class TrackedCode(NamedTuple):
-    """Holds the paths of tracked files to be checked besides those of the walk, those that are not, and a note.
+    """Holds the paths of tracked files to be checked besides those of the walk, and those that are not.
 
-    `unknown`: why it is not known what git tracks, if so.
+    `passed_over` lie in folders that hold no source, `unusable` have names that no walk lists. `unknown`: why it is not
+    known what git tracks, if so.
     """
 
     added: tuple[str, ...] = ()
     passed_over: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
     unknown: str = ""
 
     @property
@@ -39,13 +41,17 @@ class TrackedCode(NamedTuple):
         """Notes on files that are not checked."""
         told = [f"files that git tracks and also ignores may be missing: {self.unknown}"] if self.unknown else []
         if self.passed_over:
-            first = ", ".join(self.passed_over[:MAX_NAMED]) + (", …" if len(self.passed_over) > MAX_NAMED else "")
-            count = len(self.passed_over)
-            told.append(
-                f"not checked: {count} tracked file{'s' if count > 1 else ''} in folders of packages, environments or "
-                f"caches, or with a name that is no UTF-8 or has a line break: {first}; name a file to have it checked"
-            )
+            where = "in folders of packages, environments or caches"
+            told.append(f"{_counted(self.passed_over, where)}; name a file to have it checked")
+        if self.unusable:
+            told.append(_counted(self.unusable, "named with a line break or not in UTF-8"))
         return tuple(told)
+
+
+def _counted(paths: Sequence[str], which: str) -> str:
+    files = f"{len(paths)} tracked file{'s' if len(paths) > 1 else ''}"
+    first = ", ".join(visible_line(path) for path in paths[:MAX_NAMED])
+    return f"not checked: {files} {which}: {first}{', …' if len(paths) > MAX_NAMED else ''}"
 
 
 def tracked_code(
@@ -58,7 +64,7 @@ def tracked_code(
     except RepositoryError as error:
         return TrackedCode(unknown=error.message)
     folder = functools.cache(functools.partial(_kind_of_folder, top))
-    added, passed_over = [], []
+    added, passed_over, unusable = [], [], []
     for name in tracked:
         path = os.fsdecode(name)
         if path in listed or not is_code(path) or not is_asked(path):
@@ -66,11 +72,13 @@ def tracked_code(
         kind = folder(path.rpartition("/")[0])
         if kind == "gone" or not _is_there(top, path):
             continue
-        if kind == "excluded" or not _is_usable(path):
-            passed_over.append(visible_line(path))
-        else:
+        if kind == "excluded":
+            passed_over.append(path)
+        elif _is_usable(path):
             added.append(path)
-    return TrackedCode(tuple(added), tuple(passed_over))
+        else:
+            unusable.append(path)
+    return TrackedCode(tuple(added), tuple(passed_over), tuple(unusable))
 
 
 def _kind_of_folder(root: Path, folder: str) -> str:
