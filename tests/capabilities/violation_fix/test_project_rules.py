@@ -14,6 +14,7 @@ from actors.capabilities.violation_fix.checks.project_rules import NOT_ALLOWED, 
 from actors.capabilities.violation_fix.checks.violation import CheckReport
 from runtime.codebase.files.consent import Consent
 from runtime.errors import DocumentFaults
+from runtime.processes.named_commands import MAX_OUTPUT_BYTES
 
 PRINTS = """
 rules:
@@ -113,6 +114,17 @@ def test_places_beyond_those_that_are_told_make_the_report_not_whole(tmp_path: P
     count = MAX_FINDINGS + more
     report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, 'yes a.py:1: x | head -{count}']}}]")
     assert (len(report.violations), report.is_whole) == (min(count, MAX_FINDINGS), is_whole)
+
+
+@pytest.mark.parametrize(("more", "is_whole"), [(-1, True), (0, False), (1, False)])
+def test_a_command_that_prints_more_than_is_read_makes_the_report_not_whole(
+    tmp_path: Path, more: int, is_whole: bool
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    blanks = MAX_OUTPUT_BYTES + more - len("a.py:1: wrong\n")
+    (tmp_path / "tell").write_text(f"echo a.py:1: wrong\nhead -c {blanks} /dev/zero\n")
+    report = listed(tmp_path, "rules: [{id: own, command: [sh, tell]}]")
+    assert report.is_whole is is_whole
 
 
 def test_a_command_that_takes_too_long_is_told_of_although_it_has_named_a_place(tmp_path: Path) -> None:

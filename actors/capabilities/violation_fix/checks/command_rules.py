@@ -13,7 +13,7 @@ import msgspec
 from actors.capabilities.violation_fix.checks.options import ProjectRule
 from actors.capabilities.violation_fix.checks.project_rules import applies, chooser, finding
 from actors.capabilities.violation_fix.checks.violation import Finding
-from runtime.processes.named_commands import run_named
+from runtime.processes.named_commands import MAX_OUTPUT_BYTES, run_named
 
 MAX_FINDINGS = 10_000
 _TOLD = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*(?P<message>\S.*)")
@@ -72,5 +72,7 @@ def command_findings(rules: Sequence[ProjectRule], nameable: Nameable) -> tuple[
             notes.append(f"the command of rule {rule.id} failed: {end.told}")
         elif len(of_rule) > MAX_FINDINGS:
             notes.append(f"the command of rule {rule.id} names {len(of_rule)} places, of which {MAX_FINDINGS} are told")
+        elif end.is_cut:
+            notes.append(f"the command of rule {rule.id} prints more than {MAX_OUTPUT_BYTES} bytes: the last are read")
         found += of_rule[:MAX_FINDINGS]
     return found, notes
