@@ -185,3 +185,19 @@ def test_comments_that_a_branch_adds_excuse_nothing_where_they_are_ignored_and_t
     ignored = checked(jeeves, repo, "--ignore-noqa", "--json")
     assert ignored.status == 1
     assert new_places(ignored) == [("same.py", 1, "F401"), ("same.py", 4, "no-print")]
+
+
+def test_an_empty_revision_is_refused_as_of_a_variable_that_is_not_set(jeeves: Program, repo: Path) -> None:
+    jeeves.run("check", "--repo", str(repo), "--new-since", "").complains(2, "--new-since is empty")
+
+
+def test_a_base_that_did_not_parse_is_told_where_what_ruff_finds_counts_as_new(jeeves: Program, repo: Path) -> None:
+    git(repo, "checkout", "--quiet", "main")
+    (repo / "same.py").write_text("import os\nprint(1)\ndef (:\n")
+    commit(repo)
+    git(repo, "checkout", "--quiet", "-B", "branch")
+    (repo / "same.py").write_text("import os\nprint(1)\n")
+    done = checked(jeeves, repo, "--json")
+    assert new_places(done) == [("same.py", 1, "F401")]
+    assert "same.py did not parse in " in done.document["notes"][0]
+    assert done.document["base_commits"] == [done.document["base_commit"]]

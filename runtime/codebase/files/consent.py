@@ -55,10 +55,13 @@ class Consent:
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(everything)))
         fresh.replace(self._file)
 
-    def allowed_text(self, root: Path, file: str) -> str | None:
-        """Return the text of a file exactly as it was allowed; None where it is missing or differs."""
+    def allowed_text(self, root: Path, file: str, of: Path | None = None) -> str | None:
+        """Return the text of a file exactly as it was allowed; None where it is missing or differs.
+
+        `of`: the repository of which it was allowed, where that is another one than it is read in.
+        """
         text = text_of_file(root, file)
-        wanted = self.allowed(root).get(file)
+        wanted = self.allowed(of or root).get(file)
         return text if text is not None and wanted == digest_of(text) else None
 
     def _read(self) -> dict[str, dict[str, str]]:

@@ -131,10 +131,14 @@ def _commits(text: str) -> Iterator[Commit]:
 def is_committed(git: Git, path: str, content: bytes) -> bool:
     """Return True if HEAD has a file of exactly that content at the path."""
     listed = git.history("ls-tree", "HEAD", "--", path).partition("\t")[0].split()
+    return len(listed) == 3 and listed[2] in names_of_blob(content)
+
+
+def names_of_blob(content: bytes) -> frozenset[str]:
+    """Return the names that git gives to a file's content, by each way of hashing that a repository may have."""
     data = b"blob %d\0%b" % (len(content), content)
     # The names of objects, which git chose: no secret is protected by them.
-    made = {hashlib.sha1(data, usedforsecurity=False).hexdigest(), hashlib.sha256(data).hexdigest()}
-    return len(listed) == 3 and listed[2] in made
+    return frozenset({hashlib.sha1(data, usedforsecurity=False).hexdigest(), hashlib.sha256(data).hexdigest()})
 
 
 def blame(git: Git, path: str, start: int, end: int, content: bytes = b"") -> list[BlamedLine]:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runtime.codebase.git.blocking_files import blocking_file
 from runtime.codebase.git.git_folder import GitFolder, find_git_folder
 from runtime.codebase.git.git_settings import WOULD_WAIT, refused
-from runtime.codebase.git.git_view import build_view
+from runtime.codebase.git.git_view import AS_HASHED, build_view
 from runtime.codebase.git.known_history import HistoryMemory, HistoryState, history_state
 from runtime.errors import RepositoryError
 from runtime.processes.programs import program_folders, run_program
@@ -27,9 +27,13 @@ TIMEOUT_S = 10.0
 MAX_OUTPUT_BYTES = 4_000_000
 NO_HISTORY = "the folder is no git repository with commits"
 
+# A commit graph is a copy of what commits say of their parents, which git does not hold against them.
+_WITHOUT_GRAPH = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.commitGraph", "GIT_CONFIG_VALUE_0": "false"}
+
 _PATCHES = ("--no-ext-diff", "--no-textconv")
 _COMMANDS = {
     "blame": ("--no-textconv",),
+    "cat-file": (),
     "diff": (*_PATCHES, "--ignore-submodules=all", "--submodule=short"),
     "log": (*_PATCHES, "--no-show-signature", "--submodule=short"),
     "ls-files": (),
@@ -49,10 +53,20 @@ class Git:
     """
 
     def __init__(
-        self, root: Path, memory: HistoryMemory | None = None, *, program: str = "git", timeout_s: float = TIMEOUT_S
+        self,
+        root: Path,
+        memory: HistoryMemory | None = None,
+        *,
+        program: str = "git",
+        timeout_s: float = TIMEOUT_S,
+        as_hashed: bool = False,
     ) -> None:
-        """Name the folder without running anything; `memory` serves several objects of one program."""
+        """Name the folder without running anything; `memory` serves several objects of one program.
+
+        `as_hashed`: replacements, grafts and the commit graph of the repository do not count.
+        """
         self._root = root
+        self._as_hashed = as_hashed
         self._memory = memory
         self._program = program
         self._timeout_s = timeout_s
@@ -62,11 +76,16 @@ class Git:
         self._state: HistoryState | None = None
         self._blocking: str | None = None
 
+    @property
+    def root(self) -> Path:
+        """The folder in which git runs."""
+        return self._root
+
     def run(self, command: str, *arguments: str) -> str:
         """Return the standard output of a read-only git command, cut after 4 MB."""
         return self.run_bytes(command, *arguments).decode("utf-8", "replace")
 
-    def run_bytes(self, command: str, *arguments: str) -> bytes:
+    def run_bytes(self, command: str, *arguments: str, accepted: Sequence[int] = (0,)) -> bytes:
         """Return what `run` returns, as it was printed; it is cut where it has `MAX_OUTPUT_BYTES`."""
         always = _COMMANDS.get(command)
         if always is None:
@@ -76,7 +95,7 @@ class Git:
         if self._prepared is None:
             self._prepared = self._prepare()
         program, environment = self._prepared
-        return self._output([program, "--no-pager", command, *always, *arguments], environment, command)
+        return self._output([program, "--no-pager", command, *always, *arguments], environment, command, accepted)
 
     def history(self, command: str, *arguments: str) -> str:
         """Return the output of a command that prints what HEAD alone decides, from memory if it was run before.
@@ -133,12 +152,12 @@ class Git:
         except OSError as error:
             raise RepositoryError(f"no temporary folder can be made for git: {error.strerror}") from error
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        return program, build_view(folder, place)
+        return program, build_view(folder, place) | (AS_HASHED | _WITHOUT_GRAPH if self._as_hashed else {})
 
     def _refused(self) -> RepositoryError:
         return refused(f"{self._blocking}, {WOULD_WAIT}; remove it, or give it another name")
 
-    def _output(self, command: list[str], environment: dict[str, str], name: str) -> bytes:
+    def _output(self, command: list[str], environment: dict[str, str], name: str, accepted: Sequence[int]) -> bytes:
         def is_blocked(has_ended: Callable[[], bool]) -> bool:
             self._blocking = blocking_file(Path(environment["GIT_WORK_TREE"]), has_ended)
             return self._blocking is not None
@@ -156,10 +175,10 @@ class Git:
             raise RepositoryError(
                 f"git cannot be run: {error.strerror}; install it for questions of history"
             ) from error
-        if self._blocking is not None and status != 0:
+        if self._blocking is not None and status not in accepted:
             raise self._refused()
         if late:
             raise RepositoryError(f"git {name} took longer than {self._timeout_s:g} s", timed_out=True)
-        if status != 0 and len(data) < MAX_OUTPUT_BYTES:
+        if status not in accepted and len(data) < MAX_OUTPUT_BYTES:
             raise RepositoryError(f"git {name} failed with status {status} in {self._root}", status=status)
         return data

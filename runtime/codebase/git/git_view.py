@@ -62,6 +62,9 @@ _ENVIRONMENT = {
     "GIT_PAGER": "cat",
     "LC_ALL": "C",
 }
+# A commit is what its hash says: replacements and grafts, which anybody may plant, would show another one in its place.
+AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+"""What is added to the environment where that has to hold."""
 _PASSED_ON = ("LD_LIBRARY_PATH",)
 
 

@@ -17,7 +17,7 @@ from runtime.codebase.files.disk_room import NO_ROOM, has_room
 from runtime.codebase.git.blocking_files import blocking_file
 from runtime.codebase.git.git_folder import GitFolder, find_git_folder
 from runtime.codebase.git.git_settings import WOULD_WAIT
-from runtime.codebase.git.git_view import build_view
+from runtime.codebase.git.git_view import AS_HASHED, build_view
 from runtime.codebase.git.identity import Identity
 from runtime.errors import GitWriteError
 from runtime.processes.programs import program_folders, run_program
@@ -25,9 +25,6 @@ from runtime.processes.programs import program_folders, run_program
 TIMEOUT_S = 120.0
 MAX_OUTPUT_BYTES = 50_000_000
 MAX_ARGUMENTS = 500
-
-# A commit is what its hash says: replacements and grafts, which anybody may plant, would show another one in its place.
-_AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 _COMMANDS = frozenset(
     {
@@ -69,7 +66,7 @@ class GitWriter:
         self._program = program
         self._timeout_s = timeout_s
         self._place = Path(tempfile.mkdtemp(prefix="jeeves-git-write-"))
-        self._environment = build_view(folder, self._place) | _AS_HASHED
+        self._environment = build_view(folder, self._place) | AS_HASHED
         if identity is not None:
             self._environment |= identity.environment()
         self.private = Path(self._environment["GIT_DIR"])

@@ -64,7 +64,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     their definition, if these are few; else none. `body`: where nothing but comments, documentation and signatures is
     shown, the lines of code of the place that speak most of the question, with their numbers. `is_bare`: nothing
     but a signature, or a part of one, is shown. `is_prose`: the place is a comment, of which it is not known what it
-    documents. `within`: the comment or string in which the first line that is shown begins.
+    documents. `within`: the comment or string in which the first line that is shown begins. `has`: the terms of the
+    question that the whole place has, also beyond the span, to which `locate` adds those of its path and name.
     """
 
     start_line: int
@@ -84,6 +85,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     is_bare: bool = False
     is_prose: bool = False
     within: OpenText | None = None
+    has: tuple[str, ...] = ()
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
@@ -142,6 +144,7 @@ def excerpt_of(
         round(math.fsum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
         best_quote(lines, first_line, weights, is_document=is_document, statements=statements, within=within),
         round(math.fsum(weights[term] for term in told) / whole, 4) if whole else 0.0,
+        has=tuple(dict.fromkeys(term for found in words for term in found)),
     )
     if statements is None:
         return chosen
@@ -304,7 +307,16 @@ def _shown(
     wide = balanced(lines, *more, start, end + 1, MAX_SHOWN_LINES)
     if is_cut(lines, *wide):
         wide = balanced(lines, first, last, start, end + 1, MAX_SHOWN_LINES)
-    return without_blanks(lines, *wide)
+    return _without_begun_comment(statements, *without_blanks(lines, *wide))
+
+
+def _without_begun_comment(statements: Statements, first: int, last: int) -> tuple[int, int]:
+    """Leave out the comment at the end that speaks of what follows it and is not shown, unless little is left then."""
+    end = last
+    while end > first and (owner := statements.owners.get(end)) is not None and owner.start > last:
+        end -= 1
+    _, end = without_blanks(statements.lines, first, end)
+    return (first, end) if end - first + 1 >= FEW_LINES else (first, last)
 
 
 def _with_comments(statements: Statements, words: Words) -> Words:

@@ -70,7 +70,7 @@ class Statements:
     """
 
     def __init__(self, lines: Sequence[str], *, begins_file: bool = False, within: OpenText | None = None) -> None:
-        self._lines = lines
+        self.lines = lines
         self._begins_file = begins_file
         self._begun_lines = 0 if within is None or within.closing == "*/" else _lines_to(within.closing, lines)
         self.is_comment = comment_lines(lines, within)
@@ -82,15 +82,15 @@ class Statements:
         own = self._indents[place]
         head, end = place, place
         is_open = True
-        for at in range(place + 1, len(self._lines)):
-            line = self._lines[at]
+        for at in range(place + 1, len(self.lines)):
+            line = self.lines[at]
             if self._is_blank[at] or (own and _DIRECTIVE.match(line)):
                 continue
             indent = self._indents[at]
             if indent < own:
                 break
             if indent == own:
-                follows_attribute = _ATTRIBUTE.match(self._lines[head]) is not None and end == at - 1
+                follows_attribute = _ATTRIBUTE.match(self.lines[head]) is not None and end == at - 1
                 begins_body = line.lstrip().startswith("{") and end == at - 1
                 if follows_attribute:
                     head = at
@@ -114,11 +114,11 @@ class Statements:
     def head(self, owner: Extent) -> int:
         """Return the position of the line that names a statement: the first behind decorators and attributes."""
         own = range(owner.start, owner.end + 1)
-        return next((at for at in own if not (_ATTRIBUTE.match(self._lines[at]) or self._is_blank[at])), owner.start)
+        return next((at for at in own if not (_ATTRIBUTE.match(self.lines[at]) or self._is_blank[at])), owner.start)
 
     def is_holder(self, owner: Extent) -> bool:
         """Return whether a statement holds members that are documented each by itself: a class, a table of settings."""
-        line = self._lines[self.head(owner)]
+        line = self.lines[self.head(owner)]
         return owner.end > owner.start and (_HOLDER.match(line) is not None or _TABLE.match(line) is not None)
 
     def branch_head(self, place: int) -> int | None:
@@ -127,10 +127,10 @@ class Statements:
         for at in range(place - 1, -1, -1):
             if self._is_blank[at] or self.is_comment[at] or self._indents[at] >= indent:
                 continue
-            if _CLOSES.match(self._lines[at]) and not _NEXT_BRANCH.match(self._lines[at]):
+            if _CLOSES.match(self.lines[at]) and not _NEXT_BRANCH.match(self.lines[at]):
                 indent = self._indents[at] + 1
                 continue
-            is_branch = _BRANCH.match(self._lines[at]) or _ARM.match(self._lines[at])
+            is_branch = _BRANCH.match(self.lines[at]) or _ARM.match(self.lines[at])
             return at if is_branch else None
         return None
 
@@ -142,7 +142,7 @@ class Statements:
         found: list[int] = []
         at = place
         while (above := self._outside(at)) is not None and len(found) < MAX_CONDITIONS:
-            line = self._lines[above]
+            line = self.lines[above]
             at = above
             if _CONDITION.match(line) or _ARM.match(line):
                 found.append(above)
@@ -157,7 +157,7 @@ class Statements:
         for at in range(place - 1, -1, -1):
             if self._is_blank[at] or self.is_comment[at] or self._indents[at] >= indent:
                 continue
-            if not _CLOSES.match(self._lines[at]) or _NEXT_BRANCH.match(self._lines[at]):
+            if not _CLOSES.match(self.lines[at]) or _NEXT_BRANCH.match(self.lines[at]):
                 return at
             # What closes a bracket here belongs to the line that opened it.
             indent = self._indents[at] + 1
@@ -170,9 +170,9 @@ class Statements:
                 continue
             if self._indents[at] < self._indents[place]:
                 return None
-            if _CONDITION.match(self._lines[at]) and not _ALTERNATIVE.match(self._lines[at]):
+            if _CONDITION.match(self.lines[at]) and not _ALTERNATIVE.match(self.lines[at]):
                 return at
-            if not _CONDITION.match(self._lines[at]) and not _CLOSES.match(self._lines[at]):
+            if not _CONDITION.match(self.lines[at]) and not _CLOSES.match(self.lines[at]):
                 return None
         return None
 
@@ -186,7 +186,7 @@ class Statements:
 
     def is_member(self, place: int) -> bool:
         """Return whether a line of code is one of several that stand for themselves: a field, a setting, a macro."""
-        if _MACRO.match(self._lines[place]):
+        if _MACRO.match(self.lines[place]):
             return True
         above = range(place - 1, -1, -1)
         outer = next((at for at in above if not self._is_blank[at] and self._indents[at] < self._indents[place]), None)
@@ -195,7 +195,7 @@ class Statements:
     def comment_above(self, place: int) -> int:
         """Return the first position of a statement's comment and attributes, given that of one of its lines."""
         at = place
-        while at > 0 and self._indents[at - 1] == self._indents[at] and _ATTRIBUTE.match(self._lines[at - 1]):
+        while at > 0 and self._indents[at - 1] == self._indents[at] and _ATTRIBUTE.match(self.lines[at - 1]):
             at -= 1
         first = at
         while at > 0 and self.is_comment[at - 1] and (owner := self.owners.get(at - 1)) and owner.start == first:
@@ -205,7 +205,7 @@ class Statements:
     def comment_below(self, place: int) -> int:
         """Return the last position of the comment that documents, from below, a statement that ends at a position."""
         at = place
-        while at + 1 < len(self._lines) and (owner := self.owners.get(at + 1)) and owner.end == place:
+        while at + 1 < len(self.lines) and (owner := self.owners.get(at + 1)) and owner.end == place:
             at += 1
         return at
 
@@ -226,28 +226,28 @@ class Statements:
         """Return whether a comment line does not go on with the one above: it is a string, or in another column."""
         if before.start < self._begun_lines:
             return at >= self._begun_lines
-        is_string = _STRING.match(self._lines[at]) is not None
-        was_string = _STRING.match(self._lines[before.start]) is not None
+        is_string = _STRING.match(self.lines[at]) is not None
+        was_string = _STRING.match(self.lines[before.start]) is not None
         if not was_string:
             return is_string or (
-                self._indents[at] != self._indents[before.start] and _LINE_COMMENT.match(self._lines[at]) is not None
+                self._indents[at] != self._indents[before.start] and _LINE_COMMENT.match(self.lines[at]) is not None
             )
-        text = "\n".join(self._lines[before.start : at])
+        text = "\n".join(self.lines[before.start : at])
         return (text.count('"""') + text.count("'''")) % 2 == 0
 
     def _owner(self, block: Extent) -> Extent | None:
         if block.start < self._begun_lines:
             # What the string documents stands above all lines.
             return None
-        first = self._lines[block.start]
+        first = self.lines[block.start]
         if _STRING.match(first):
             return self._owner_of_string(block)
         if _BELOW.match(first) or self._goes_on_with_trailing(block):
             return self._above(block.start)
         below = block.end + 1
-        if below >= len(self._lines) or self._is_blank[below] or self.is_comment[below]:
+        if below >= len(self.lines) or self._is_blank[below] or self.is_comment[below]:
             return None
-        if self._indents[below] < self._indents[block.start] or _CLOSES.match(self._lines[below]):
+        if self._indents[below] < self._indents[block.start] or _CLOSES.match(self.lines[below]):
             return None
         return self.extent(below)
 
@@ -257,24 +257,24 @@ class Statements:
         while at >= 0 and self.is_comment[at]:
             at -= 1
         if at < 0 or (self._is_blank[at] and all(self._is_blank[:at])):
-            return Extent(0, len(self._lines) - 1) if self._begins_file else None
+            return Extent(0, len(self.lines) - 1) if self._begins_file else None
         own = self._indents[block.start]
-        if self._indents[at] == own and not self._is_blank[at] and not self._lines[at].rstrip().endswith(":"):
+        if self._indents[at] == own and not self._is_blank[at] and not self.lines[at].rstrip().endswith(":"):
             start = self._first_of(at)
-            return Extent(start, at) if _ASSIGNS.match(self._lines[start]) else None
+            return Extent(start, at) if _ASSIGNS.match(self.lines[start]) else None
         while at >= 0 and (self._is_blank[at] or self.is_comment[at]):
             at -= 1
-        if at < 0 or self._indents[at] >= own or not self._lines[at].rstrip().endswith(":"):
+        if at < 0 or self._indents[at] >= own or not self.lines[at].rstrip().endswith(":"):
             return None
         return self.extent(self._first_of(at))
 
     def _first_of(self, place: int) -> int:
         """Return the first line of the statement that ends at a position: above closing brackets, its opening line."""
         at = place
-        while at > 0 and (_CLOSES.match(self._lines[at]) or self._is_blank[at]):
+        while at > 0 and (_CLOSES.match(self.lines[at]) or self._is_blank[at]):
             above = range(at - 1, -1, -1)
             at = next((n for n in above if not self._is_blank[n] and self._indents[n] <= self._indents[at]), 0)
-        while at > 0 and _ATTRIBUTE.match(self._lines[at - 1]) and self._indents[at - 1] == self._indents[at]:
+        while at > 0 and _ATTRIBUTE.match(self.lines[at - 1]) and self._indents[at - 1] == self._indents[at]:
             at -= 1
         return at
 
@@ -289,16 +289,16 @@ class Statements:
         above = block.start - 1
         if above < 0 or self._is_blank[above] or self.is_comment[above]:
             return False
-        if opens_trailing_block(self._lines, above):
+        if opens_trailing_block(self.lines, above):
             return True
-        trailing = _TRAILING.search(self._lines[above])
+        trailing = _TRAILING.search(self.lines[above])
         if trailing is None or not self._indents[block.start]:
             return False
-        marks = self._lines[above][trailing.start() :]
-        column = len(self._lines[above][: trailing.start() + len(marks) - len(marks.lstrip())].expandtabs(4))
+        marks = self.lines[above][trailing.start() :]
+        column = len(self.lines[above][: trailing.start() + len(marks) - len(marks.lstrip())].expandtabs(4))
         below = block.end + 1
         is_deeper = (
-            below >= len(self._lines) or self._is_blank[below] or self._indents[below] < self._indents[block.start]
+            below >= len(self.lines) or self._is_blank[below] or self._indents[below] < self._indents[block.start]
         )
         return column == self._indents[block.start] and is_deeper
 

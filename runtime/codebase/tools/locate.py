@@ -21,7 +21,7 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
-from runtime.codebase.files.words import looks_like_identifier, query_terms
+from runtime.codebase.files.words import index_terms, looks_like_identifier, query_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
@@ -224,6 +224,9 @@ class _Search:
         chosen = excerpt_of(lines, row["start_line"], weights, is_document=is_document, read_lines=read, within=within)
         if not is_document:
             row, chosen = named_by_shown(self._codebase, row, chosen)
+        named = index_terms(f"{row['file']} {row['symbol'] or ''}").split()
+        has = tuple(term for term in weights if term in {*chosen.has, *named})
+        chosen = msgspec.structs.replace(chosen, has=has)
         return {**row, "excerpt": msgspec.to_builtins(chosen)}
 
     def of_kinds(self, scope: str | None) -> list[_Located]:

@@ -45,11 +45,11 @@ def check(
         bool, typer.Option("--project-config", help="Choose rules as the repository's settings of ruff do.")
     ] = False,
     new_since: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Branch or commit: what was there already where HEAD left it is told as old and fails nothing."
+            help="Branch or commit: what it has, or had where HEAD left it, is told as old and fails nothing."
         ),
-    ] = "",
+    ] = None,
     counts: Annotated[
         bool, typer.Option("--counts", help="Print how many violations of each check there are.")
     ] = False,
@@ -76,6 +76,8 @@ def check(
         ignore_noqa=ignore_noqa,
         uses_project_config=project_config,
     )
+    if new_since is not None and not new_since.strip():
+        raise InputError("--new-since is empty; name a branch or commit, or leave it out")
     try:
         report, comparison = _listed(settings, root, paths or [], options, new_since, timeout_s)
     except MachineError as error:
@@ -101,7 +103,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _listed(
-    settings: Settings, root: Path, paths: list[str], options: CheckOptions, new_since: str, timeout_s: float
+    settings: Settings, root: Path, paths: list[str], options: CheckOptions, new_since: str | None, timeout_s: float
 ) -> tuple[CheckReport, Comparison | None]:
     """Return what is found, without what is old where a base commit is named."""
     from actors.capabilities.violation_fix.checks.options import PROJECT_RULES, checked_options
@@ -116,7 +118,7 @@ def _listed(
     ends_at_s = time.monotonic() + timeout_s
     with display_for(sys.stderr.isatty()) as display:
         report = listed(root, paths, options, timeout_s=timeout_s, on_progress=display.status)
-        if new_since:
+        if new_since is not None:
             comparison = compared(
                 root,
                 report,
@@ -134,7 +136,11 @@ def _listed(
 def _document(root: Path, report: CheckReport, comparison: Comparison | None) -> dict[str, Any]:
     told: dict[str, Any] = {"root": str(root), "counts": _counts(report), **msgspec.to_builtins(report)}
     if comparison is not None:
-        told |= {"base_commit": comparison.commit, "old": msgspec.to_builtins(comparison.old)}
+        told |= {
+            "base_commit": comparison.commits[0],
+            "base_commits": comparison.commits,
+            "old": msgspec.to_builtins(comparison.old),
+        }
     return told
 
 
@@ -164,7 +170,8 @@ def _tell(report: CheckReport, comparison: Comparison | None, *, only_counts: bo
     if report.excused:
         say_line(f"{counted(report.excused, 'violation')} excused by a comment; --ignore-noqa lists all")
     if comparison is not None and comparison.old:
-        say_line(f"{counted(len(comparison.old), 'old violation')}, there already in {comparison.commit[:12]}")
+        commits = " or ".join(each[:12] for each in comparison.commits)
+        say_line(f"{counted(len(comparison.old), 'old violation')}, there already in {commits}")
 
 
 def _lines(violations: tuple[Violation, ...]) -> None:

@@ -12,9 +12,11 @@ from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.checks.project_rules import NOT_ALLOWED, RULES_FILE, parse_checks, project_checks
 from actors.capabilities.violation_fix.checks.violation import CheckReport
-from runtime.codebase.files.consent import Consent
+from runtime.codebase.files.consent import Consent, digest_of
 from runtime.errors import DocumentFaults
 from runtime.processes.named_commands import MAX_OUTPUT_BYTES
+from tests.repositories import write_files
+from tests.runtime.codebase.test_git_writing import WHO, git
 
 PRINTS = """
 rules:
@@ -45,6 +47,17 @@ def test_a_command_names_places_line_by_line_and_only_files_of_the_repository(tm
     report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, '{script}']}}]")
     assert [(each.column, each.message) for each in report.violations] == [(1, "wrong"), (3, "also")]
     assert report.notes == ()
+
+
+@pytest.mark.parametrize("name", [":!a.py", "a:3.py", "a:3: b.py"])
+def test_a_command_names_files_with_colons_too(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("x = 1\n")
+    script = f'echo "{name}:1: wrong"; echo "{tmp_path}/{name}:1:3: also"'
+    report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, '{script}']}}]")
+    assert [(each.path, each.line, each.message) for each in report.violations] == [
+        (name, 1, "wrong"),
+        (name, 1, "also"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -170,3 +183,35 @@ def test_a_broken_file_is_refused_with_its_fault(text: str, told: str) -> None:
 def test_options_with_rules_travel_to_another_process_as_data() -> None:
     options = CheckOptions(rules=parse_checks(PRINTS).rules)
     assert msgspec.convert(msgspec.to_builtins(options), CheckOptions) == options
+
+
+def test_what_is_allowed_of_a_repository_is_allowed_in_its_linked_work_trees(tmp_path: Path) -> None:
+    root, linked, forged = (tmp_path / name for name in ("root", "linked", "forged"))
+    write_files(root, {RULES_FILE: PRINTS})
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "-c", f"user.name={WHO.name}", "-c", f"user.email={WHO.email}", "commit", "-qm", "rules")
+    git(root, "worktree", "add", "-q", str(linked))
+    forged.mkdir()
+    (forged / ".git").write_text((linked / ".git").read_text())
+    write_files(forged, {RULES_FILE: PRINTS})
+    consent = Consent(tmp_path / "state")
+    assert project_checks(linked, consent).notes == (NOT_ALLOWED,)
+    consent.allow(root, {RULES_FILE: digest_of(PRINTS)})
+    assert [rule.id for rule in project_checks(linked, consent).rules] == ["no-print"]
+    assert project_checks(forged, consent).notes == (NOT_ALLOWED,)
+    (linked / RULES_FILE).write_text(PRINTS.replace("log instead", "log"))
+    assert project_checks(linked, consent).notes == (NOT_ALLOWED,)
+
+
+def test_what_is_allowed_of_a_linked_work_tree_is_not_allowed_of_its_repository(tmp_path: Path) -> None:
+    root, linked = tmp_path / "root", tmp_path / "linked"
+    write_files(root, {RULES_FILE: PRINTS})
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "-c", f"user.name={WHO.name}", "-c", f"user.email={WHO.email}", "commit", "-qm", "rules")
+    git(root, "worktree", "add", "-q", str(linked))
+    consent = Consent(tmp_path / "state")
+    consent.allow(linked, {RULES_FILE: digest_of(PRINTS)})
+    assert project_checks(root, consent).notes == (NOT_ALLOWED,)
+    assert project_checks(linked, consent).rules

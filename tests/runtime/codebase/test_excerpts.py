@@ -441,3 +441,12 @@ def test_what_is_quoted_lies_in_the_span_each_line_once_in_order(
     assert quoted == sorted(set(quoted))
     assert set(quoted) <= set(span)
     assert len(quoted) <= 2 * MAX_QUOTED
+
+
+@pytest.mark.parametrize(("comment", "last"), [(1, 20), (6, 20), (14, 12)])
+def test_a_comment_at_the_end_whose_code_is_not_shown_is_left_out(comment: int, last: int) -> None:
+    code = ["def stir(cup):", *(f"    step_{at}(cup, spoon)" for at in range(11))]
+    said = [f"    # It is washed, {at}" for at in range(comment)]
+    lines = [*code, *said, *(f"    turn_{at}()" for at in range(30))]
+    chosen = excerpt_of(lines, 1, weights_of("step spoon"), read_lines=(8, 20))
+    assert (chosen.shown_start, chosen.shown_end) == (2, last)

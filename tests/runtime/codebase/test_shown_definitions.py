@@ -79,3 +79,9 @@ def test_a_place_whose_shown_lines_lie_in_several_definitions_keeps_its_name(loc
     row = located("Where are spare parts prepared by number, and what is exported?")
     assert "busyShare" not in row["symbol"]
     assert "memoryLeft" not in row["symbol"]
+
+
+def test_the_words_of_a_question_that_a_place_has_are_known_beyond_what_is_shown(located: Located) -> None:
+    excerpt = located("Is there a parcel that the metrics create where the processor went backwards?")["excerpt"]
+    assert set(excerpt["has"]) == {"metric", "creat", "process", "went", "backward"}
+    assert "create" not in excerpt["text"]

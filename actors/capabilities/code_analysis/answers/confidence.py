@@ -5,7 +5,7 @@ did not find this», and the confidence that is told, that the answer is good: i
 to the deciding place. Both are logistic models over features, all of which raise them; by weights of their own where
 places were read together with the question, and with vectors; presence by both where there are both. In a small
 repository words of a question are rarer and neighbours fewer, whatever it has, so its size raises presence there.
-tests/ranking/confidence.py, tests/ranking/reading_trust.py and tests/ranking/small_repositories.py fit them, and
+tests/ranking/confidence.py, reading_trust.py, features_asked_for.py and small_repositories.py there fit them, and
 docs/answer-quality.md says how well.
 """
 
@@ -22,6 +22,7 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.question.polar import feature_terms
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.leading_place import in_leading_order
 from runtime.codebase.search.presence.absence import Absence
@@ -60,6 +61,10 @@ WITH_READINGS = "_with_readings"
 THERE_BY_READING = (*THERE, SPOKEN_OF, "top_share", READING, READING_AHEAD)
 LEAD_READING, AHEAD_OF_NEXT = "lead_reading", "ahead_of_next"
 GOOD_BY_READING = (LEAD_READING, AHEAD_OF_NEXT)
+# That of the place that leads the answer to whether there is a feature, and what presence goes by then.
+LEAD_SPEAKS = "lead_speaks"
+OF_FEATURE = "_of_feature"
+THERE_OF_FEATURE = (*THERE, "top_share", READING, LEAD_SPEAKS)
 # Of fewer places none stands out.
 LEAST_READ = 3
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
@@ -159,7 +164,8 @@ def features_of_lead(question: str, places: Sequence[Place]) -> dict[str, float]
     """Return the features of the place that leads the answer, of places of which enough were read; none of others.
 
     `lead_reading`: how well it answers, as well as the worst one if it was not read; `ahead_of_next`: how far its score
-    is above that of the place which comes next, below 0 if another order put it first.
+    is above that of the place which comes next, below 0 if another order put it first; `lead_speaks`, only where it is
+    asked whether there is a feature: the share of its words that the place has.
     """
     read = [place.fact.reading for place in places if place.fact.reading is not None]
     ordered = in_leading_order(question, places)
@@ -168,7 +174,9 @@ def features_of_lead(question: str, places: Sequence[Place]) -> dict[str, float]
         return {}
     lead, behind = code[0], code[1].score if len(code) > 1 else 0.0
     answers = lead.fact.reading if lead.fact.reading is not None else min(read)
-    return {LEAD_READING: answers, AHEAD_OF_NEXT: lead.score - behind}
+    terms, has = feature_terms(question), lead.fact.excerpt.has if lead.fact.excerpt is not None else ()
+    speaks = {LEAD_SPEAKS: len(set(terms).intersection(has)) / len(terms)} if terms else {}
+    return {LEAD_READING: answers, AHEAD_OF_NEXT: lead.score - behind, **speaks}
 
 
 def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
@@ -234,7 +242,12 @@ def log_odds(models: Sequence[Mapping[str, float]], features: Mapping[str, float
 
 
 def models_of(features: Mapping[str, float], kind: str, weights: Weights) -> list[Mapping[str, float]]:
-    """Return the models by which features are weighed; `kind`: `there` or `good`."""
+    """Return the models by which features are weighed; `kind`: `there` or `good`.
+
+    Where it is asked whether there is a feature, and nothing tells how near the pieces are, presence has its own.
+    """
+    if kind == "there" and LEAD_SPEAKS in features and READING in features and NEAR not in features:
+        return [weights[f"{kind}{OF_FEATURE}"]]
     said_by = [by for name, by in ((READING, WITH_READINGS), (NEAR, WITH_VECTORS)) if name in features] or [""]
     return [weights[f"{kind}{by}"] for by in said_by]
 

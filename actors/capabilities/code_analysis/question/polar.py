@@ -10,10 +10,14 @@ import msgspec
 from runtime.codebase.files.words import index_terms, query_terms
 
 MAX_CLAUSE_CHARS = 400
+# With more informative terms a question asks how something behaves, not whether there is something.
+MAX_FEATURE_TERMS = 4
 # How a question asks for what can be done; none of it says what.
 GENERIC = frozenset(
     index_terms("possible possibility option flag setting switch parameter way able allow allowed supported").split()
 )
+# How a question asks whether there is something.
+_OF_ANYTHING = frozenset(index_terms("something way kind available offer provide speak").split())
 
 _POLAR = re.compile(
     r"\W*+(?:(?:and|but|or|so|then|also)\W++)*+(?:is|are|does|do|can|could|will|has|have|may|must)\s++"
@@ -27,6 +31,13 @@ _BY_DEFAULT = re.compile(
     re.IGNORECASE,
 )
 _USER = re.compile(r"(?:i|we|you|one|users?|it\s+(?:possible|able|allowed)|there)", re.IGNORECASE)
+_WHOLE = re.compile(r"(?:it|this)", re.IGNORECASE)
+_CAN = re.compile(r"\W*+(?:(?:and|but|or|so|then|also)\W++)*+(?:can|could)\b", re.IGNORECASE)
+_OF_BEHAVIOUR = re.compile(
+    r"\b(?:or|unless|whether|how|why|what|instead|rather|otherwise|anyway|really|still|already|by default)\b",
+    re.IGNORECASE,
+)
+_OFFERED = re.compile(r"\b(?:supported|possible|allowed|available)\W*+$", re.IGNORECASE)
 # What can be done to a thing is done by the user.
 _PASSIVE = re.compile(r"\W*+(?:\w++\W++){0,3}?(?:can|could|may)\s[^?]{1,120}?\sbe\s(?P<done>\w++)", re.IGNORECASE)
 # What is not said of a thing plainly: alternatives, and what points to another sentence.
@@ -48,6 +59,22 @@ class PolarClause(msgspec.Struct, frozen=True):
     terms: tuple[str, ...]
     deed: str = ""
     default: Literal["on", "off"] | None = None
+
+
+def feature_terms(question: str) -> tuple[str, ...]:
+    """Return the informative terms of a question whether there is a feature: «Does it support proxies?»; else none.
+
+    It is one short plain sentence about the whole or its users, or about what is supported or can be done.
+    """
+    text = question.strip()
+    asked = _POLAR.fullmatch(text) if len(text) <= MAX_CLAUSE_CHARS and len(_SENTENCE_END.split(text)) == 1 else None
+    if asked is None or _OF_BEHAVIOUR.search(asked["rest"]):
+        return ()
+    is_of_whole = _WHOLE.fullmatch(asked["subject"]) or _USER.fullmatch(asked["subject"])
+    if not (is_of_whole or _CAN.match(text) or _OFFERED.search(asked["rest"])):
+        return ()
+    terms = [term for term in query_terms(text).counts if term not in GENERIC]
+    return tuple(term for term in terms if term not in _OF_ANYTHING) if len(terms) <= MAX_FEATURE_TERMS else ()
 
 
 def polar_clause(part: str) -> PolarClause | None:

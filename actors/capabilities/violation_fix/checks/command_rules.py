@@ -16,7 +16,8 @@ from actors.capabilities.violation_fix.checks.violation import Finding
 from runtime.processes.named_commands import MAX_OUTPUT_BYTES, run_named
 
 MAX_FINDINGS = 10_000
-_TOLD = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*(?P<message>\S.*)")
+_BEHIND_PATH = re.compile(r":(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*(?P<message>\S.*)")
+_TOLD = re.compile(rf"(?P<path>[^:\n]+){_BEHIND_PATH.pattern}")
 # Colours and the like, and links, as terminals read them.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
@@ -27,11 +28,16 @@ class Nameable(msgspec.Struct, frozen=True):
     root: Path
     files: Collection[str]
     is_asked: Callable[[str], bool] = lambda _path: True
+    files_with_colons: Sequence[str] = ()
 
-    def path_of(self, told: str) -> str:
-        """Return a path as a command told it, relative to the root where it lies below."""
-        path = os.path.normpath(told)
-        return path.removeprefix(f"{self.root}/")
+    def place_of(self, told: str) -> tuple[str, re.Match[str]] | None:
+        """Return the path that a command told, relative to the root if below it, and what stands behind it."""
+        written = told.removeprefix("./").removeprefix(f"{self.root}/")
+        for path in self.files_with_colons:
+            if written.startswith(path) and (behind := _BEHIND_PATH.fullmatch(written, len(path))):
+                return path, behind
+        match = _TOLD.fullmatch(told)
+        return (os.path.normpath(match["path"]).removeprefix(f"{self.root}/"), match) if match is not None else None
 
     def is_passed_over(self, path: str) -> bool:
         """Return whether a path is a file of the repository that was not asked for."""
@@ -57,15 +63,15 @@ def command_findings(rules: Sequence[ProjectRule], nameable: Nameable) -> tuple[
         of_rule: list[Finding] = []
         leaves_out = False
         for line in end.output.splitlines():
-            match = _TOLD.fullmatch(_ESCAPES.sub("", line).strip())
-            if match is None:
+            place = nameable.place_of(_ESCAPES.sub("", line).strip())
+            if place is None:
                 continue
-            path = nameable.path_of(match["path"])
+            path, match = place
             if path not in nameable.files:
                 leaves_out = leaves_out or nameable.is_passed_over(path)
             elif applies(chosen, path):
-                place = int(match["line"]), int(match["column"] or 1)
-                of_rule.append(finding(rule, path, *place, match["message"]))
+                line_and_column = int(match["line"]), int(match["column"] or 1)
+                of_rule.append(finding(rule, path, *line_and_column, match["message"]))
             else:
                 leaves_out = True
         if end.is_late or not (end.passed or of_rule or leaves_out):

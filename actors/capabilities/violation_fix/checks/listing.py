@@ -102,7 +102,8 @@ def list_violations(
     steps = 2 * len(readable)
     linted = [path for path, language in readable.items() if language == LINTED]
     by_linter = run_linter(root, linted, options, lambda done: on_progress(done, steps))
-    told = Nameable(root, {*files.languages, *files.others}, files.is_asked)
+    nameable = {*files.languages, *files.others}
+    told = Nameable(root, nameable, files.is_asked, [path for path in sorted(nameable) if ":" in path])
     by_commands, failed = command_findings(options.chosen_rules(), told)
     placing = _Placing(root, options, on_parsing, unparsed, has_failed=bool(failed))
     placing.place(readable, [*by_linter.findings, *by_commands], lambda done: on_progress(len(readable) + done, steps))

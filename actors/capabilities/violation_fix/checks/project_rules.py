@@ -27,6 +27,7 @@ from actors.capabilities.violation_fix.checks.violation import Finding
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.ignore_rules import IgnoreRules, parse_pattern
 from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.git.main_tree import main_tree_of
 from runtime.errors import DocumentFaults
 from runtime.primitives.yaml_documents import model_faults, parse_yaml, raise_faults
 from runtime.processes.call_scope import check_called_off
@@ -82,10 +83,15 @@ class ProjectChecks(msgspec.Struct, frozen=True):
 
 
 def project_checks(root: Path, consent: Consent) -> ProjectChecks:
-    """Return the project's own checks, if they are there and were allowed. Raises DocumentFaults for a broken file."""
+    """Return the project's own checks, if they are there and were allowed. Raises DocumentFaults for a broken file.
+
+    In a linked work tree what was allowed of its repository is allowed as well.
+    """
     if not consent.found(root, [RULES_FILE]):
         return ProjectChecks()
     text = consent.allowed_text(root, RULES_FILE)
+    if text is None and (main := main_tree_of(root)) is not None:
+        text = consent.allowed_text(root, RULES_FILE, of=main)
     return ProjectChecks(notes=(NOT_ALLOWED,)) if text is None else parse_checks(text)
 
 
