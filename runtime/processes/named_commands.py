@@ -19,7 +19,7 @@ _BOTH_STREAMS = ("sh", "-c", 'exec "$@" 2>&1', "check")
 class CommandEnd(msgspec.Struct, frozen=True):
     """Holds how a command ended: `status` is None where it gave none, `told` is a sentence for a person.
 
-    `output`: the last two million bytes of both streams.
+    `output`: the last two million bytes of both streams; `is_cut`: whether there may have been more.
     """
 
     passed: bool
@@ -27,6 +27,7 @@ class CommandEnd(msgspec.Struct, frozen=True):
     status: int | None = None
     output: str = ""
     is_late: bool = False
+    is_cut: bool = False
 
 
 def run_named(
@@ -48,11 +49,13 @@ def run_named(
     except OSError as error:
         return CommandEnd(False, f"it cannot be run: {error.strerror}")
     output = data.decode("utf-8", "replace")
-    end = _end_of(visible(output))
+    end, is_cut = _end_of(visible(output)), len(data) >= MAX_OUTPUT_BYTES
     if late:
         told = f"it took longer than {timeout_s:g} s and was killed"
-        return CommandEnd(False, f"{told}; the end of its output: {end}" if end else told, None, output, is_late=True)
-    return CommandEnd(status == 0, f"status {status}; the end of its output: {end}", status, output)
+        return CommandEnd(
+            False, f"{told}; the end of its output: {end}" if end else told, None, output, is_late=True, is_cut=is_cut
+        )
+    return CommandEnd(status == 0, f"status {status}; the end of its output: {end}", status, output, is_cut=is_cut)
 
 
 def _end_of(text: str) -> str:

@@ -15,6 +15,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.git.known_history import HistoryMemory
+from runtime.codebase.git.tracked_files import tracked_files
 from runtime.codebase.index.writer import refresh
 from runtime.tools.result import ToolResult
 
@@ -156,6 +157,7 @@ def told(root: Path, *, plain: bool = False) -> dict[str, Any]:
     """What git tells about a repository made by `grow`."""
     asked = (PlainGit if plain else Git)(root)
     answers = {name: question(asked) for name, question in HISTORY.items()}
+    answers["tracked"] = tracked_files(asked)
     # What is not committed bears the time of the question.
     answers["blame"] = [(line.line, line.commit.hash, line.commit.author) for line in answers["blame"]]
     return answers

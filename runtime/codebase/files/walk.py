@@ -94,6 +94,11 @@ def is_secret(path: str) -> bool:
     return _SECRET_NAME.fullmatch(name) is not None and not name.lower().endswith(_TEMPLATE_SUFFIXES)
 
 
+def is_excluded_folder(name: str) -> bool:
+    """Return True for the name of a folder that never holds source."""
+    return name in EXCLUDED_FOLDERS or name.endswith(_EXCLUDED_SUFFIXES)
+
+
 def resolve_root(root: Path) -> Path:
     """Return the root as an absolute path, links resolved. RepositoryError if it is not a readable folder."""
     try:
@@ -263,8 +268,7 @@ class _Walker:
         return (*rules, RulesBelow(len(prefix.encode()), IgnoreRules(patterns)))
 
     def _leaves_out_folder(self, item: os.DirEntry[str], path: str, rules: Rules) -> bool:
-        name = item.name
-        if name in EXCLUDED_FOLDERS or name.endswith(_EXCLUDED_SUFFIXES):
+        if is_excluded_folder(item.name):
             return True
         return self._ignored(path, rules, is_folder=True)
 

@@ -36,6 +36,7 @@ _COMMANDS = {
     "cat-file": (),
     "diff": (*_PATCHES, "--ignore-submodules=all", "--submodule=short"),
     "log": (*_PATCHES, "--no-show-signature", "--submodule=short"),
+    "ls-files": (),
     "ls-tree": (),
     "rev-list": (),
     "rev-parse": (),

@@ -58,6 +58,27 @@ def test_nesting_is_measured_in_every_language_and_reported_beyond_the_limit_alo
     assert violation.symbol.rpartition(".")[2] == "f"
 
 
+@pytest.mark.parametrize(("opened", "is_missed"), [(1_000, False), (1_001, True)])
+def test_a_file_that_is_too_much_for_a_parser_is_named_for_the_checks_that_need_one(
+    tmp_path: Path, opened: int, is_missed: bool
+) -> None:
+    nested = NESTED["java"][1]
+    (tmp_path / "A.java").write_text(f"{nested}// {'(' * opened}\n")
+    listed = report(tmp_path, "deep-nesting", max_nesting=2)
+    assert [each.path for each in listed.violations] == [] * is_missed + ["A.java"] * (not is_missed)
+    assert listed.is_whole is not is_missed
+    assert [(each.path, each.reason) for each in listed.unchecked] == [
+        ("A.java", "deep-nesting may miss functions: more than 1000 brackets of a kind are open at once: read as text")
+    ] * is_missed
+    assert report(tmp_path, "F").is_whole
+
+
+def test_no_exception_is_called_unused_in_a_file_whose_functions_are_not_measured(tmp_path: Path) -> None:
+    excused = NESTED["javascript"][1].replace("{\n", "{ // jeeves: allow deep-nesting - a table\n", 1)
+    (tmp_path / "a.js").write_text(excused + f"// {'(' * 1_001}\n")
+    assert found(tmp_path, "deep-nesting", max_nesting=2) == []
+
+
 @pytest.mark.parametrize("name", CHAIN)
 def test_a_chain_of_else_if_is_one_level_deep(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(CHAIN[name])

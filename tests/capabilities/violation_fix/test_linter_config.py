@@ -62,6 +62,29 @@ def test_no_file_that_settings_name_is_read_and_that_is_said(root: Path) -> None
     assert report.notes == ("ruff.toml: these settings of ruff are not used: cache-dir, extend",)
 
 
+@pytest.mark.parametrize(
+    ("setting", "key"),
+    [
+        ('exclude = ["a.py"]', "exclude"),
+        ('extend-exclude = ["*.py"]', "extend-exclude"),
+        ('lint.exclude = ["a.py"]', "lint.exclude"),
+    ],
+)
+def test_settings_that_leave_files_out_are_not_used_and_that_is_said(root: Path, setting: str, key: str) -> None:
+    (root / "ruff.toml").write_text(f'lint.select = ["F"]\n{setting}\n')
+    report = list_violations(root, [], PROJECT)
+    assert [each.check_id for each in report.violations] == ["F401"]
+    assert report.notes == (f"ruff.toml: these settings of ruff are not used: {key}",)
+
+
+@pytest.mark.parametrize("folder", ["site-packages", ".vscode", "_build"])
+def test_settings_leave_out_no_folder_that_ruff_would_by_its_name(root: Path, folder: str) -> None:
+    (root / "ruff.toml").write_text('lint.select = ["F"]\n')
+    (root / folder).mkdir()
+    (root / "a.py").rename(root / folder / "a.py")
+    assert codes(root, PROJECT) == ["F401"]
+
+
 def test_settings_of_folders_above_do_not_count(root: Path) -> None:
     (root.parent / "ruff.toml").write_text('lint.select = ["C4"]\n')
     assert codes(root, OWN) == ["F401"]

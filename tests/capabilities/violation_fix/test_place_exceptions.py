@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,83 @@ def test_an_exception_is_not_called_unused_where_the_command_of_its_rule_failed(
 def test_comments_can_be_ignored_all_together(tmp_path: Path) -> None:
     found = listed(tmp_path, f"print(1)  # {ALLOW}\n", ignore_noqa=True)
     assert (places(found), found.excused) == ([(1, "no-print")], 0)
+
+
+IN_STRINGS = {
+    "a.py": ['x = "# {}"', 'x = """\n# {}\n"""', 'def f():\n    """Says.\n\n    # {}\n    """', "x = f'# {}'"],
+    "a.js": ['x = "// {}";', "x = `\n// {}\n`;"],
+    "a.ts": ["const x = '// {}';"],
+    "a.tsx": ["const x = <p title='// {}'>\n// {}\n</p>;"],
+    "a.go": ['package a\nvar x = "// {}"', "package a\nvar x = `\n// {}\n`"],
+    "a.rs": ['const X: &str = "// {}";', 'const X: &str = r#"\n// {}\n"#;'],
+    "A.java": ['class A { String x = "// {}"; }', 'class A { String x = """\n// {}\n"""; }'],
+    "a.kt": ['val x = "// {}"', 'val x = """\n// {}\n"""'],
+    "a.c": ['char *x = "// {}";', '#define X "// {}"'],
+    "a.cpp": ['auto x = "// {}";', 'auto x = R"(\n// {}\n)";'],
+    "a.cs": ['class A { string x = "// {}"; }', 'class A { string x = @"\n// {}\n"; }'],
+    "a.rb": ['x = "# {}"', "x = <<~END\n  # {}\nEND"],
+    "a.php": ['<?php $x = "// {}";', "<?php $x = <<<END\n// {}\nEND;"],
+    "a.sh": ['x="# {}"', "cat <<END\n# {}\nEND"],
+    "a.lua": ['x = "-- {}"', "x = 'a\\'-- {}'"],
+}
+IN_COMMENTS = {
+    "a.py": ["x = '# {}'  # {}", "(  # {}"],
+    "a.js": ["x = '// {}';  // {}", "x = `${{1 /* {} */}}`;", "/*\n * {}\n */"],
+    "a.tsx": ["const x = <p>{{/* {} */}}</p>;"],
+    "a.go": ["package a // {}"],
+    "a.rs": ["/// {}\nfn f() {{}}", "/* {} */"],
+    "A.java": ["/** {} */ class A {{}}"],
+    "a.kt": ["val x = 1 // {}"],
+    "a.c": ["#define X 1 // {}", "#if X // {}\n#endif", "int x; /* {} */"],
+    "a.cpp": ["// {}"],
+    "a.cs": ["#region a // {}\n#endregion", "class A {{ }} // {}"],
+    "a.rb": ["x = 1 # {}", "=begin\n# {}\n=end"],
+    "a.php": ["<?php # {}", "<p>\n<script>\n// {}\n</script>"],
+    "a.sh": ["x=1 # {}"],
+    "a.lua": ["x = 1 -- {}", "x = 'a' -- {}", "it's -- {}", "x = '-- {}' -- {}"],
+}
+UNUSED = "no-long - the rule that finds nothing"
+
+
+def comments_told(root: Path, name: str, text: str) -> list[int]:
+    """The lines of comments of ours, which excuse nothing."""
+    rules = "rules: [{id: no-long, pattern: 'y{9}'}]"
+    written = text.format(*[f"jeeves: allow {UNUSED}"] * 2)
+    return [line for line, check in places(listed(root, written, name, rules)) if check == "unused-exception"]
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in IN_STRINGS.items() for text in texts])
+def test_what_stands_in_a_string_is_no_comment(tmp_path: Path, name: str, text: str) -> None:
+    assert comments_told(tmp_path, name, text.replace("{ ", "{{ ").replace(" }", " }}")) == []
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in IN_COMMENTS.items() for text in texts])
+def test_a_comment_is_known_by_the_syntax_of_its_language(tmp_path: Path, name: str, text: str) -> None:
+    assert len(comments_told(tmp_path, name, text)) == 1
+
+
+def test_a_string_excuses_nothing(tmp_path: Path) -> None:
+    assert places(listed(tmp_path, f'print("# {ALLOW}")\n')) == [(1, "no-print")]
+    found = listed(tmp_path, f'print("# {ALLOW}")  # jeeves: allow no-print - told to a person\n')
+    assert (places(found), found.excused) == ([], 1)
+
+
+def test_columns_are_those_of_characters_and_lines_those_of_an_editor(tmp_path: Path) -> None:
+    text = f'\ufeffx = "é" * 3; print(1)  # {ALLOW}\r\ny = "ü # {ALLOW}"; print(2)\r\n'
+    found = listed(tmp_path, text)
+    assert (places(found), found.excused) == ([(2, "no-print")], 1)
+
+
+def test_a_file_that_is_not_parsed_is_read_by_lines(tmp_path: Path) -> None:
+    text = f"print(1)  # {ALLOW}\nprint('# {ALLOW}')\n# {'(' * 1_001}\n"
+    found = listed(tmp_path, text)
+    assert (places(found), found.excused) == ([(2, "no-print")], 1)
+
+
+def test_many_marks_are_read_in_little_time(tmp_path: Path) -> None:
+    marks = f"# {ALLOW} " * 20_000
+    started_s = time.process_time()
+    for name in ("a.lua", "a.py"):
+        assert (1, "no-print") in places(listed(tmp_path, f'x = "{marks}"\n', name))
+    assert places(listed(tmp_path, "x = [\n" + f'"# {ALLOW}",\n' * 20_000 + "]\n", rules="rules: []")) == []
+    assert time.process_time() - started_s < 10

@@ -7,12 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from actors.capabilities.violation_fix.checks.command_rules import MAX_FINDINGS
 from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.checks.project_rules import NOT_ALLOWED, RULES_FILE, parse_checks, project_checks
 from actors.capabilities.violation_fix.checks.violation import CheckReport
 from runtime.codebase.files.consent import Consent, digest_of
 from runtime.errors import DocumentFaults
+from runtime.processes.named_commands import MAX_OUTPUT_BYTES
 from tests.repositories import write_files
 from tests.runtime.codebase.test_git_writing import WHO, git
 
@@ -71,6 +73,71 @@ def test_a_command_that_fails_is_told_and_is_no_violation(tmp_path: Path, comman
     report = listed(tmp_path, f"rules: [{{id: own, command: {command}}}]")
     assert report.violations == ()
     assert told in report.notes[0]
+
+
+@pytest.mark.parametrize("place", ["no-such.py:1: x", "build/a.py:1: x", "../b.py:1: x", "/etc/passwd:1: x"])
+def test_a_command_that_fails_and_names_no_file_that_can_be_told_has_failed(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "a.py").write_text("")
+    report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, 'echo {place}; exit 1']}}]")
+    assert (report.violations, report.is_whole) == ((), False)
+    assert f"the command of rule own failed: status 1; the end of its output: {place}" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        r"\033[1ma.py\033[0m\033[36m:\033[0m1\033[36m:\033[0m\033[31mwrong\033[0m",
+        r"\033]8;;file:///a.py\033\\\\a.py:1: wrong\033]8;;\007",
+        ".//a.py:1: wrong",
+        "$PWD/a.py:1: wrong",
+    ],
+)
+def test_a_place_is_read_as_a_terminal_shows_it(tmp_path: Path, told: str) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "tell").write_text(f'printf "{told}\\n"\nexit 1\n')
+    report = listed(tmp_path, "rules: [{id: own, command: [sh, tell]}]")
+    assert ([(each.path, each.message) for each in report.violations], report.notes) == ([("a.py", "wrong")], ())
+
+
+def test_a_command_may_name_files_that_hold_no_code_and_a_comment_there_excuses_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "c.yaml").write_text("a: 1\nb: 2  # jeeves: allow own - known\n")
+    report = listed(tmp_path, "rules: [{id: own, command: [sh, -c, 'echo c.yaml:1: x; echo c.yaml:2: y; exit 1']}]")
+    ((path, line, text),) = [(each.path, each.line, each.text) for each in report.violations]
+    assert (path, line, text, report.excused, report.notes) == ("c.yaml", 1, "a: 1", 1, ())
+
+
+def test_a_command_that_names_only_what_the_rule_or_the_caller_leaves_out_has_not_failed(tmp_path: Path) -> None:
+    for folder in ("src", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("")
+    rule = "id: own, command: [sh, -c, 'echo other/a.py:1: x; exit 1']"
+    report = listed(tmp_path, f"rules: [{{{rule}, paths: [src/]}}]")
+    assert (report.violations, report.is_whole) == ((), True)
+    options = CheckOptions(select=("project",), rules=parse_checks(f"rules: [{{{rule}}}]").rules)
+    report = list_violations(tmp_path, ["src"], options)
+    assert (report.violations, report.is_whole) == ((), True)
+
+
+@pytest.mark.parametrize(("more", "is_whole"), [(-1, True), (0, True), (1, False)])
+def test_places_beyond_those_that_are_told_make_the_report_not_whole(tmp_path: Path, more: int, is_whole: bool) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    count = MAX_FINDINGS + more
+    report = listed(tmp_path, f"rules: [{{id: own, command: [sh, -c, 'yes a.py:1: x | head -{count}']}}]")
+    assert (len(report.violations), report.is_whole) == (min(count, MAX_FINDINGS), is_whole)
+
+
+@pytest.mark.parametrize(("more", "is_whole"), [(-1, True), (0, False), (1, False)])
+def test_a_command_that_prints_more_than_is_read_makes_the_report_not_whole(
+    tmp_path: Path, more: int, is_whole: bool
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    blanks = MAX_OUTPUT_BYTES + more - len("a.py:1: wrong\n")
+    (tmp_path / "tell").write_text(f"echo a.py:1: wrong\nhead -c {blanks} /dev/zero\n")
+    report = listed(tmp_path, "rules: [{id: own, command: [sh, tell]}]")
+    assert report.is_whole is is_whole
 
 
 def test_a_command_that_takes_too_long_is_told_of_although_it_has_named_a_place(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from runtime.codebase.languages.c import without_export_macros
 from runtime.codebase.parsing.bodies.empty_bodies import FileJudge, code_lines
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit, SlowSourceError, has_too_many_open
-from runtime.codebase.parsing.syntax import Symbol
+from runtime.codebase.parsing.syntax import FileSyntax, Symbol
 from runtime.codebase.resolution.code_words import lines_in_code
 from runtime.codebase.resolution.default_values.kept_values import KeptValues
 from runtime.codebase.resolution.python_scopes import FileUses
@@ -124,8 +124,10 @@ def test_a_slow_file_has_no_values() -> None:
 
 def test_functions_of_a_slow_file_have_no_depth() -> None:
     long = CODE + "# more\n" * 2_000
-    symbols = [Symbol("stir", "stir", "function", 2, 3, 2)]
-    assert structure_findings(SourceText(long, ""), "a.py", "python", symbols, CheckOptions(), _over()) == []
+    syntax = FileSyntax([Symbol("stir", "stir", "function", 2, 3, 2)], [], [], [], "parsed")
+    measured = structure_findings(SourceText(long, ""), "a.py", "python", syntax, CheckOptions(), _over())
+    assert list(measured.findings) == []
+    assert "to parse: read as text" in measured.missed
 
 
 @pytest.mark.parametrize(

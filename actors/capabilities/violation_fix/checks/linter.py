@@ -113,7 +113,7 @@ def _command(
     if config.text:
         file = folder / "ruff.toml"
         file.write_text(config.text, encoding="utf-8")
-        command += ["--config", str(file), "--force-exclude"]
+        command += ["--config", str(file)]
         # The project chooses, unless the person did.
         command += limit if options.max_complexity != CheckOptions().max_complexity else []
         command += ["--select", ",".join(select)] if options.select != DEFAULT_SELECTION else []

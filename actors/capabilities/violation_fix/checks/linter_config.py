@@ -24,10 +24,11 @@ MAX_BYTES = 1_000_000
 NEWEST = "py314"
 _COPIED = frozenset(
     {
-        *("builtins", "exclude", "extend-exclude", "indent-width", "line-length", "namespace-packages", "preview"),
-        *("src", "target-version"),
+        *("builtins", "indent-width", "line-length", "namespace-packages", "preview", "src", "target-version"),
     }
 )
+# What leaves files out: the files that are checked are chosen by us.
+_NOT_COPIED_OF_LINT = frozenset({"exclude"})
 _LINT_KEY = re.compile(r"[a-z][a-z0-9-]*")
 # What older settings wrote at the top and newer ones below `lint`.
 _MOVED = frozenset({"select", "ignore", "extend-select", "extend-ignore", "per-file-ignores", "mccabe", "pylint"})
@@ -93,10 +94,15 @@ def _copied(settings: Mapping[str, Any], file: str) -> LinterConfig:
     lint |= dict(given) if isinstance(given, dict) else {}
     top = {key: value for key, value in settings.items() if key in _COPIED}
     left_out = sorted(set(settings) - set(top) - _MOVED - {"lint"})
+    left_out += [f"lint.{key}" for key in sorted(_NOT_COPIED_OF_LINT & set(lint))]
     lines = [f"{key} = {_toml(value)}" for key, value in sorted(top.items())]
-    lines += [f"lint.{key} = {_toml(value)}" for key, value in sorted(lint.items()) if _LINT_KEY.fullmatch(key)]
+    lines += [f"lint.{key} = {_toml(value)}" for key, value in sorted(lint.items()) if _is_copied_of_lint(key)]
     notes = (f"{file}: these settings of ruff are not used: {', '.join(left_out)}",) if left_out else ()
     return LinterConfig("\n".join(lines) + "\n", file, "target-version" in top, notes)
+
+
+def _is_copied_of_lint(key: str) -> bool:
+    return _LINT_KEY.fullmatch(key) is not None and key not in _NOT_COPIED_OF_LINT
 
 
 def _toml(value: Any) -> str:

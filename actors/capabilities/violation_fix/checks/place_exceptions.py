@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from actors.capabilities.violation_fix.checks.comment_places import Place, in_comments
 from actors.capabilities.violation_fix.checks.options import UNUSED_EXCEPTION
 from actors.capabilities.violation_fix.checks.violation import Finding
 from runtime.codebase.files.source_text import SourceText
 
 FORM = "jeeves: allow RULE — reason"
 _MARK = "jeeves:"
-_COMMENT = re.compile(r"(?:#|//|[/(]?\*|--|;|%)[ \t]*jeeves:[ \t]*allow\b(?P<told>.*)")
+_BEGIN = r"(?:#|//|[/(]?\*|--|;|%)[ \t]*jeeves:[ \t]*allow\b"
+_OPENED = re.compile(_BEGIN)
+_COMMENT = re.compile(_BEGIN + ".*")
 _TOLD = re.compile(r"[ \t]+(?P<rule>[a-z0-9-]+)[ \t]+(?:—|–|--?|:)[ \t]+(?P<reason>.*)")
 _MOST_ABOVE = 8
 _WORD = re.compile(r"\w{2}")
@@ -26,14 +29,15 @@ _WORD = re.compile(r"\w{2}")
 class PlaceExceptions:
     """Holds the exceptions of one file, and which of them excused something; `excused`: how many violations in all."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, language: str | None = None) -> None:
+        """Read the comments of a file; what only looks like one, as in a string, excuses nothing."""
         self.excused = 0
         self._rules: dict[int, str] = {}
         self._columns: dict[int, int] = {}
         self._lines: dict[int, tuple[int, ...]] = {}
         self._malformed: list[int] = []
         self._used: set[int] = set()
-        self._read(source.lines)
+        self._read(source.lines, _first_comments(source, language))
 
     def __bool__(self) -> bool:
         return bool(self._rules or self._malformed)
@@ -57,11 +61,12 @@ class PlaceExceptions:
             self.excused += 1
         return bool(made_for)
 
-    def _read(self, lines: Iterable[str]) -> None:
+    def _read(self, lines: Sequence[str], comments: Mapping[int, re.Match[str]]) -> None:
         above: tuple[int, ...] = ()
-        for number, line in enumerate(lines, 1):
-            found = _COMMENT.search(line) if _MARK in line else None
-            told = _TOLD.fullmatch(found["told"]) if found is not None else None
+        for number in _and_following(comments):
+            line = lines[number - 1] if number <= len(lines) else ""
+            found = comments.get(number)
+            told = _TOLD.fullmatch(line, found.end()) if found is not None else None
             if found is None:
                 here: tuple[int, ...] = ()
             elif told is None or _WORD.search(told["reason"]) is None:
@@ -77,8 +82,28 @@ class PlaceExceptions:
             above = (*above, *here)[-_MOST_ABOVE:] if stands_alone else ()
 
 
+def _first_comments(source: SourceText, language: str | None) -> dict[int, re.Match[str]]:
+    """Return the first of our comments on each line that has one, by the number of the line."""
+    opened = {
+        Place(at, found.start()): found
+        for at, line in enumerate(source.lines)
+        if _MARK in line
+        for found in _OPENED.finditer(line)
+    }
+    first: dict[int, re.Match[str]] = {}
+    for place in sorted(in_comments(source, language, list(opened))):
+        first.setdefault(place.line + 1, opened[place])
+    return first
+
+
+def _and_following(numbers: Iterable[int]) -> list[int]:
+    """Return numbers of lines and those of the lines below them, in order."""
+    given = list(numbers)
+    return sorted({*given, *(number + 1 for number in given)})
+
+
 def exceptions_in(text: str) -> Counter[str]:
-    """Return the comments of a text that would excuse something, counted."""
+    """Return what looks like comments that would excuse something in a text, counted."""
     return Counter(_told_in(text))
 
 

@@ -1,4 +1,4 @@
-"""Reads the rules of a project, `.jeeves/checks.yaml`, and finds what they forbid.
+"""Reads the rules of a project, `.jeeves/checks.yaml`, and finds the lines that their patterns forbid.
 
     rules:
       - id: no-print
@@ -15,7 +15,7 @@ The file is inert until the operator allowed its exact content: its patterns may
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,13 +31,9 @@ from runtime.codebase.git.main_tree import main_tree_of
 from runtime.errors import DocumentFaults
 from runtime.primitives.yaml_documents import model_faults, parse_yaml, raise_faults
 from runtime.processes.call_scope import check_called_off
-from runtime.processes.named_commands import run_named
 
 RULES_FILE = ".jeeves/checks.yaml"
 NOT_ALLOWED = f"{RULES_FILE} is not in force until you run `jeeves allow`"
-MAX_FINDINGS = 10_000
-_TOLD = re.compile(r"([^:\n]+):(\d{1,9})(?::(\d{1,9}))?:\s*(\S.*)")
-_BEHIND_PATH = re.compile(r":(\d{1,9})(?::(\d{1,9}))?:\s*(\S.*)")
 
 
 def _named(text: str) -> str:
@@ -130,7 +126,7 @@ class LineRules:
     """Finds the lines of files that the patterns of rules match."""
 
     def __init__(self, rules: Sequence[ProjectRule]) -> None:
-        self._rules = [(rule, re.compile(rule.pattern), _chooser(rule)) for rule in rules if rule.pattern]
+        self._rules = [(rule, re.compile(rule.pattern), chooser(rule)) for rule in rules if rule.pattern]
 
     def findings(self, path: str, source: SourceText) -> list[Finding]:
         """Return one finding for each line of a file and rule that matches it."""
@@ -138,53 +134,21 @@ class LineRules:
 
     def _found(self, path: str, source: SourceText) -> Iterator[Finding]:
         for rule, pattern, chosen in self._rules:
-            if not _applies(chosen, path):
+            if not applies(chosen, path):
                 continue
             for number, line in enumerate(source.lines, 1):
                 check_called_off()
                 if match := pattern.search(line):
-                    yield _finding(rule, path, number, match.start() + 1, rule.message or f"matches {rule.pattern}")
+                    yield finding(rule, path, number, match.start() + 1, rule.message or f"matches {rule.pattern}")
 
 
-def command_findings(
-    root: Path, rules: Sequence[ProjectRule], files: Mapping[str, str]
-) -> tuple[list[Finding], list[str]]:
-    """Return what the commands of rules name among `files`, and notes on commands that failed.
-
-    A command fails when it cannot be run or takes too long, and when it ends with another status than 0 and names no
-    place.
-    """
-    found: list[Finding] = []
-    notes: list[str] = []
-    odd = [path for path in files if ":" in path]
-    for rule in (each for each in rules if each.command):
-        end = run_named(rule.command, root, rule.timeout_s)
-        chosen = _chooser(rule)
-        told = [place for line in end.output.splitlines() if (place := _place(line.strip(), root, odd))]
-        if end.is_late or (not end.passed and not told):
-            notes.append(f"the command of rule {rule.id} failed: {end.told}")
-        for path, line, column, message in told[:MAX_FINDINGS]:
-            if path in files and _applies(chosen, path):
-                found.append(_finding(rule, path, int(line), int(column or 1), message))
-    return found, notes
-
-
-def _place(told: str, root: Path, odd: Sequence[str]) -> tuple[str, str, str | None, str] | None:
-    """Return path, line, column and message of what a command printed; `odd`: the files with a colon in their names."""
-    told = told.removeprefix("./").removeprefix(f"{root}/")
-    for path in odd:
-        if told.startswith(path) and (behind := _BEHIND_PATH.fullmatch(told, len(path))):
-            return path, behind[1], behind[2], behind[3]
-    match = _TOLD.fullmatch(told)
-    return (match[1], match[2], match[3], match[4]) if match else None
-
-
-def _chooser(rule: ProjectRule) -> IgnoreRules | None:
+def chooser(rule: ProjectRule) -> IgnoreRules | None:
+    """Return the patterns that choose the files of a rule; None if it is for all."""
     patterns = (parse_pattern(path.encode("utf-8", "surrogatepass")) for path in rule.paths)
     return IgnoreRules(pattern for pattern in patterns if pattern is not None) if rule.paths else None
 
 
-def _applies(chosen: IgnoreRules | None, path: str) -> bool:
+def applies(chosen: IgnoreRules | None, path: str) -> bool:
     """Return whether patterns choose a file by its path or by a folder above it."""
     if chosen is None:
         return True
@@ -193,6 +157,7 @@ def _applies(chosen: IgnoreRules | None, path: str) -> bool:
     return bool(chosen.verdict(path.encode(), False)) or any(chosen.verdict(each.encode(), True) for each in folders)
 
 
-def _finding(rule: ProjectRule, path: str, line: int, column: int, message: str) -> Finding:
+def finding(rule: ProjectRule, path: str, line: int, column: int, message: str) -> Finding:
+    """Return what a rule found at a place."""
     severity: Literal["error", "warning"] = "error" if rule.severity == "error" else "warning"
     return Finding(path, line, column, rule.id, message, severity)

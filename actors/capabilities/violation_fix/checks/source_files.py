@@ -1,4 +1,4 @@
-"""Chooses the files of a repository that are checked: regular ones that git does not ignore."""
+"""Chooses the files of a repository that are checked: those that git tracks or does not ignore."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from actors.capabilities.violation_fix.checks.tracked_code import TrackedCode, tracked_code
 from actors.capabilities.violation_fix.checks.violation import Unchecked
 from runtime.codebase.files.file_entry import FileEntry, SkipReason
 from runtime.codebase.files.regular_file import read_below
@@ -36,30 +37,46 @@ _LINKS = frozenset({"symlink_outside", "symlink_duplicate"})
 class SourceFiles(msgspec.Struct, frozen=True):
     """Holds the files to be checked, by path with their language, those left out, and notes on the listing.
 
-    `is_whole`: whether nothing but links is left out.
+    `is_whole`: whether nothing but links is left out. `others`: files that are not to be checked, and that a command of
+    the project may name. `wanted`: the files and folders that were asked for; none: all.
     """
 
     languages: Mapping[str, str]
     unchecked: tuple[Unchecked, ...]
     notes: tuple[str, ...]
     is_whole: bool
+    others: frozenset[str] = frozenset()
+    wanted: tuple[str, ...] = ()
+
+    def is_asked(self, path: str) -> bool:
+        """Return whether a path is among those that were asked for."""
+        return _is_asked(path, self.wanted)
 
 
 def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
     """Return the files with code below `root`, or those among `paths` and below them.
 
-    A file that is named is taken also where git ignores it. Raises InputError for a path that does not exist, leads out
-    of the repository or holds no code, and RepositoryError where the root cannot be listed.
+    A file that is named, or that git tracks, is taken also where an ignore file names it. Raises InputError for a path
+    that does not exist, leads out of the repository or holds no code, and RepositoryError where the root cannot be
+    listed.
     """
     wanted = [_inside(root, path) for path in paths]
     named = [_named(root, path) for path in wanted if not (root / path).is_dir() or (root / path).is_symlink()]
     folders = [path for path in wanted if (root / path).is_dir() and not (root / path).is_symlink()]
-    listed = walk(root, _OPTIONS) if folders or not paths else Walk(())
-    entries = [*(each for each in listed.entries if _is_code(each)), *named]
+    listed, tracked = Walk(()), TrackedCode()
+    if folders or not paths:
+        listed = walk(root, _OPTIONS)
+        known = {*(each.path for each in listed.entries), *(each.path for each in named)}
+        tracked = tracked_code(root, known, _is_named_code, lambda path: _is_asked(path, folders))
+    entries = [
+        *(each for each in listed.entries if _is_code(each)),
+        *named,
+        *(_named(root, path) for path in tracked.added),
+    ]
     for path in wanted:
         if not any(_is_below(each.path, path) and _is_code(each) for each in entries):
             raise InputError(f"{path or '.'} holds no file with code", path=path)
-    chosen = {each.path: each for each in entries if not paths or any(_is_below(each.path, path) for path in wanted)}
+    chosen = {each.path: each for each in entries if _is_asked(each.path, wanted)}
     return SourceFiles(
         languages={
             path: each.language for path, each in sorted(chosen.items()) if each.skip_reason is None and each.language
@@ -69,8 +86,17 @@ def source_files(root: Path, paths: Sequence[str] = ()) -> SourceFiles:
             for path, each in sorted(chosen.items())
             if each.skip_reason is not None and each.skip_reason in _WHY
         ),
-        notes=listed.notes,
-        is_whole=not listed.notes and not any(each.skip_reason in _WHY.keys() - _LINKS for each in chosen.values()),
+        notes=(*listed.notes, *tracked.notes),
+        is_whole=not listed.notes
+        and not tracked.notes
+        and not any(each.skip_reason in _WHY.keys() - _LINKS for each in chosen.values()),
+        others=frozenset(
+            each.path
+            for each in (*listed.entries, *entries)
+            if each.skip_reason == "too_large" or (each.skip_reason is None and not _is_code(each))
+            if _is_asked(each.path, wanted)
+        ),
+        wanted=tuple(wanted),
     )
 
 
@@ -103,12 +129,20 @@ def read_source(root: Path, path: str) -> tuple[SourceText | None, str]:
 
 def _is_code(entry: FileEntry) -> bool:
     # A link has no language of its own: its name says what it would be.
-    language = entry.language or language_of(entry.path)
+    return _is_named_code(entry.path, entry.language)
+
+
+def _is_named_code(path: str, language: str | None = None) -> bool:
+    language = language or language_of(path)
     return language is not None and language_named(language).role == "code"
 
 
 def _is_below(path: str, folder: str) -> bool:
     return folder in ("", path) or path.startswith(f"{folder}/")
+
+
+def _is_asked(path: str, wanted: Sequence[str]) -> bool:
+    return not wanted or any(_is_below(path, each) for each in wanted)
 
 
 def _inside(root: Path, path: str) -> str:

@@ -6,16 +6,14 @@ The words of the tables are the node types of tree-sitter's grammars.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from actors.capabilities.violation_fix.checks.options import DEEP_NESTING, LONG_FUNCTION, CheckOptions
 from actors.capabilities.violation_fix.checks.violation import Finding, joined_blanks
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_named, load_grammar
-from runtime.codebase.parsing.broken_trees import BrokenTreeError
-from runtime.codebase.parsing.parse import MAX_PARSED_CHARS
 from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
-from runtime.codebase.parsing.syntax import CALLABLE_KINDS, Symbol
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, FileSyntax, Symbol
 from runtime.processes.call_scope import check_called_off
 
 if TYPE_CHECKING:
@@ -64,23 +62,41 @@ class InnermostSymbols:
         return self._around[-1] if self._around else None
 
 
+class Measured(NamedTuple):
+    """Holds the functions of a file that are too long or nested too deep; `missed`: why some may not be among them."""
+
+    findings: Sequence[Finding] = ()
+    missed: str = ""
+
+
+NOTHING_MEASURED = Measured()
+
+
 def structure_findings(
     source: SourceText,
     path: str,
     language: str,
-    symbols: Sequence[Symbol],
+    syntax: FileSyntax,
     options: CheckOptions,
     limit: ParseLimit = PARSE_LIMIT,
-) -> list[Finding]:
-    """Return the functions of a file that are too long or nested too deep."""
-    functions = [each for each in symbols if each.kind in CALLABLE_KINDS]
-    found = []
+) -> Measured:
+    """Return the functions of a file that are too long or nested too deep, given what its parser found."""
+    functions = [each for each in syntax.symbols if each.kind in CALLABLE_KINDS]
+    found: list[Finding | None] = []
+    # In a file that has a grammar and was read as text, functions are guessed.
+    is_guessed = language_named(language).grammar is not None and syntax.status != "parsed"
+    missed = (syntax.note or "read as text") if is_guessed else ""
     if options.has(LONG_FUNCTION):
         found += [_long(source, path, each, options.max_function_lines) for each in functions]
-    if options.has(DEEP_NESTING) and functions and len(source.text) <= MAX_PARSED_CHARS:
-        depths = _depths(source, language, functions, limit)
-        found += [_deep(source, path, each, depths.get(each, 0), options.max_nesting) for each in functions]
-    return [each for each in found if each is not None]
+    if options.has(DEEP_NESTING) and functions:
+        try:
+            depths = _depths(source, language, functions, limit)
+        except (ImportError, AttributeError, ValueError) as error:
+            # ValueError: it takes too long to parse, or the grammar is incompatible, as for the index.
+            missed = missed or str(error)
+        else:
+            found += [_deep(source, path, each, depths.get(each, 0), options.max_nesting) for each in functions]
+    return Measured([each for each in found if each is not None], missed)
 
 
 def _long(source: SourceText, path: str, function: Symbol, allowed: int) -> Finding | None:
@@ -117,15 +133,7 @@ def _depths(source: SourceText, language: str, functions: Sequence[Symbol], limi
     """Return how deep the blocks of each function are nested; blocks of a function inside it count for that alone."""
     if language_named(language).grammar is None:
         return {}
-    try:
-        grammar = load_grammar(language)
-    except (ImportError, AttributeError, ValueError):
-        # The index names a grammar that is missing or incompatible; here its files have no depth.
-        return {}
-    try:
-        tree = limit.parse(grammar, source.text.encode("utf-8", "replace"))
-    except BrokenTreeError:
-        return {}
+    tree = limit.parse(load_grammar(language), source.text.encode("utf-8", "replace"))
     blocks = _BLOCKS_OF_SHELL if language == "shell" else _BLOCKS
     depths: dict[Symbol, int] = {}
     innermost = InnermostSymbols(functions)
