@@ -42,6 +42,13 @@ _BUILTIN_METHODS = """
 
 BUILTIN_METHODS = frozenset(_BUILTIN_METHODS.split())
 
+_HEADERS = """
+    assert complex ctype dirent dlfcn errno fcntl fenv float glob grp iconv inttypes iso646 langinfo limits locale math
+    netdb poll pthread pwd regex sched semaphore setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio
+    stdlib stdnoreturn string strings syslog termios tgmath threads time uchar unistd wchar wctype
+"""
+_STANDARD_HEADERS = frozenset(f"{name}.h" for name in _HEADERS.split())
+
 _EXPORT_MACRO = re.compile(
     rb"(\b(?:class|struct|enum)[ \t]+)([A-Z][A-Z0-9_]*_(?:API|EXPORT|PUBLIC|VISIBLE|DLL|INTERFACE)\b)(?=[ \t]+\w)"
 )
@@ -53,9 +60,16 @@ def without_export_macros(source: bytes) -> bytes:
 
 
 def included_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """Return the included file beside the including one, or else one whose path ends in the included path."""
+    """Return the included file beside the including one, or else one whose path ends in the included path.
+
+    A header of the standard library is one of the repository only beside it, at the top, or in `include`.
+    """
     beside = repository.beside(importer, module)
-    return beside if beside in repository.paths else repository.ending(module.lstrip("./"), importer)
+    if beside in repository.paths:
+        return beside
+    if module in _STANDARD_HEADERS:
+        return next((path for path in (f"include/{module}", module) if path in repository.paths), None)
+    return repository.ending(module.lstrip("./"), importer)
 
 
 _TYPE_RULES = TypeRules(extract=c_facts, imports="text")
