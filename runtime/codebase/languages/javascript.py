@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.ecmascript_facts import ecmascript_facts
@@ -64,15 +66,41 @@ _MODULE_ENDINGS = (
     *_MODULE_EXTENSIONS,
     *("/index" + ending for ending in (".ts", ".tsx", ".js", ".jsx", ".mjs")),
 )
+# Mostly the first key; the names of authors lie deeper.
+_NAME_OF_PACKAGE = re.compile(r'^(?:\{\s*|[ \t]{1,4})"name"\s*:\s*"([^"\s]{1,214})"', re.MULTILINE)
 
 
 def module_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """Return the file of a module by its path from the importing one; `.js` may stand for a source such as `.ts`."""
+    """Return the file of a module by its path from the importing one; `.js` may stand for a source such as `.ts`.
+
+    A module without such a path is one of the repository if a package of it has that name: its sources are in `src`,
+    beside its `package.json`, or in `lib`, for what is built from them is mostly not there.
+    """
     if not module.startswith("."):
+        return _file_of_package(repository, module)
+    return _first_of(repository, [repository.beside(importer, module)])
+
+
+def _first_of(repository: RepositoryPaths, bases: Sequence[str]) -> str | None:
+    named = [name for base in bases for name in (base, re.sub(r"\.[mc]?jsx?$", "", base))]
+    return repository.first((name + ending).removeprefix("./") for name in named for ending in _MODULE_ENDINGS)
+
+
+def _file_of_package(repository: RepositoryPaths, module: str) -> str | None:
+    parts = module.split("/")
+    count = 2 if module.startswith("@") else 1
+    folder = repository.kept(_folders_of_packages).get("/".join(parts[:count]))
+    if folder is None:
         return None
-    base = repository.beside(importer, module)
-    bases = [base, re.sub(r"\.[mc]?jsx?$", "", base)]
-    return repository.first((one + ending).removeprefix("./") for one in bases for ending in _MODULE_ENDINGS)
+    below = "/".join(parts[count:]) or "index"
+    return _first_of(repository, [f"{folder}/{within}{below}".removeprefix("/") for within in ("src/", "", "lib/")])
+
+
+def _folders_of_packages(repository: RepositoryPaths) -> dict[str, str]:
+    """Return the folders of the packages of a repository by their names, without names that several have."""
+    declared = repository.declared_modules.get("javascript", {})
+    counts = Counter(declared.values())
+    return {name: folder for folder, name in declared.items() if counts[name] == 1}
 
 
 TYPE_RULES = TypeRules(
@@ -129,6 +157,7 @@ LANGUAGES = (
         tags=_TAGS + COMMON_TAGS,
         head_doc=first_block,
         resolve_import=module_file,
+        module_declaration=("package.json", _NAME_OF_PACKAGE),
         family="ecmascript",
         builtin_methods=BUILTIN_METHODS,
         types=TYPE_RULES,
