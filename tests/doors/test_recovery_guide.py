@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_change.session.service import WORK_TREES
-from runtime.codebase.git.linked_trees import FIXES_FOLDER
+from runtime.codebase.git.tree_places import FIXES_FOLDER
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.memory.usage_log import UsageLog, Use
 from runtime.testing import FakeClock

@@ -17,7 +17,7 @@ from runtime.codebase.files.tool_caches import is_tool_cache
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, check_out, make_linked
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, check_out, make_linked, refuse_foreign
 from runtime.codebase.git.writable import Writable
 from runtime.errors import GitWriteError
 
@@ -59,6 +59,8 @@ def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs,
         if base is None:
             raise GitWriteError(f"branch {place.branch} of {top} has no commit yet; make a first one")
         is_dirty = bool(_own_work(git, is_ours))
+        if is_dirty or os.path.lexists(linked_at):
+            refuse_foreign(top, branch, linked_at)
         if known is None:
             git.set_branch(branch, base, None)
         elif not _is_of_base(git, known, base_branch if place.branch == branch else place.branch):

@@ -11,7 +11,12 @@ from typing import Any
 
 from actors.capabilities.code_change.evidence.write_guard import protected_refusal, unpermitted, write_refusal
 from actors.capabilities.code_change.evidence.written_places import with_plain_places
-from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
+from actors.capabilities.code_change.session.change_base import (
+    refuse_foreign_tree,
+    session_base,
+    session_changes,
+    stood_before,
+)
 from actors.capabilities.code_change.session.change_notes import (
     caches_note,
     filter_refusal,
@@ -122,6 +127,7 @@ class LiveSession:
         before = self._state
         if (lost := await in_own_thread(lost_branch, before)) is not None:
             raise GitWriteError(lost)
+        await in_own_thread(refuse_foreign_tree, before)
         payload = await in_own_thread(with_plain_places, payload, self.folder)
         demands = demands_of(self._contract, before, payload)
         given = payload if isinstance(payload, Mapping) else {}

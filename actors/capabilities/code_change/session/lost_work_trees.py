@@ -9,8 +9,9 @@ from pathlib import Path
 
 from actors.capabilities.code_change.session.lost_branches import with_lost_branch
 from actors.capabilities.code_change.session.missing_repository import missing_repository
-from runtime.codebase.git.linked_trees import restore_linked
+from runtime.codebase.git.linked_trees import foreign_in_place, restore_linked
 from runtime.contracts.session_state import SessionState
+from runtime.errors import RepositoryError
 
 GONE = (
     "its work tree {folder} is gone, and with it all edits that were not committed. Tell the person: if there is a "
@@ -27,11 +28,16 @@ LINKED_AGAIN = (
 
 
 def gone_work_tree(state: SessionState) -> str | None:
-    """Return that the folder of a session's work tree is gone; None where it is there, or there never was one."""
+    """Return that a session's work tree is gone, or what lies in its place; None where it is there or never was."""
     place = state.place
-    if state.is_over or place is None or not place.is_worktree or Path(place.folder).is_dir():
+    if state.is_over or place is None or not place.is_worktree:
         return None
-    return GONE.format(folder=place.folder)
+    try:
+        why = foreign_in_place(Path(state.repository), place.branch, Path(place.folder))
+    except RepositoryError:
+        # What is wrong with the repository is told to who goes on.
+        why = None
+    return why if why is not None or Path(place.folder).is_dir() else GONE.format(folder=place.folder)
 
 
 def lost_edits(state: SessionState) -> str | None:
