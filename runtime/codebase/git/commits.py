@@ -17,6 +17,7 @@ from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.identity import Identity
+from runtime.codebase.git.index_marks import show_hidden
 from runtime.codebase.git.linked_trees import (
     BRANCH_PREFIX,
     PREFIXES,
@@ -102,6 +103,7 @@ def commit_change(
 def _write_tree(git: GitWriter, commit: str, files: Sequence[str]) -> str:
     """Write the tree of a commit with `files` as they are in the work tree; return its hash."""
     refuse_filtered(git, files)
+    show_hidden(git, frozenset(files))
     git.distrust_index()
     git.run("read-tree", "--reset", commit)
     listed = git.private / "files-to-add"

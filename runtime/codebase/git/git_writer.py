@@ -27,7 +27,7 @@ MAX_OUTPUT_BYTES = 50_000_000
 MAX_ARGUMENTS = 500
 
 # A commit is what its hash says: replacements and grafts, which anybody may plant, would show another one in its place.
-_AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 
 _COMMANDS = frozenset(
     {
@@ -69,7 +69,7 @@ class GitWriter:
         self._program = program
         self._timeout_s = timeout_s
         self._place = Path(tempfile.mkdtemp(prefix="jeeves-git-write-"))
-        self._environment = build_view(folder, self._place) | _AS_HASHED
+        self._environment = build_view(folder, self._place) | AS_HASHED
         if identity is not None:
             self._environment |= identity.environment()
         self.private = Path(self._environment["GIT_DIR"])

@@ -58,3 +58,14 @@ async def test_a_contract_of_the_repository_that_protects_paths_needs_no_consent
     bring_contract(project, SHIPPED.replace("\nphases:", "\nprotected_paths: [migrations/, '*.lock']\n\nphases:", 1))
     told = await Driver(HostSite(tmp_path / "state"), project).start(flags=("no_doc_research",))
     assert "it only tightens the shipped contract" in told["notes"][0]
+
+
+async def test_that_a_file_is_protected_is_told_before_anybody_explores_for_it(tmp_path: Path) -> None:
+    contract = CONTRACT.model_copy(update={"protected_paths": ("migrations/", "cache.py")})
+    agent = Agent(repository(tmp_path / "project"), tmp_path / "state", contract)
+    await agent.start(flags=["fast"])
+    await agent.go_to(13)
+    for file in ("migrations/two.py", "new/migrations/two.py", "cache.py"):
+        told = await agent.session.check_write_target(file)
+        assert told["reason"].startswith(f"'{file}' is among the protected_paths of the contract")
+    assert "protected" not in (await agent.session.check_write_target("../migrations/two.py"))["reason"]

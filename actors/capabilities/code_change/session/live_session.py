@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.evidence.write_guard import protected_refusal, unpermitted, write_refusal
+from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
 from actors.capabilities.code_change.evidence.written_places import with_plain_places
 from actors.capabilities.code_change.session.change_base import (
     refuse_foreign_tree,
@@ -291,11 +291,15 @@ class LiveSession:
         stood = functools.partial(stood_before, self._state)
         try:
             why = missing_repository(self._state) or write_refusal(
-                self._state, file, self.folder, stood, reads_count=is_unexplored
+                self._state,
+                file,
+                self.folder,
+                stood,
+                reads_count=is_unexplored,
+                protected=self._contract.protected_paths,
             )
         except RepositoryError as error:
             return error.message
-        why = why or protected_refusal(self._contract.protected_paths, file)
         return why or filter_refusal(self.folder, file) or ignored_refusal(self.folder, file)
 
     async def add_explored_files(self, files: Sequence[str]) -> Answer:
