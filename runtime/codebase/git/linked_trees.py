@@ -23,6 +23,11 @@ FIX_PREFIX = "jeeves_fix_"
 COLLECTED_PREFIX = "jeeves_fixes_"
 PREFIXES = (BRANCH_PREFIX, FIX_PREFIX, COLLECTED_PREFIX)
 
+AFTER_MERGE = (
+    "{folder} holds files, and its branch {branch} is gone, as after a merge: they are linked to nothing. Move the "
+    "folder away, then try again"
+)
+
 # What was needed to have a work tree that works: nothing, all of it, or the links alone.
 Restored = Literal["", "made anew", "linked again"]
 
@@ -66,8 +71,11 @@ def restore_linked(top: Path, branch: str, folder: Path) -> Restored:
     if of_top is not None and why is None and is_linked(_admin_of(of_top, branch), folder):
         return ""
     with GitWriter(top) as git:
-        if git.commit_of(f"refs/heads/{branch}") is None:
-            return ""
+        is_gone = git.commit_of(f"refs/heads/{branch}") is None
+    if is_gone and why is None and _has_files(folder):
+        raise GitWriteError(AFTER_MERGE.format(folder=folder, branch=branch))
+    if is_gone:
+        return ""
     if why is None and of_top is not None and not _has_files(folder):
         why = moved_tree(_admin_of(of_top, branch), branch, folder, top)
     if why is not None:

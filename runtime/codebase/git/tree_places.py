@@ -1,4 +1,4 @@
-"""Says what lies where a linked work tree was made: the tree, files without their link, or something foreign.
+"""Says what lies where a linked work tree was made: the tree itself, its files alone, or other things.
 
 The state folder outlives servers, and anybody may put a link, a file or another repository in the place of a tree
 meanwhile. What is made, mended or removed there must then stay away from it.

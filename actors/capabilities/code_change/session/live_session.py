@@ -106,7 +106,7 @@ class LiveSession:
         """Make the session's branch and work tree anew where they are gone; return what was. Raises GitWriteError."""
         async with self._lock:
             known = self._state.warnings
-            state = await in_own_thread(with_work_tree, self._state)
+            state = await in_own_thread(with_work_tree, self._state, self._ports.work_trees)
             if state != self._state:
                 await self._keep(state)
             return [warning for warning in state.warnings if warning not in known]
