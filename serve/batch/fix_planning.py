@@ -23,8 +23,9 @@ from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.linked_trees import COLLECTED_PREFIX, FIX_TREES, FIXES_FOLDER
+from runtime.codebase.git.linked_trees import COLLECTED_PREFIX
 from runtime.codebase.git.side_branches import close_side_tree, open_side_tree
+from runtime.codebase.git.tree_places import FIX_TREES, FIXES_FOLDER
 from runtime.codebase.git.writable import writable
 from runtime.errors import GitWriteError, InputError
 from runtime.primitives.clock import SystemClock

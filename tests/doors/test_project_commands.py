@@ -12,8 +12,9 @@ import pytest
 from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.owners import Owner
 from actors.capabilities.code_change.session.service import OWNERS
-from runtime.codebase.git.linked_trees import FIX_PREFIX, FIX_TREES
+from runtime.codebase.git.linked_trees import FIX_PREFIX
 from runtime.codebase.git.side_branches import open_side_tree
+from runtime.codebase.git.tree_places import FIX_TREES
 from runtime.contracts.loading import parse_contract
 from runtime.settings import Settings
 from serve.cli.change_store import open_change_records

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_change.session.service import WORK_TREES
-from runtime.codebase.git.linked_trees import FIXES_FOLDER
+from runtime.codebase.git.tree_places import FIXES_FOLDER
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.memory.usage_log import UsageLog, Use
 from runtime.testing import FakeClock
@@ -103,6 +103,17 @@ async def test_a_change_under_way_goes_on_with_its_uncommitted_edits_after_the_s
         (tree / link).unlink()
     assert (await again.finish())["outcome"] == "completed"
     assert git(agent.root, "show", "main:load.py") == CHANGED.strip()
+
+
+async def test_what_a_link_in_the_place_of_a_work_tree_leads_to_is_not_copied_and_is_told(tmp_path: Path) -> None:
+    write_files(tmp_path, GUIDE.files)
+    tree = (await under_way(tmp_path)).workspace
+    tree.rename(tmp_path / "moved")
+    tree.symlink_to(tmp_path / "moved")
+    with pytest.raises(subprocess.CalledProcessError) as told:
+        back_up(tmp_path)
+    assert "it is a link" in told.value.stderr
+    assert not (tmp_path / "copies" / WORK_TREES).exists()
 
 
 def test_what_callers_used_today_is_in_the_backup_and_counts_where_it_is_put_back(tmp_path: Path) -> None:

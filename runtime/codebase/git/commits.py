@@ -17,7 +17,15 @@ from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.identity import Identity
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, PREFIXES, remove_linked, task_name
+from runtime.codebase.git.index_marks import show_hidden
+from runtime.codebase.git.linked_trees import (
+    BRANCH_PREFIX,
+    PREFIXES,
+    link_again,
+    refuse_foreign,
+    remove_linked,
+    task_name,
+)
 from runtime.codebase.git.work_trees import IsOurs, WorkTree, changes_since, printable, uncommitted
 from runtime.errors import GitWriteError
 
@@ -95,6 +103,7 @@ def commit_change(
 def _write_tree(git: GitWriter, commit: str, files: Sequence[str]) -> str:
     """Write the tree of a commit with `files` as they are in the work tree; return its hash."""
     refuse_filtered(git, files)
+    show_hidden(git, frozenset(files))
     git.distrust_index()
     git.run("read-tree", "--reset", commit)
     listed = git.private / "files-to-add"
@@ -329,7 +338,13 @@ def lay_aside(root: Path, branch: str, who: Identity, kept_below: Path, is_ours:
 
 def _with_uncommitted(root: Path, branch: str, head: str, who: Identity, kept_below: Path, is_ours: IsOurs) -> str:
     folder = kept_below / task_name(branch)
-    found = find_git_folder(folder.resolve()) if (folder / ".git").is_file() else None
+    if not os.path.lexists(folder):
+        return head
+    refuse_foreign(root, branch, folder)
+    if any(folder.iterdir()):
+        # Files whose link is gone are in no commit either.
+        link_again(root, branch, folder)
+    found = find_git_folder(folder.resolve())
     if found is None or found.top != folder.resolve():
         return head
     with GitWriter(found.top, identity=who) as git:

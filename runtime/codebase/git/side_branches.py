@@ -22,7 +22,7 @@ from runtime.codebase.git.git_folder import GitFolder, find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
 from runtime.codebase.git.identity import Identity
-from runtime.codebase.git.linked_trees import PREFIXES, check_out, make_linked, remove_linked, task_name
+from runtime.codebase.git.linked_trees import PREFIXES, check_out, make_linked, refuse_foreign, remove_linked, task_name
 from runtime.codebase.git.work_trees import WorkTree, changes_since, printable
 from runtime.errors import GitWriteError
 
@@ -37,6 +37,7 @@ def open_side_tree(root: Path, branch: str, folder: Path, base_commit: str) -> W
     name = task_name(branch)
     if not branch.startswith(PREFIXES) or not _NAME.fullmatch(name) or folder.name != name:
         raise GitWriteError(f"{branch} with the folder {folder.name} cannot be a work tree beside a repository")
+    refuse_foreign(root, branch, folder)
     with GitWriter(root) as git:
         known = git.commit_of(f"refs/heads/{branch}")
         if known is None:

@@ -17,7 +17,8 @@ from runtime.codebase.files.tool_caches import is_tool_cache
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import MAX_ARGUMENTS, GitWriter
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, check_out, make_linked
+from runtime.codebase.git.index_marks import hidden_edits, show_hidden
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, check_out, make_linked, refuse_foreign
 from runtime.codebase.git.writable import Writable
 from runtime.errors import GitWriteError
 
@@ -58,7 +59,9 @@ def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs,
         known, base = git.commit_of(f"refs/heads/{branch}"), git.commit_of("HEAD")
         if base is None:
             raise GitWriteError(f"branch {place.branch} of {top} has no commit yet; make a first one")
-        is_dirty = bool(_own_work(git, is_ours))
+        is_dirty = bool(_own_work(git, is_ours)) or not all(map(is_ours, hidden_edits(git)))
+        if is_dirty or os.path.lexists(linked_at):
+            refuse_foreign(top, branch, linked_at)
         if known is None:
             git.set_branch(branch, base, None)
         elif not _is_of_base(git, known, base_branch if place.branch == branch else place.branch):
@@ -120,7 +123,7 @@ def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
 
     New files that interpreters and tools keep for themselves are none of them.
     """
-    _show_hidden(git)
+    show_hidden(git)
     git.distrust_index()
     found = _different(git, commit)
     if unlisted := [file for file, change in found.items() if change.how == "deleted" and _is_file(git, file)]:
@@ -197,18 +200,6 @@ def _is_there(git: GitWriter, file: str) -> bool:
     place = git.folder.top / file
     # A folder is named only where it is a repository of its own.
     return place.is_file() or place.is_symlink() or file.endswith("/")
-
-
-def _show_hidden(git: GitWriter) -> None:
-    """Clear the marks by which the index leaves files out of a comparison; those outside a sparse checkout stay."""
-    entries = [entry for entry in git.run("ls-files", "-v", "-z").split("\0") if entry]
-    is_sparse = bool(git.folder.settings.switch("core", "sparsecheckout"))
-    for mark, option in (("S", "--no-skip-worktree"), ("h", "--no-assume-unchanged"), ("s", "--no-assume-unchanged")):
-        hidden = [entry[2:] for entry in entries if entry[0] == mark or (mark == "S" and entry[0] == "s")]
-        if is_sparse and mark != "h":
-            hidden = [file for file in hidden if os.path.lexists(git.folder.top / file)]
-        for start in range(0, len(hidden), MAX_ARGUMENTS):
-            git.run("update-index", option, "--", *hidden[start : start + MAX_ARGUMENTS])
 
 
 def digest_of(git: GitWriter, is_ours: IsOurs) -> str:

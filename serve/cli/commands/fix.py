@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from runtime.codebase.git.linked_trees import FIX_TREES, FIXES_FOLDER
+from runtime.codebase.git.tree_places import FIX_TREES, FIXES_FOLDER
 from runtime.errors import InputError, MachineError, UnknownNameError
 from runtime.primitives.clock import SystemClock
 from runtime.processes.call_scope import CallScope, run_in

@@ -68,6 +68,39 @@ async def test_that_the_work_tree_is_gone_is_told_before_anybody_chooses_to_go_o
     assert git(again.root, "show", "main:load.py") == CHANGED.strip()
 
 
+async def test_a_work_tree_that_was_moved_with_the_state_folder_goes_on_with_its_edits(agent: Agent) -> None:
+    folder = await edited(agent)
+    state = agent.state_dir.rename(agent.state_dir.with_name("moved"))
+    again = Agent(agent.root, state, owner="another-process")
+    assert "notes" not in await again.start()
+    told = await again.start(recovery="resume")
+    assert LOST not in str(told)
+    assert again.workspace == state.resolve() / "trees" / folder.name
+    assert (again.workspace / "load.py").read_text() == CHANGED
+    await again.finish()
+    assert git(again.root, "show", "main:load.py") == CHANGED.strip()
+    assert not agent.state_dir.exists()
+    assert git(again.root, "worktree", "list").count("\n") == 0
+
+
+async def test_files_of_a_work_tree_that_are_put_back_after_the_merge_are_told_and_the_session_ends(
+    agent: Agent, tmp_path: Path
+) -> None:
+    await agent.start()
+    await agent.go_to(19)
+    folder, copy = agent.workspace, tmp_path / "copy"
+    shutil.copytree(agent.state_dir, copy, symlinks=True)
+    await agent.finish()
+    shutil.rmtree(agent.state_dir)
+    copy.rename(agent.state_dir)
+    again = agent.restarted()
+    told = await again.start(recovery="resume")
+    assert f"{folder} holds files, and its branch" in str(told["error"])
+    folder.rename(tmp_path / "away")
+    await again.start(recovery="resume")
+    assert (await again.finish())["outcome"] == "completed"
+
+
 def forgotten_by_the_folder(root: Path, folder: Path) -> None:
     (folder / ".git").unlink()
 

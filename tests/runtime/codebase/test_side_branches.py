@@ -17,6 +17,7 @@ from runtime.codebase.git.side_branches import (
     pick_commit,
     restore_tree,
 )
+from runtime.codebase.git.tree_places import FIX_TREES
 from runtime.codebase.git.work_trees import WorkTree
 from runtime.errors import GitWriteError
 from tests.runtime.codebase.test_git_writing import WHO, git, trap
@@ -258,3 +259,34 @@ def test_only_trees_that_were_not_touched_since_a_time_are_idle(root: Path) -> N
     newest_s = max((admin / name).stat().st_mtime for name in ("HEAD", "index", "gitdir"))
     assert idle_trees(root, FIX_PREFIX, newest_s) == [f"{FIX_PREFIX}bare"]
     assert idle_trees(root, FIX_PREFIX, newest_s + 1) == [f"{FIX_PREFIX}bare", tree.branch]
+
+
+def test_what_lies_behind_a_link_in_the_place_of_a_tree_is_not_removed(root: Path, tmp_path: Path) -> None:
+    tree = tree_of(root, "1")
+    folder, other = Path(tree.folder), (tmp_path / "other").resolve()
+    folder.parent.rename(other)
+    folder.parent.symlink_to(other)
+    with pytest.raises(GitWriteError, match=f"{folder.parent} is a link to {other}"):
+        tree_of(root, "1")
+    close_side_tree(root, tree)
+    assert (other / "1" / "a.py").read_text() == LINES
+
+
+def test_no_tree_of_a_fix_is_opened_below_a_link_in_the_state_folder(root: Path, tmp_path: Path) -> None:
+    other, fixes = (tmp_path / "other").resolve(), tmp_path.resolve() / "state" / FIX_TREES
+    other.mkdir()
+    fixes.parent.parent.mkdir()
+    fixes.parent.symlink_to(other)
+    with pytest.raises(GitWriteError, match=f"{fixes.parent} is a link to {other}"):
+        open_side_tree(root, f"{FIX_PREFIX}1", fixes / "1", git(root, "rev-parse", "HEAD"))
+    assert list(other.iterdir()) == []
+    assert task_branches(root, FIX_PREFIX) == {}
+
+
+def test_a_repository_in_the_place_of_a_tree_is_not_removed(root: Path) -> None:
+    tree = tree_of(root, "1")
+    folder = Path(tree.folder)
+    (folder / ".git").unlink()
+    git(folder, "init", "-q")
+    close_side_tree(root, tree)
+    assert (folder / ".git").is_dir()

@@ -60,13 +60,16 @@ def write_refusal(
     stood: Callable[[Collection[str]], Collection[str]],
     *,
     reads_count: bool,
+    protected: Sequence[str] = (),
 ) -> str | None:
-    """Return why a file may not be written; None where it may.
+    """Return why a file may not be written; None where it may. `protected`: patterns of what no change may hold.
 
     `reads_count`: files that the server's tools showed count as explored, as in sessions without an exploration.
     `stood` returns which of some files are older than the change: others are new, also where a tool has shown them.
     """
-    if (why := path_problem(file, folder) or unfit_name(file, folder)) is not None:
+    # What is protected is told first: no exploring helps.
+    why = path_problem(file, folder) or unfit_name(file, folder) or protected_refusal(protected, file)
+    if why is not None:
         return why
     if _AGREEMENT.fullmatch(file):
         # Data that a team commits; nothing follows it before a person has allowed it.

@@ -19,8 +19,9 @@ from actors.capabilities.code_change.session.service import OWNERS, WORK_TREES
 from actors.capabilities.code_change.store.session_store import OutcomeRow, SessionRow, SessionStore
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
-from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX, FIX_TREES
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
 from runtime.codebase.git.side_branches import idle_trees
+from runtime.codebase.git.tree_places import FIX_TREES
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
 from runtime.contracts.contract import Contract

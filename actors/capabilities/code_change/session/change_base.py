@@ -11,6 +11,7 @@ from actors.capabilities.code_change.session.missing_repository import missing_r
 from runtime.codebase.git.base_merges import with_merged_base
 from runtime.codebase.git.foreign_commits import foreign_commits
 from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.linked_trees import refuse_foreign
 from runtime.codebase.git.work_trees import WorkTree, files_in
 from runtime.codebase.git.writable import refuse_under_way
 from runtime.contracts.session_state import SessionState, Workplace
@@ -34,6 +35,13 @@ def session_base(place: Workplace) -> str:
         return place.base_commit
     with GitWriter(Path(place.folder)) as git:
         return with_merged_base(git, work_tree(place)).base_commit
+
+
+def refuse_foreign_tree(state: SessionState) -> None:
+    """Raise GitWriteError where something else lies in the place of a session's work tree."""
+    place = state.place
+    if place is not None and place.is_worktree:
+        refuse_foreign(Path(state.repository), place.branch, Path(place.folder))
 
 
 def foreign_note(state: SessionState) -> str:
@@ -65,6 +73,7 @@ def session_changes(state: SessionState, folder: Path) -> ChangedLines:
     assert state.place is not None
     if (why := missing_repository(state)) is not None:
         raise GitWriteError(why)
+    refuse_foreign_tree(state)
     if not folder.is_dir():
         raise GitWriteError(
             f"{folder} is gone; resume the session (start_session with `recovery`: resume) to make it anew"

@@ -18,11 +18,13 @@ from actors.capabilities.code_change.session.change_base import session_base
 from runtime.codebase.files.compiled_modules import remove_compiled
 from runtime.codebase.files.moved_folders import FolderWatch
 from runtime.codebase.git.commits import TreeOfFiles, tree_of_files
+from runtime.codebase.git.git_view import AS_HASHED
 from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.index_marks import clearing, hidden_edits
 from runtime.codebase.git.work_trees import printable
 from runtime.contracts.contract import CheckCommand, Contract
 from runtime.contracts.due_checks import due_checks
-from runtime.contracts.observations import CheckResult, Observed
+from runtime.contracts.observations import MAX_NAMED, CheckResult, Observed
 from runtime.contracts.session_state import SessionState, Workplace
 from runtime.errors import GitWriteError
 from runtime.processes.named_commands import run_named
@@ -36,6 +38,11 @@ UNCHECKED = (
 FAILING = (
     f"{_GONE} and on which the checks of the contract fail; `git branch {{branch}} {{head}}` brings the branch back; "
     f"{_ENDS}"
+)
+
+HIDDEN = (
+    "the index hides from git that these files are changed: {files}. The checks of the contract may ask git, so they "
+    "do not run. {clear} clears the marks; then submit again"
 )
 
 
@@ -56,10 +63,11 @@ def run_checks(commands: Iterable[CheckCommand], folder: Path, base: str, new: I
     results: list[CheckResult] = []
     left: dict[str, None] = {}
     with GitWriter(folder) as git:
+        _refuse_hidden(git)
         held = frozenset(git.run("ls-tree", "-r", "-z", "--name-only", base).split("\0")) if base else frozenset()
         files = {*held, *git.run("ls-files", "-z").split("\0"), *new} - {""}
     with tempfile.TemporaryDirectory(prefix="jeeves-compiled-") as compiled:
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        environment = {**os.environ, **AS_HASHED, "PYTHONPYCACHEPREFIX": compiled}
         for check in commands:
             left |= dict.fromkeys(remove_compiled(folder, files, held))
             end = run_named(check.command, folder, check.timeout_s, environment)
@@ -67,6 +75,13 @@ def run_checks(commands: Iterable[CheckCommand], folder: Path, base: str, new: I
             if not end.passed:
                 break
     return _Ends(tuple(results), tuple(f"{printable(file)} (cannot be removed)" for file in left))
+
+
+def _refuse_hidden(git: GitWriter) -> None:
+    """Raise GitWriteError where the index hides edits: a command that asks git what is changed would not see them."""
+    if hidden := hidden_edits(git):
+        listed = ", ".join(map(printable, list(hidden)[:MAX_NAMED]))
+        raise GitWriteError(HIDDEN.format(files=listed, clear=clearing(git, hidden)))
 
 
 def with_checks(contract: Contract, state: SessionState, payload: Mapping[str, Any], seen: Observed) -> Observed:

@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.evidence.write_guard import protected_refusal, unpermitted, write_refusal
+from actors.capabilities.code_change.evidence.write_guard import unpermitted, write_refusal
 from actors.capabilities.code_change.evidence.written_places import with_plain_places
-from actors.capabilities.code_change.session.change_base import session_base, session_changes, stood_before
+from actors.capabilities.code_change.session.change_base import (
+    refuse_foreign_tree,
+    session_base,
+    session_changes,
+    stood_before,
+)
 from actors.capabilities.code_change.session.change_notes import (
     caches_note,
     filter_refusal,
@@ -101,7 +106,7 @@ class LiveSession:
         """Make the session's branch and work tree anew where they are gone; return what was. Raises GitWriteError."""
         async with self._lock:
             known = self._state.warnings
-            state = await in_own_thread(with_work_tree, self._state)
+            state = await in_own_thread(with_work_tree, self._state, self._ports.work_trees)
             if state != self._state:
                 await self._keep(state)
             return [warning for warning in state.warnings if warning not in known]
@@ -122,6 +127,7 @@ class LiveSession:
         before = self._state
         if (lost := await in_own_thread(lost_branch, before)) is not None:
             raise GitWriteError(lost)
+        await in_own_thread(refuse_foreign_tree, before)
         payload = await in_own_thread(with_plain_places, payload, self.folder)
         demands = demands_of(self._contract, before, payload)
         given = payload if isinstance(payload, Mapping) else {}
@@ -285,11 +291,15 @@ class LiveSession:
         stood = functools.partial(stood_before, self._state)
         try:
             why = missing_repository(self._state) or write_refusal(
-                self._state, file, self.folder, stood, reads_count=is_unexplored
+                self._state,
+                file,
+                self.folder,
+                stood,
+                reads_count=is_unexplored,
+                protected=self._contract.protected_paths,
             )
         except RepositoryError as error:
             return error.message
-        why = why or protected_refusal(self._contract.protected_paths, file)
         return why or filter_refusal(self.folder, file) or ignored_refusal(self.folder, file)
 
     async def add_explored_files(self, files: Sequence[str]) -> Answer:

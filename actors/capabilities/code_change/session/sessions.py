@@ -257,7 +257,7 @@ class ChangeSessions:
             "A session was left unfinished. Ask the person whether to go on with it or to drop it, then call "
             "start_session again with `recovery`: resume or discard. Discarding keeps its branch for 30 days."
         )
-        lost = gone_work_tree(state)
+        lost = gone_work_tree(state, self._ports.work_trees)
         return {
             **({"notes": [lost]} if lost is not None else {}),
             **told,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runtime.codebase.git.linked_trees import FIX_TREES, FIXES_FOLDER
+from runtime.codebase.git.tree_places import FIX_TREES, FIXES_FOLDER
 from runtime.context.phase_definition import load_phases
 from runtime.context.phase_machine import PhaseMachine
 from runtime.settings import shipped_config_dir
