@@ -11,6 +11,7 @@ from actors.capabilities.violation_fix.refactoring.complexity import Function, L
 from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
 from actors.capabilities.violation_fix.refactoring.hazards import (
     FRAME_NAMES,
+    has_examples,
     last_name,
     needs_class,
     refuse_dynamic_function,
@@ -102,6 +103,8 @@ class _Move:
             raise spot.refuse("frame_inspection", f"{function.name} looks at frames")
         if needs_class([function]):
             raise spot.refuse("needs_class", f"{function.name} means the class around it")
+        if has_examples(function.body):
+            raise spot.refuse("doctest", f"the examples of {function.name} run nowhere yet, and would outside")
         if any(isinstance(parent, Loop) for parent in spot.parents):
             raise spot.refuse("defined_in_loop", f"{function.name} is defined anew by a loop")
         if self._times_bound() != 1:
@@ -224,6 +227,8 @@ class _Move:
         written = [self._parameter(each) for each in added]
         after = source.text[opening + 1 :].lstrip()
         gap = ", " if own else ""
+        if function.args.kwarg and added:
+            raise self.spot.refuse("keywords", f"a keyword of {function.name} may be called {' or '.join(added)}")
         if function.args.posonlyargs and added:
             raise self.spot.refuse("positional_only", "positional-only parameters come first")
         if added and after.startswith("#"):
