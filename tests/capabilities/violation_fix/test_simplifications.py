@@ -491,6 +491,26 @@ def test_a_nested_generator_or_coroutine_moves_as_what_it_is(word: str) -> None:
     assert all_of_kind(function(f"{nested}\n\nreturn read_part(a)"), "move_out") == expected
 
 
+@pytest.mark.parametrize(
+    ("other", "outer", "nested", "name"),
+    [
+        ("read_rows", "f", "readPart", "_read_part"),
+        ("readRows", "f", "read_part", "_readPart"),
+        ("readRows", "f", "readPart", "_readPart"),
+        ("readRows", "f_x", "readPart", "_read_part"),
+        ("readRows", "F_X", "read_part", "_readPart"),
+    ],
+)
+def test_a_nested_function_is_named_outside_as_the_functions_of_the_file_are(
+    other: str, outer: str, nested: str, name: str
+) -> None:
+    rest = f"\n\ndef {other}(x):\n    pass\n\n\ndef {other}2(x):\n    pass\n\n\ndef {other}3(x):\n    pass\n"
+    source = function(f"def {nested}(x):\n    return x + 1\n\nreturn {nested}(a)").replace("def f(", f"def {outer}(")
+    done = simplify_statement(source + rest, 2, "move_out")
+    assert isinstance(done, Refactored), done
+    assert f"\n    return {name}(a)\n" in done.source
+
+
 @pytest.mark.parametrize("name", ["b", "self"])
 def test_a_key_of_any_name_reaches_the_keywords_of_a_nested_function_as_before(name: str) -> None:
     source = f"def f(self, b, options):\n    def pair_parts(**rest):\n        return {name}, rest\n"

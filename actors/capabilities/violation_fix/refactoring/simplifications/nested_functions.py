@@ -29,6 +29,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     scope_nodes,
 )
 from actors.capabilities.violation_fix.refactoring.naming.name_words import VAGUE_VERBS, VERBS, is_word, words_of
+from actors.capabilities.violation_fix.refactoring.naming.styles import in_style, names_in_camel_case
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
 from actors.capabilities.violation_fix.refactoring.source_text import (
@@ -199,7 +200,9 @@ class _Move:
         is_command = len(words) == 1 and words[0] in VERBS - VAGUE_VERBS and len(words[0]) > 4
         if not is_told or not (len(words) > 1 or is_command):
             raise self.spot.refuse("no_name", f"{own} does not tell outside what it does")
-        name = own if own.startswith("_") else f"_{own}"
+        # Beside the other new functions, and as they are named.
+        is_camel_case = names_in_camel_case(self.text.tree, self.outer.function.name)
+        name = in_style(own if own.startswith("_") else f"_{own}", is_camel_case=is_camel_case)
         inside = {id(node) for node in ast.walk(self.outer.function)}
         taken = {
             getattr(node, field)
