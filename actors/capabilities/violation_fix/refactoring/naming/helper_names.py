@@ -32,6 +32,12 @@ from actors.capabilities.violation_fix.refactoring.naming.condition_words import
     is_flag_test,
     tested_nouns,
 )
+from actors.capabilities.violation_fix.refactoring.naming.deeds import (
+    PURE_VERBS,
+    UNTOLD,
+    deeds_in,
+    hides_deeds,
+)
 from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
 from actors.capabilities.violation_fix.refactoring.naming.made_names import from_made, from_returned, from_yields
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
@@ -80,6 +86,8 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
         for suggestion in rule(context):
             weighed = _weighed(suggestion, context)
             known = found.get(weighed.name)
+            if hides_deeds(weighed.name, context):
+                continue
             if _is_acceptable(weighed.name, context) and (known is None or known.quality < weighed.quality):
                 found[weighed.name] = weighed
     ranked = sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
@@ -198,12 +206,20 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if any(is_flag(context.nodes, name) for name in names) and not asks:
         return
     verb, quality = _verb_for_all(context, names)
+    deeds = deeds_in(context)
+    if len(deeds) > 1:
+        return
+    if deeds and verb in PURE_VERBS:
+        if UNTOLD in deeds:
+            return
+        verb, quality = next(iter(deeds)), min(quality, 0.7)
     effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
     if effects:
         # Reading a file and the like is an effect that the verb of the output can cover.
         verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
         covered = verbs.pop() if len(verbs) == 1 else ""
-        if any(effect.kind is not EffectKind.CALL for effect in effects) or covered not in _READING:
+        covers = covered in _READING or covered in deeds
+        if any(effect.kind is not EffectKind.CALL for effect in effects) or not covers:
             return
         verb, quality = covered, 0.7
     noun = common_noun(names)
