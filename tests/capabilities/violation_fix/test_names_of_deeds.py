@@ -117,3 +117,18 @@ def test_a_parameter_that_is_changed_under_another_name_is_not_only_read() -> No
     """
     assert "_build_new_settings" not in names(source).values()
     assert "_build_new_settings" in names(source.replace('alias["new"] = True', "log.debug(alias)")).values()
+
+
+def test_what_is_only_counted_while_others_are_asked_has_not_their_verb() -> None:
+    source = """
+        def work(peer, addresses):
+            log.debug(addresses)
+            late_pages = set()
+            for address in addresses:
+                answer = httpx.get(address)
+                if answer.is_late:
+                    late_pages.add(address)
+            peer.close(late_pages)
+            return late_pages
+    """
+    assert not any("late_pages" in name for name in names(source).values())

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Loop
+from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind, spelled
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
@@ -48,7 +49,9 @@ def hides_deeds(name: str, context: BlockContext) -> bool:
 
 def deeds_in(context: BlockContext) -> frozenset[str]:
     """Return the verbs of what a block does to the world; `UNTOLD` for what has none."""
-    found = frozenset(_deeds(context.nodes))
+    found = frozenset(verb for node in context.nodes for verb in _verbs_of(node))
+    # Who asks others may say so.
+    found |= {UNTOLD} if not found and any(_is_printed(node) for node in context.nodes) else frozenset()
     sleeps = any(_is_sleep(node) for node in context.nodes)
     if not sleeps:
         return found
@@ -61,31 +64,58 @@ def _is_sleep(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and _called(node) in _SLEEPING
 
 
-def _deeds(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Await):
-            if not (isinstance(node.value, ast.Call) and _called(node.value) in _SLEEPING):
-                yield _verb_of(node.value)
-        elif isinstance(node, ast.AsyncWith | ast.AsyncFor):
-            yield _verb_of(node.iter if isinstance(node, ast.AsyncFor) else node.items[0].context_expr)
-        elif isinstance(node, ast.Call):
-            yield from _of_call(node)
+def _is_printed(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _called(node) in _PRINTING
 
 
-def _of_call(call: ast.Call) -> Iterator[str]:
+def makes_by_deed(outputs: Sequence[str], context: BlockContext) -> bool:
+    """Return whether all outputs are made of what the deeds of a block give back."""
+    made: frozenset[str] = frozenset()
+    # What is assigned further up may be made of what a loop assigns further down.
+    for _ in range(2):
+        for node in context.nodes:
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
+                parts, bound = list(ast.walk(node.value)), bound_names(node)
+            elif isinstance(node, ast.For | ast.AsyncFor):
+                parts, bound = list(ast.walk(node.iter)), bound_names(node.target)
+            elif isinstance(node, ast.With | ast.AsyncWith):
+                parts = [part for item in node.items for part in ast.walk(item.context_expr)]
+                bound = frozenset[str]().union(
+                    *(bound_names(item.optional_vars) for item in node.items if item.optional_vars)
+                )
+            else:
+                continue
+            names = {part.id for part in parts if isinstance(part, ast.Name)}
+            if names & made or any(True for part in parts for _verb in _verbs_of(part)):
+                made |= bound
+    return set(outputs) <= made
+
+
+def _verbs_of(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Await):
+        if not _is_sleep(node.value):
+            yield _verb_of(node.value)
+    elif isinstance(node, ast.AsyncWith | ast.AsyncFor):
+        yield _verb_of(node.iter if isinstance(node, ast.AsyncFor) else node.items[0].context_expr)
+    elif isinstance(node, ast.Call):
+        yield from _verbs_of_call(node)
+
+
+def _verbs_of_call(call: ast.Call) -> Iterator[str]:
     name = _called(call)
     words = words_of(name.strip("_"))
+    first = words[0] if words else ""
     owner = spelled(call.func).partition(".")[0] if isinstance(call.func, ast.Attribute) else ""
-    if name in _PRINTING or (words and words[-1] in _HOOKS and words[0] not in VERBS):
+    if owner in _PROGRAMS or (words[-1:] and words[-1] in _HOOKS and first not in VERBS):
         yield UNTOLD
-    elif owner in _PROGRAMS:
-        yield UNTOLD
-    elif words and owner in _CLIENTS and words[0] in ("get", "head", "options", "request", "urlopen"):
+    elif owner in _CLIENTS and first in ("get", "head", "options", "request", "urlopen"):
         yield "fetch"
-    elif words and owner in _CLIENTS and words[0] in ("put", "patch", "delete"):
+    elif owner in _CLIENTS and first in ("put", "patch", "delete"):
         yield "send"
-    elif words and words[0] in _ASKING_OTHERS and not {"from", "to"} & set(words[1:-1]):
-        yield _SPELLED.get(words[0], words[0])
+    elif first in VAGUE_VERBS and words[-1] == "request":
+        yield "fetch"
+    elif first in _ASKING_OTHERS and not {"from", "to"} & set(words[1:-1]):
+        yield _SPELLED.get(first, first)
 
 
 def _called(call: ast.Call) -> str:
