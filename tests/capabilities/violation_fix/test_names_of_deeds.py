@@ -131,4 +131,4 @@ def test_what_is_only_counted_while_others_are_asked_has_not_their_verb() -> Non
             peer.close(late_pages)
             return late_pages
     """
-    assert not any("late_pages" in name for name in names(source).values())
+    assert set(names(source).values()) == {"_add_late_pages_for_addresses"}
