@@ -785,7 +785,7 @@ def test_beside_anything_no_other_type_is_written() -> None:
             # end
             return count
     """
-    assert "limit: Any" in signature(source, STRICT)
+    assert "limit: Any, count" in signature(source, STRICT)
 
 
 def test_a_class_is_known_that_a_module_of_the_package_takes_over_from_another() -> None:
