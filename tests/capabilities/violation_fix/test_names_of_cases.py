@@ -177,9 +177,7 @@ def test_a_check_of_arguments_is_told_from_those_of_other_functions(head: str, o
         ("scale_picture", "def draw(picture): ...", "_check_picture"),
     ],
 )
-def test_a_check_of_what_other_functions_take_too_is_told_by_its_function(
-    function: str, other: str, name: str
-) -> None:
+def test_a_check_of_what_other_functions_take_too_is_told_by_its_function(function: str, other: str, name: str) -> None:
     source = f"""
         def {function}(picture):
             if picture.width > 3:

@@ -422,7 +422,7 @@ KEPT = {
         "n = 0\ndef read_part(x):\n    nonlocal n\n    n += 1\nread_part(a)\nreturn n",
         "def read_part(x):\n    return x + b\nreturn [read_part(b) for b in a]",
         # Outside, doctest would run these examples, without the names that they need.
-        "def read_part(x):\n    '''Halve.\n\n    >>> read_part(2)\n    1\n    '''\n    return x / 2\nreturn read_part(a)",
+        "def read_part(x):\n    '''>>> read_part(2)\n    1\n    '''\n    return x / 2\nreturn read_part(a)",
         # What `c` has under the key `b` would be a second value of the parameter `b`.
         "def read_part(**options):\n    return options, b\nreturn read_part(**c)",
         "def read_part(x, **options):\n    return x, options, b\nreturn read_part(a, **c)",
@@ -527,10 +527,10 @@ def test_keywords_alone_do_not_keep_a_nested_function_inside() -> None:
     )
 
 
-@pytest.mark.parametrize("nested", ["def join_parts(*parts):", "def join_parts(x, *parts):", "def join_parts(x=0, *parts):"])
-def test_positions_reach_the_parameters_of_a_nested_function_as_before(nested: str) -> None:
-    value = "(x, parts, b)" if "x" in nested else "(parts, b)"
-    source = function(f"{nested}\n    return {value}\n\nreturn join_parts(*a)")
+@pytest.mark.parametrize("parameters", ["*parts", "x, *parts", "x=0, *parts"])
+def test_positions_reach_the_parameters_of_a_nested_function_as_before(parameters: str) -> None:
+    value = "(x, parts, b)" if "x" in parameters else "(parts, b)"
+    source = function(f"def join_parts({parameters}):\n    return {value}\n\nreturn join_parts(*a)")
     moved = all_of_kind(source, "move_out")
     assert moved != source
     results = []

@@ -70,21 +70,25 @@ def test_what_the_caller_keeps_is_told_from_what_the_block_makes(last: str, is_s
 
 def test_a_new_function_returns_what_its_caller_stores() -> None:
     branches = "".join(
-        f"\n                elif v.endswith({n!r}):\n                    v = part(v, {n})" for n in ("1", "2", "3")
+        f"\n                    elif v.endswith({n!r}):\n                        v = part(v, {n})"
+        for n in ("1", "2", "3")
     )
     source = textwrap.dedent(
         f"""
         def work_on(pairs):
             found = {{}}
             for pair in pairs:
-                k, v = pair.split("=")
-                # Convert common values
-                if v == "true":
-                    v = True{branches}
-                found[k] = v
+                try:
+                    k, v = pair.split("=")
+                    # Convert common values
+                    if v == "true":
+                        v = True{branches}
+                    found[k.strip()] = v
+                except ValueError:
+                    raise TypeError(pair)
             return found
         """
     )
     plan = plan_refactorings(source, "work_on", Limits(complexity=5))
     assert isinstance(plan, Plan), plan
-    assert "        v = _convert_common_values(v)\n        found[k] = v\n" in plan.source
+    assert "            v = _convert_common_values(v)\n            found[k.strip()] = v\n" in plan.source

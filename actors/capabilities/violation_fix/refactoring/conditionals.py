@@ -195,7 +195,7 @@ def _joined_head(this: Conditional, other: ast.If, word: str, kind: type[ast.boo
     tests = [this.node.test, other.test]
     if any(test.lineno != last_line(test) for test in tests):
         raise this.refuse("long_condition", "a condition spans lines")
-    needed = without_implied(*tests, kind)
+    needed = without_implied(this.node.test, other.test, kind)
     parts = [_operand(source, test, kind) for test in tests]
     keyword = "elif" if source.is_elif(this.node) else "if"
     text = f" {word} ".join(parts if needed is None else [_operand(source, test, kind) for test in needed])

@@ -107,7 +107,8 @@ def stores_result(statements: Sequence[ast.stmt]) -> bool:
     """Return whether the last statement only hands what the others made to a collection that was there before."""
     last, before = statements[-1], statements[:-1]
     if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Subscript):
-        kept, value, others = last.targets[0].value, last.value, names_read(last.targets[0].slice)
+        kept: ast.expr | None = last.targets[0].value
+        value, others = last.value, names_read(last.targets[0].slice)
     elif isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and len(last.value.args) == 1:
         function, value, others = last.value.func, last.value.args[0], frozenset[str]()
         is_kept = isinstance(function, ast.Attribute) and function.attr in _KEEPING and not last.value.keywords

@@ -130,7 +130,7 @@ def _verb_of(value: ast.expr) -> str:
 
 
 def _changed_inputs(context: BlockContext) -> Iterator[str]:
-    """Yield the parameters of the new function that the block changes, also under another name, and gives back none of."""
+    """Yield parameters of the new function that the block changes, also under another name, and does not return."""
     given = set(context.inputs) - {"self", "cls"}
     aliases = {name: name for name in given}
     for node in context.nodes:

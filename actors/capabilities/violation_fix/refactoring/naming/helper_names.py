@@ -26,8 +26,8 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_settings,
     from_shared_words,
 )
-from actors.capabilities.violation_fix.refactoring.naming.condition_words import BUILTIN_TYPES
 from actors.capabilities.violation_fix.refactoring.naming.check_names import from_validation
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import BUILTIN_TYPES
 from actors.capabilities.violation_fix.refactoring.naming.deeds import (
     PURE_VERBS,
     UNTOLD,
@@ -201,23 +201,10 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
     if any(is_flag(context.nodes, name) for name in names) and not asks:
         return
-    verb, quality = _verb_for_all(context, names)
-    deeds = deeds_in(context)
-    if len(deeds) > 1:
+    found = _verb_beside_effects(context, names)
+    if found is None:
         return
-    if deeds and verb in PURE_VERBS:
-        if UNTOLD in deeds or not makes_by_deed(names, context):
-            return
-        verb, quality = next(iter(deeds)), min(quality, 0.7)
-    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
-    if effects:
-        # Reading a file and the like is an effect that the verb of the output can cover.
-        verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
-        covered = verbs.pop() if len(verbs) == 1 else ""
-        covers = covered in _READING or covered in deeds
-        if any(effect.kind is not EffectKind.CALL for effect in effects) or not covers:
-            return
-        verb, quality = covered, 0.7
+    verb, quality = found
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
@@ -235,6 +222,26 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
         quality *= 0.9
     yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
+
+
+def _verb_beside_effects(context: BlockContext, names: Sequence[str]) -> tuple[str, float] | None:
+    """Return the verb for how a block comes by its outputs, which tells its effects too, and how sure it is."""
+    verb, quality = _verb_for_all(context, names)
+    deeds = deeds_in(context)
+    if len(deeds) > 1:
+        return None
+    if deeds and verb in PURE_VERBS:
+        if UNTOLD in deeds or not makes_by_deed(names, context):
+            return None
+        verb, quality = next(iter(deeds)), min(quality, 0.7)
+    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
+    if not effects:
+        return verb, quality
+    # Reading a file and the like is an effect that the verb of the output can cover.
+    verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
+    covered = verbs.pop() if len(verbs) == 1 else ""
+    covers = covered in _READING or covered in deeds
+    return (covered, 0.7) if covers and all(effect.kind is EffectKind.CALL for effect in effects) else None
 
 
 def _verb_for_all(context: BlockContext, names: Sequence[str]) -> tuple[str, float]:

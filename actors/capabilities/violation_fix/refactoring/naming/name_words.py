@@ -199,7 +199,7 @@ def words_of_comment(comment: str, *, is_command: bool = False) -> tuple[list[st
 
 
 def _is_heading(comment: str, words: list[str]) -> bool:
-    """Return whether a word that may be a verb begins the name of a thing: «Open Graph metadata», «Query parameters»."""
+    """Return whether a word that may be a verb begins the name of a thing, as in «Query parameters»."""
     if words[0] not in _NOUN_VERBS or len(words) < 2 or words[1] in _ARTICLES:
         return False
     spelled = comment.lstrip("#:! ").split()

@@ -233,8 +233,9 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
 
 def _choice(spot: Spot, test: ast.expr, value: str, other: str) -> str:
     """Return a conditional expression, without a `not` that only swaps its values."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and test.operand.lineno == last_line(test.operand):
-        return f"{other} if {spot.text(test.operand)} else {value}"
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+    if asked is not None and asked.lineno == last_line(asked):
+        return f"{other} if {spot.text(asked)} else {value}"
     return f"{value} if {spot.text(test)} else {other}"
 
 
