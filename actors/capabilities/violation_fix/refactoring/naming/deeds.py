@@ -1,4 +1,4 @@
-"""Finds what a block does besides working something out: waits, asks others, prints, or changes what it is given."""
+"""Finds what a block does besides working something out: waits, asks others, prints, changes inputs."""
 
 from __future__ import annotations
 
