@@ -25,6 +25,7 @@ FOUND = """
         "print(page)",
         "time.sleep(limit)",
         "on_page_hook(page)",
+        "handled = peer.run_hook(page)",
         "wanted.pop()",
         "last = wanted.pop()",
         "wanted.append(page)",
@@ -73,15 +74,17 @@ def test_a_result_of_one_call_to_others_has_the_verb_of_that_call(call: str, ver
     assert f"_{verb}_weather_report" in names(source).values()
 
 
-def test_who_asks_again_and_again_and_sleeps_between_polls() -> None:
-    source = """
+@pytest.mark.parametrize("call", ["httpx.get(address)", "peer.status(address)"])
+def test_who_asks_again_and_again_and_sleeps_between_polls(call: str) -> None:
+    source = f"""
         def work(peer, address, pause_s):
             log.debug(address)
             weather_report = None
             while weather_report is None:
-                answer = httpx.get(address)
+                answer = {call}
                 if answer.is_done:
                     weather_report = answer.report
+                print("waiting")
                 time.sleep(pause_s)
             peer.close(weather_report)
             return weather_report

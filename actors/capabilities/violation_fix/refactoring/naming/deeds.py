@@ -26,6 +26,8 @@ UNTOLD = ""
 _PRINTING = words_in("print pprint secho echo input")
 _SLEEPING = words_in("sleep")
 _HOOKS = words_in("hook hooks callback callbacks")
+# They do not run a hook.
+_KEEPING_HOOKS = words_in("add append attach clear create get has is make register remove set unregister")
 _ASKING_OTHERS = words_in(
     "fetch send request urlopen urlretrieve download upload poll post publish transmit recv receive"
 )
@@ -50,14 +52,14 @@ def hides_deeds(name: str, context: BlockContext) -> bool:
 def deeds_in(context: BlockContext) -> frozenset[str]:
     """Return the verbs of what a block does to the world; `UNTOLD` for what has none."""
     found = frozenset(verb for node in context.nodes for verb in _verbs_of(node))
+    if any(_is_sleep(node) for node in context.nodes):
+        loops = (node for node in context.nodes if isinstance(node, Loop))
+        in_loop = any(_is_sleep(part) for loop in loops for part in ast.walk(loop))
+        # Who asks again and again, and sleeps between, polls.
+        found = found - {"fetch"} | {"poll" if in_loop else UNTOLD}
     # Who asks others may say so.
-    found |= {UNTOLD} if not found and any(_is_printed(node) for node in context.nodes) else frozenset()
-    sleeps = any(_is_sleep(node) for node in context.nodes)
-    if not sleeps:
-        return found
-    in_loop = any(_is_sleep(part) for node in context.nodes if isinstance(node, Loop) for part in ast.walk(node))
-    # Who asks again and again, and sleeps between, polls.
-    return found - {"fetch"} | {"poll" if in_loop else UNTOLD}
+    is_printed = not found and any(_is_printed(node) for node in context.nodes)
+    return found | {UNTOLD} if is_printed else found
 
 
 def _is_sleep(node: ast.AST) -> bool:
@@ -71,6 +73,8 @@ def _is_printed(node: ast.AST) -> bool:
 def makes_by_deed(outputs: Sequence[str], context: BlockContext) -> bool:
     """Return whether all outputs are made of what the deeds of a block give back."""
     made: frozenset[str] = frozenset()
+    loops = [list(ast.walk(node)) for node in context.nodes if isinstance(node, ast.While)]
+    polled = {part for parts in loops if any(_is_sleep(each) for each in parts) for part in parts}
     # What is assigned further up may be made of what a loop assigns further down.
     for _ in range(2):
         for node in context.nodes:
@@ -86,7 +90,8 @@ def makes_by_deed(outputs: Sequence[str], context: BlockContext) -> bool:
             else:
                 continue
             names = {part.id for part in parts if isinstance(part, ast.Name)}
-            if names & made or any(True for part in parts for _verb in _verbs_of(part)):
+            is_asked = node in polled and any(isinstance(part, ast.Call) for part in parts)
+            if names & made or is_asked or any(True for part in parts for _verb in _verbs_of(part)):
                 made |= bound
     return set(outputs) <= made
 
@@ -106,7 +111,7 @@ def _verbs_of_call(call: ast.Call) -> Iterator[str]:
     words = words_of(name.strip("_"))
     first = words[0] if words else ""
     owner = spelled(call.func).partition(".")[0] if isinstance(call.func, ast.Attribute) else ""
-    if owner in _PROGRAMS or (words[-1:] and words[-1] in _HOOKS and first not in VERBS):
+    if owner in _PROGRAMS or (words[-1:] and words[-1] in _HOOKS and first not in _KEEPING_HOOKS):
         yield UNTOLD
     elif owner in _CLIENTS and first in ("get", "head", "options", "request", "urlopen"):
         yield "fetch"
