@@ -724,3 +724,87 @@ def test_a_literal_text_beside_any_text_is_not_written(declared: str, annotation
             return 1
     """
     assert signature(source, STRICT) == f"def _do_part(nargs: {annotation}, options: list[str]) -> None"
+
+
+GIVEN = """
+    {imported}
+
+    def total(rows: object, limit: int) -> int:
+        count = 0
+        if not isinstance(rows, {asked}):
+            return count
+        # begin
+        for row in rows:
+            if row:
+                count += limit
+        # end
+        return count
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "asked", "annotation"),
+    [
+        ("from typing import Any, Mapping", "Mapping", "Mapping[Any, Any]"),
+        ("from typing import Any; from collections.abc import Sequence", "Sequence", "Sequence[Any]"),
+        ("from typing import Any", "str", "str"),
+        ("from typing import Mapping", "Mapping", None),
+    ],
+)
+def test_a_generic_class_is_never_written_without_its_arguments(
+    imported: str, asked: str, annotation: str | None
+) -> None:
+    source = GIVEN.format(imported=imported, asked=asked)
+    if annotation is None:
+        assert "the type of rows is not known" in refusal(source, STRICT)
+    else:
+        assert f"rows: {annotation}" in signature(source, STRICT)
+
+
+@pytest.mark.parametrize(
+    ("declared", "annotation"),
+    [("list", "list[Any]"), ("dict", "dict[Any, Any]"), ("tuple", "tuple[Any, ...]"), ("set[int]", "set[int]")],
+)
+def test_a_bare_class_that_is_no_longer_none_holds_anything(declared: str, annotation: str) -> None:
+    source = GIVEN.format(imported="from typing import Any", asked="x")
+    source = source.replace("not isinstance(rows, x)", "rows is None").replace("object", f"{declared} | None")
+    assert f"rows: {annotation}" in signature(source, STRICT)
+
+
+def test_beside_anything_no_other_type_is_written() -> None:
+    source = """
+        from typing import Any
+
+        def total(rows: list[int], given: str | int) -> int:
+            limit = getattr(given, "limit", False)
+            count = 0
+            # begin
+            for row in rows:
+                if row > limit:
+                    count += row
+            # end
+            return count
+    """
+    assert "limit: Any, count" in signature(source, STRICT)
+
+
+def test_a_class_is_known_that_a_module_of_the_package_takes_over_from_another() -> None:
+    source = """
+        import shop.parts as parts
+
+        def work(size: int) -> int:
+            made = parts.Board(3)
+            # begin
+            if size:
+                print(made)
+                print(size)
+            # end
+            return size
+    """
+
+    def rules(text: str) -> TypingRules:
+        return TypingRules(module="shop.orders", sources=Sources({"shop.parts": text}), min_python=(3, 11))
+
+    expected = "def _do_part(size: int, made: parts.Board) -> None"
+    assert signature(source, rules("from shop.made_parts import *\n")) == expected
+    assert isinstance(extracted(source, rules("x = 1\n")), Refused)

@@ -220,3 +220,18 @@ def test_no_method_is_added_where_a_metaclass_may_read_it(head: str, is_refused:
     found = done(source)
     assert isinstance(found, Refused) is is_refused
     assert not is_refused or "metaclass" in str(found)
+
+
+@pytest.mark.parametrize(("example", "is_moved"), [("Total.", True), (">>> total([])", False)])
+def test_a_text_with_examples_does_not_become_the_docstring_of_a_new_function(example: str, is_moved: bool) -> None:
+    found = done(f"""
+        def total(rows):
+            if rows:
+                # begin
+                "{example}"
+                for row in rows:
+                    row.read()
+                # end
+    """)
+    assert isinstance(found, Refactored) is is_moved
+    assert isinstance(found, Refactored) or found.code == "doctest"

@@ -363,9 +363,9 @@ def test_what_a_loop_does_before_it_hands_on_a_result_is_a_block() -> None:
             for line in lines:
                 line = line.strip()
                 size = len(line)
-                print(size)
-                print(line)
-                print(output)
+                log.debug(size)
+                log.debug(line)
+                log.debug(output)
                 label = None
                 for word in line.split():
                     if word.isupper():
@@ -381,20 +381,20 @@ def test_what_follows_a_docstring_begins_a_paragraph() -> None:
     source = """
         def work(rows, limit):
             '''Work.'''
-            print(limit)
-            print(rows)
-            print(1)
-            print(2)
-            print(3)
+            log.debug(limit)
+            log.debug(rows)
+            log.debug(1)
+            log.debug(2)
+            log.debug(3)
             widest_row = None
             for row in rows:
                 if row.width > limit:
                     widest_row = row
                     break
-            print(4)
-            print(5)
+            log.debug(4)
+            log.debug(5)
 
-            print(widest_row)
+            log.debug(widest_row)
             return widest_row
     """
     assert (3, 14) in names(source)

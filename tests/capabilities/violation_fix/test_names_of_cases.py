@@ -87,23 +87,110 @@ HANDLED = """
 """
 
 
+@pytest.mark.parametrize("caught", ["ConnectionResetError", "ssl.SSLWantReadError as error", "(OSError, ValueError)"])
+def test_what_a_handler_does_is_not_told_by_the_exception(caught: str) -> None:
+    assert not any(name.startswith("_handle_") for name in names(HANDLED.format(caught=caught)).values())
+
+
+def test_a_handler_that_does_one_thing_is_named_after_that() -> None:
+    source = """
+        def work(peer, limit):
+            try:
+                peer.open()
+            except ConnectionResetError:
+                for attempt in range(limit):
+                    if attempt > 3:
+                        peer.restart_session(attempt)
+    """
+    assert names(source)[5, 7] == "_restart_sessions"
+
+
+COMMENTED = """
+        def work(graph, pages, limit):
+            log.debug(graph)
+            # {comment}
+            for page in pages:
+                if page.size > limit:
+                    graph.add_page(page)
+                    graph.mark(limit)
+
+            return graph
+"""
+
+
 @pytest.mark.parametrize(
-    ("caught", "name"),
+    ("comment", "name"),
     [
-        ("ConnectionResetError", "_handle_connection_reset_error"),
-        ("ssl.SSLWantReadError as error", "_handle_ssl_want_read_error"),
-        ("Exception", None),
-        ("(OSError, ValueError)", None),
+        ("Remove the last outputs corresponding to unnamed values, now that they are inputs", None),
+        ("Merge the pages related to one that is too large", None),
+        ("Update the coordinates and the names with what is given", None),
+        ("Collect the names of pages that are too large for it", None),
+        ("Prepare pages for all those who read them later", None),
+        ("Merge pages with drafts", "_merge_pages_with_drafts"),
+        ("Move pages to graph", "_move_pages_to_graph"),
+        ("Merge pages to avoid gaps in the list", "_merge_pages"),
+        ("Merge the pages of all", "_merge_pages"),
+        ("Merge the pages in the order in which they come", "_merge_pages"),
+        ("Open Graph metadata", None),
+        ("Query parameters", None),
+        ("Filter options", None),
+        ("Filter pages", "_filter_pages"),
+        ("Filter the options", "_filter_options"),
+        ("Open pages", "_open_pages"),
     ],
 )
-def test_all_that_a_handler_does_is_named_after_the_exception(caught: str, name: str | None) -> None:
-    found = {each for each in names(HANDLED.format(caught=caught)).values() if each.startswith("_handle_")}
-    assert found == ({name} if name else set())
+def test_a_comment_names_a_block_if_it_is_a_command_and_not_cut_short(comment: str, name: str | None) -> None:
+    assert names(COMMENTED.format(comment=comment)).get((3, 7)) == name
 
 
-def test_half_of_a_handler_is_not_named_after_the_exception() -> None:
-    source = HANDLED.format(caught="ConnectionResetError") + "                peer.close()\n                raise\n"
-    assert "_handle_connection_reset_error" not in names(source).values()
+ARGUMENTS = """
+        {head}
+            if not isinstance(mode, str):
+                raise TypeError(mode)
+            if not isinstance(limit, int):
+                raise TypeError(limit)
+            if limit < 3:
+                raise ValueError(limit)
+            return mode * limit
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "other", "name"),
+    [
+        ("def scale_picture(mode, limit):", "", "_check_arguments"),
+        ("def scale_picture(mode, limit):", "def draw(): ...", "_check_picture_arguments"),
+        ("def picture_from_bytes(mode, limit):", "def draw(): ...", "_check_picture_arguments"),
+        ("def scale_picture(mode, limit):\n            def inner(): ...", "", "_check_arguments"),
+    ],
+)
+def test_a_check_of_arguments_is_told_from_those_of_other_functions(head: str, other: str, name: str) -> None:
+    source = ARGUMENTS.format(head=head) + f"\n        {other}\n"
+    assert name in names(source, head[4 : head.index("(")]).values()
+
+
+@pytest.mark.parametrize(
+    ("function", "other", "name"),
+    [
+        ("graph_from_picture", "def draw(picture): ...", "_check_graph_picture"),
+        ("graph_from_picture", "def draw(page): ...", "_check_picture"),
+        ("scale_picture", "def draw(picture): ...", "_check_picture"),
+    ],
+)
+def test_a_check_of_what_other_functions_take_too_is_told_by_its_function(function: str, other: str, name: str) -> None:
+    source = f"""
+        def {function}(picture):
+            if picture.width > 3:
+                raise ValueError(picture)
+            if picture.height > 3:
+                raise ValueError(picture)
+            if picture.depth > 3:
+                raise ValueError(picture)
+            return picture.scaled
+
+        {other}
+    """
+    assert name in names(source, function).values()
 
 
 def test_what_is_done_with_something_that_may_be_missing_is_named_after_it() -> None:

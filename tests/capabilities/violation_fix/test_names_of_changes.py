@@ -49,15 +49,15 @@ def test_a_call_under_a_condition_is_no_part_worth_a_name() -> None:
 def test_changes_of_one_object_are_told_as_its_update_and_calls_on_what_it_holds_are_not() -> None:
     source = """
         def work(shard, gauge, streams):
-            print(shard)
+            log.debug(shard)
             if shard.total > 0:
                 gauge.total = shard.total
                 gauge.refresh()
-                print(gauge)
+                log.debug(gauge)
             if shard.is_open:
                 streams[shard].send(gauge)
                 streams.pop(shard)
-                print(streams)
+                log.debug(streams)
             return shard
     """
     assert set(names(source).values()) == {"_update_gauge"}

@@ -6,6 +6,7 @@ import ast
 import textwrap
 import warnings
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -420,6 +421,11 @@ KEPT = {
         "def read_part(x=b):\n    return x\nreturn read_part(a)",
         "n = 0\ndef read_part(x):\n    nonlocal n\n    n += 1\nread_part(a)\nreturn n",
         "def read_part(x):\n    return x + b\nreturn [read_part(b) for b in a]",
+        # Outside, doctest would run these examples, without the names that they need.
+        "def read_part(x):\n    '''>>> read_part(2)\n    1\n    '''\n    return x / 2\nreturn read_part(a)",
+        # What `c` has under the key `b` would be a second value of the parameter `b`.
+        "def read_part(**options):\n    return options, b\nreturn read_part(**c)",
+        "def read_part(x, **options):\n    return x, options, b\nreturn read_part(a, **c)",
     ],
 }
 
@@ -483,6 +489,56 @@ def test_a_nested_generator_or_coroutine_moves_as_what_it_is(word: str) -> None:
     nested = f"{word} read_part(x):\n    yield x + b"
     expected = f"{word} _read_part(b, x):\n    yield x + b\n\n\n" + function("return _read_part(b, a)")
     assert all_of_kind(function(f"{nested}\n\nreturn read_part(a)"), "move_out") == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "outer", "nested", "name"),
+    [
+        ("read_rows", "f", "readPart", "_read_part"),
+        ("readRows", "f", "read_part", "_readPart"),
+        ("readRows", "f", "readPart", "_readPart"),
+        ("readRows", "f_x", "readPart", "_read_part"),
+        ("readRows", "F_X", "read_part", "_readPart"),
+    ],
+)
+def test_a_nested_function_is_named_outside_as_the_functions_of_the_file_are(
+    other: str, outer: str, nested: str, name: str
+) -> None:
+    rest = f"\n\ndef {other}(x):\n    pass\n\n\ndef {other}2(x):\n    pass\n\n\ndef {other}3(x):\n    pass\n"
+    source = function(f"def {nested}(x):\n    return x + 1\n\nreturn {nested}(a)").replace("def f(", f"def {outer}(")
+    done = simplify_statement(source + rest, 2, "move_out")
+    assert isinstance(done, Refactored), done
+    assert f"\n    return {name}(a)\n" in done.source
+
+
+@pytest.mark.parametrize("name", ["b", "self"])
+def test_a_key_of_any_name_reaches_the_keywords_of_a_nested_function_as_before(name: str) -> None:
+    source = f"def f(self, b, options):\n    def pair_parts(**rest):\n        return {name}, rest\n"
+    source = textwrap.indent(f"{source}\n    return pair_parts(**options)\n", "    ")
+    moved = simplify_statement(f"class A:\n{source}", 3, "move_out")
+    assert isinstance(moved, Refused), moved
+    assert moved.code == "keywords"
+
+
+def test_keywords_alone_do_not_keep_a_nested_function_inside() -> None:
+    source = function("def pair_parts(**rest):\n    return rest\n\nreturn pair_parts(**c)")
+    assert all_of_kind(source, "move_out") == (
+        "def _pair_parts(**rest):\n    return rest\n\n\n" + function("return _pair_parts(**c)")
+    )
+
+
+@pytest.mark.parametrize("parameters", ["*parts", "x, *parts", "x=0, *parts"])
+def test_positions_reach_the_parameters_of_a_nested_function_as_before(parameters: str) -> None:
+    value = "(x, parts, b)" if "x" in parameters else "(parts, b)"
+    source = function(f"def join_parts({parameters}):\n    return {value}\n\nreturn join_parts(*a)")
+    moved = all_of_kind(source, "move_out")
+    assert moved != source
+    results = []
+    for text in (source, moved):
+        module: dict[str, Any] = {}
+        exec(text, module)
+        results.append([module["f"](given, "b", None) for given in ([1], [1, 2], ["b", 2, 3])])
+    assert results[0] == results[1]
 
 
 def test_a_nested_function_that_needs_its_object_becomes_a_method() -> None:

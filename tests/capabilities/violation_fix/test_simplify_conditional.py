@@ -154,3 +154,58 @@ def test_conditions_that_share_a_line_with_their_body_are_left(kind: str) -> Non
     done = simplify_statement(function(bodies[kind]), 2, kind)
     assert isinstance(done, Refused)
     assert done.code == "shared_line"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        ("a is None", "not a", "not a"),
+        ("not a", "a is None", "not a"),
+        ("a is not None", "a", "a is not None"),
+        ("b or a is None", "not a or c", "b or not a or c"),
+        ("b and a is None", "not a", "(b and a is None) or not a"),
+        # The truth of what is not None would no longer be asked, and may raise.
+        ("a", "a is not None", "a or a is not None"),
+        ("a is None", "not b", "a is None or not b"),
+        ("a.b is None", "not a.b", "a.b is None or not a.b"),
+        ("a is None or b", "not a", "a is None or b or not a"),
+        ("a is None", "a", "a is None or a"),
+    ],
+)
+def test_of_two_guards_one_that_the_other_implies_is_left_out(first: str, second: str, joined: str) -> None:
+    done = simplify_statement(function(f"if {first}:\n    return 1\nif {second}:\n    return 1\nreturn c"), 2)
+    assert isinstance(done, Refactored), done
+    assert done.source == function(f"if {joined}:\n    return 1\nreturn c")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joined"),
+    [
+        ("a is not None", "a", "a"),
+        ("a", "a is not None", "a"),
+        ("a is None", "not a", "a is None"),
+        ("not a", "a is None", "not a and a is None"),
+        ("a is not None", "a and b", "a and b"),
+        ("a == b", "a", "a == b and a"),
+    ],
+)
+def test_of_two_nested_conditions_one_that_the_other_implies_is_left_out(first: str, second: str, joined: str) -> None:
+    done = simplify_statement(function(f"if {first}:\n    if {second}:\n        print(1)\nreturn c"), 2)
+    assert isinstance(done, Refactored), done
+    assert done.source == function(f"if {joined}:\n    print(1)\nreturn c")
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("if not a:\n    return 1\nreturn 2", "return 2 if a else 1"),
+        ("if not (a or b):\n    return 1\nreturn 2", "return 2 if a or b else 1"),
+        ("if a not in b:\n    return 1\nreturn 2", "return 1 if a not in b else 2"),
+        ("if not a:\n    c = 1\nelse:\n    c = b\nreturn c", "c = b if a else 1\nreturn c"),
+        ("if not a:\n    print(1)\nelse:\n    print(b)", "print(b if a else 1)"),
+    ],
+)
+def test_a_choice_asks_for_what_is_so_not_for_what_is_not(body: str, after: str) -> None:
+    done = simplify_statement(function(body), 2)
+    assert isinstance(done, Refactored), done
+    assert done.source == function(after)

@@ -14,6 +14,7 @@ import pytest
 from actors.capabilities.violation_fix.checks.options import CheckOptions, ProjectRule
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.carried_files import carry_ignored
+from actors.capabilities.violation_fix.verification.comparison import with_fault_checks
 from actors.capabilities.violation_fix.verification.test_runs import WHOLE
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
 from actors.capabilities.violation_fix.verification.verdicts import Baseline, Verification, load_baseline, save_baseline
@@ -163,6 +164,23 @@ def test_a_fix_that_moves_complexity_elsewhere_is_refused(site: Site) -> None:
     done = site.verified(moved)
     assert not done.is_good
     assert "C901 `_graded` is too complex" in done.broken[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("    unused = 1\n", "F841"), ("    unused: int\n", "F842"), ("    missing()\n", "F821")]
+)
+def test_an_edit_that_brings_a_fault_is_refused_whatever_was_selected(tmp_path: Path, text: str, told: str) -> None:
+    root = project(tmp_path / "project", src__pkg__marks=CODE + "\n\ndef old():\n    kept = 1\n")
+    place = workspace(root, "one")
+    options = with_fault_checks(CheckOptions(select=("C901",), max_complexity=3))
+    verifier = Verifier(type(place)(place.tree, type(place.setup)(place.setup.python, "none"), options))
+    baseline = verifier.baseline([FILE])
+    violation = next(each for each in baseline.violations if each.check_id == "C901")
+    file = Path(place.tree.folder) / FILE
+    file.write_text(FIXED + "\n\ndef old():\n    kept = 1\n")
+    assert verifier.verify(baseline, violation).is_good
+    file.write_text(file.read_text().replace("    return points + 1\n", text + "    return points + 1\n"))
+    assert [told in each for each in verifier.verify(baseline, violation).broken] == [True]
 
 
 def test_another_file_that_changed_is_named_and_the_fix_refused(site: Site) -> None:

@@ -26,7 +26,7 @@ from actors.capabilities.violation_fix.refactoring.complexity import (
     nesting_of,
     statements_of,
 )
-from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape, cuts_of
+from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape, cuts_of, stores_result
 from actors.capabilities.violation_fix.refactoring.extraction import Block, block_of
 from actors.capabilities.violation_fix.refactoring.halves import is_half_assigned, is_half_built, starts_outside
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
@@ -262,6 +262,8 @@ UNTYPED_FACTOR = 0.75
 OPAQUE_FACTOR = 0.9
 # Of a cut whose other half stays behind.
 _HALF_FACTOR = 0.6
+# Of a cut that ends with what its caller would do with the result.
+_STORING_FACTOR = 0.85
 _INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
 
 
@@ -284,6 +286,7 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
     factor *= _HALF_FACTOR if _is_half(context) else 1.0
+    factor *= _STORING_FACTOR if stores_result(block.statements) else 1.0
     # Beside a class, a function of `self` is a method at the wrong place.
     factor *= 0.5 if extraction.host is None and {"self", "cls"} & set(inputs) else 1.0
     factor *= 0.5 if _has_long_docstring(block.statements) else 1.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.complexity import Loop, elif_of
+from actors.capabilities.violation_fix.refactoring.implied_tests import without_implied
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,
@@ -194,11 +195,15 @@ def _joined_head(this: Conditional, other: ast.If, word: str, kind: type[ast.boo
     tests = [this.node.test, other.test]
     if any(test.lineno != last_line(test) for test in tests):
         raise this.refuse("long_condition", "a condition spans lines")
+    needed = without_implied(this.node.test, other.test, kind)
     parts = [_operand(source, test, kind) for test in tests]
     keyword = "elif" if source.is_elif(this.node) else "if"
-    line = f"{this.indent}{keyword} {parts[0]} {word} {parts[1]}:"
+    text = f" {word} ".join(parts if needed is None else [_operand(source, test, kind) for test in needed])
+    line = f"{this.indent}{keyword} {text}:"
     if len(line.expandtabs(8)) <= this.line_length:
         return line + source.newline
+    if needed is not None:
+        raise this.refuse("long_condition", f"the line would be longer than {this.line_length} characters")
     unit = "\t" if this.indent.endswith("\t") else "    "
     inner = this.indent + unit
     lines = [f"{this.indent}{keyword} (", f"{inner}{parts[0]}", f"{inner}{word} {parts[1]}", f"{this.indent}):"]

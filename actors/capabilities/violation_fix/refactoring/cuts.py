@@ -24,6 +24,8 @@ _MAX_TRAILING = 3
 _MAX_PARAGRAPHS = 5
 # How many statements may work on one result.
 _MAX_FOR_RESULT = 6
+# Calls that put one thing into a collection.
+_KEEPING = frozenset({"append", "appendleft", "add"})
 
 
 class Shape(Enum):
@@ -62,6 +64,7 @@ def cuts_of(analysis: FunctionAnalysis, source: SourceText) -> Iterator[Cut]:
 def _cuts_in(body: list[ast.stmt], parents: tuple[ast.stmt, ...], source: SourceText) -> Iterator[Cut]:
     compound = [complexity_of([statement]) > 0 for statement in body]
     begins = [_begins_paragraph(body, position, source) for position in range(len(body))] + [True]
+    seen: set[tuple[int, int]] = set()
     for begin in range(len(body)):
         paragraphs = 0
         for end in range(begin + 1, len(body) + 1):
@@ -69,8 +72,52 @@ def _cuts_in(body: list[ast.stmt], parents: tuple[ast.stmt, ...], source: Source
             if not any(compound[begin:end]):
                 continue
             shape = _shape(body, begin, end, compound, begins, paragraphs, bool(parents))
-            if shape is not None:
-                yield Cut(body[begin:end], parents, shape)
+            if shape is None:
+                continue
+            needed = begin + _unread_stores(body[begin:end])
+            shape = Shape.RESULT if needed > begin and shape in (Shape.BODY, Shape.REST) else shape
+            found = [(needed, end, shape)]
+            if stores_result(body[needed:end]) and any(compound[needed : end - 1]):
+                found.append((needed, end - 1, Shape.RESULT))
+            for first, last, kind in found:
+                if (first, last) not in seen:
+                    yield Cut(body[first:last], parents, kind)
+                seen.add((first, last))
+
+
+def _unread_stores(statements: Sequence[ast.stmt]) -> int:
+    """Return how many statements at the beginning bind a name that the others store again, or leave alone."""
+    for number, statement in enumerate(statements):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or not isinstance(target, ast.Name):
+            return number
+        if len(bound_names(statement)) > 1 or not _is_unread(target.id, statements[number + 1 :]):
+            return number
+    return 0
+
+
+def _is_unread(name: str, statements: Sequence[ast.stmt]) -> bool:
+    touching = next((each for each in statements if name in _touched(each)), None)
+    if touching is None:
+        return True
+    return isinstance(touching, ast.Assign | ast.AnnAssign) and name not in names_read(touching)
+
+
+def stores_result(statements: Sequence[ast.stmt]) -> bool:
+    """Return whether the last statement only hands what the others made to a collection that was there before."""
+    last, before = statements[-1], statements[:-1]
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Subscript):
+        kept: ast.expr | None = last.targets[0].value
+        value, others = last.value, names_read(last.targets[0].slice)
+    elif isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and len(last.value.args) == 1:
+        function, value, others = last.value.func, last.value.args[0], frozenset[str]()
+        is_kept = isinstance(function, ast.Attribute) and function.attr in _KEEPING and not last.value.keywords
+        kept = function.value if is_kept and isinstance(function, ast.Attribute) else None
+    else:
+        return False
+    bound = frozenset[str]().union(*(bound_names(each) for each in before))
+    is_there = isinstance(kept, ast.Name) and kept.id not in bound
+    return is_there and isinstance(value, ast.Name) and value.id in bound and not others & bound
 
 
 def _shape(

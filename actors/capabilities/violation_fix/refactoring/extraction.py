@@ -12,6 +12,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.signatures import
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.comments import first_moved_line
+from actors.capabilities.violation_fix.refactoring.hazards import has_examples
 from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
 from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
@@ -140,6 +141,8 @@ def block_of(source: SourceText, place: FunctionPlace, statements: Sequence[ast.
         return Block(source, place, tuple(statements), begin, end)
     if first is place.function.body[0] and _is_docstring(first):
         raise RefusedRefactoring("docstring", "the block holds the docstring of the function", (begin,))
+    if has_examples([first]):
+        raise RefusedRefactoring("doctest", "the text would become a docstring whose examples run", (begin,))
     indent = source.indent(begin)
     begin = first_moved_line(source, begin, place.function)
     while end < source.line_count and source.is_comment(end + 1) and len(source.indent(end + 1)) > len(indent):

@@ -201,3 +201,9 @@ def spelling_of(jump: Jump) -> str:
 def is_constant(jump: Jump) -> bool:
     """Check that a jump means the same outside the block: a returned value is not worked out there."""
     return not isinstance(jump, ast.Return) or jump.value is None or isinstance(jump.value, ast.Constant)
+
+
+def has_examples(body: Sequence[ast.stmt]) -> bool:
+    """Return whether statements begin with a text that doctest runs if they are all of a function outside others."""
+    text = body[0].value if isinstance(body[0], ast.Expr) else None
+    return isinstance(text, ast.Constant) and isinstance(text.value, str) and ">>>" in text.value

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.checks.pairing import Key, paired
 from actors.capabilities.violation_fix.checks.violation import Violation
 
@@ -16,6 +17,9 @@ _SAME: tuple[Key, ...] = (
     lambda each: (each.path, each.check_id, each.symbol),
 )
 
+# What an edit brings by mistake: names unused, unknown or bound twice, and what does not compile.
+_FAULTS = ("E9", "F")
+
 
 class Compared(msgspec.Struct, frozen=True):
     """Holds the violations that are gone, those that are new or measure more than before, and those that stay."""
@@ -23,6 +27,11 @@ class Compared(msgspec.Struct, frozen=True):
     gone: tuple[Violation, ...]
     new: tuple[Violation, ...]
     stayed: tuple[Violation, ...]
+
+
+def with_fault_checks(options: CheckOptions) -> CheckOptions:
+    """Return options by which edits are verified: those of a listing, and the linter's rules for faults."""
+    return msgspec.structs.replace(options, select=tuple(dict.fromkeys((*options.select, *_FAULTS))))
 
 
 def compared(before: Iterable[Violation], after: Iterable[Violation]) -> Compared:

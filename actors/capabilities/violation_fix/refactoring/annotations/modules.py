@@ -111,6 +111,11 @@ class ModuleTypes:
         base = ".".join(parts[: len(parts) - statement.level + 1])
         return f"{base}.{statement.module}" if statement.module else base
 
+    @cached_property
+    def has_star_imports(self) -> bool:
+        imports = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
+        return any(alias.name == "*" for each in imports for alias in each.names)
+
     def resolve(self, node: ast.expr) -> str | None:
         """Return the full name of a dotted expression; builtins have none but their own."""
         if isinstance(node, ast.Name):
@@ -245,7 +250,10 @@ class Package:
             module = self._module(".".join(parts[:count]))
             if module is not None:
                 binding = module.bindings.get(parts[count])
-                return binding is None or binding.target.startswith(f"{module.name}.")
+                if binding is None:
+                    # What it takes over from another module as a whole is not read.
+                    return not module.has_star_imports
+                return binding.target.startswith(f"{module.name}.")
         return False
 
     def _generic(self, node: ast.Subscript, module: ModuleTypes) -> Type | None:

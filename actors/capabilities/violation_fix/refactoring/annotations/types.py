@@ -43,6 +43,21 @@ MAPPINGS = frozenset(
 SEQUENCES = frozenset({"list", "typing.Sequence", "typing.MutableSequence", "collections.deque", "typing.Deque"})
 # Without arguments, what they hold may be anything.
 _BARE = frozenset({"list", "set", "frozenset", "dict", "tuple"})
+# How many arguments a generic class takes; strict checkers ask for them.
+ARITIES = {
+    **dict.fromkeys(("list", "set", "frozenset", "type", "collections.deque", "collections.Counter"), 1),
+    **dict.fromkeys(MAPPINGS, 2),
+    **dict.fromkeys(("typing.ItemsView", "typing.AsyncGenerator", "collections.ChainMap", "typing.ChainMap"), 2),
+    **dict.fromkeys(("typing.Generator", "typing.Coroutine"), 3),
+    **dict.fromkeys(
+        (f"typing.{name}" for name in ("Iterable", "Iterator", "Sequence", "Collection", "Container", "Reversible")), 1
+    ),
+    **dict.fromkeys(
+        (f"typing.{name}" for name in ("MutableSequence", "MutableSet", "AbstractSet", "KeysView", "ValuesView")), 1
+    ),
+    **dict.fromkeys((f"typing.{name}" for name in ("Awaitable", "AsyncIterable", "AsyncIterator", "Deque")), 1),
+    **dict.fromkeys(("collections.abc.Set", "typing.Counter"), 1),
+}
 # One may be passed where the other is asked for.
 _WIDENED = {("bool", "int"), ("int", "float"), ("bool", "float")}
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import Binding, ModuleTypes, Package
 from actors.capabilities.violation_fix.refactoring.annotations.types import (
+    ARITIES,
     NONE,
     PARAMETER_LIST,
     UNION,
@@ -17,6 +18,8 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
 from actors.capabilities.violation_fix.refactoring.name_scopes import BUILTIN_NAMES
 
 _GENERIC_BUILTINS = frozenset({"list", "dict", "set", "frozenset", "tuple", "type"})
+# Generic classes of any number of arguments, with what is written beside Any.
+_OPEN = {"tuple": ("...",), "typing.Callable": ("...",)}
 _PEP_585, _PEP_604 = (3, 9), (3, 10)
 
 
@@ -71,6 +74,13 @@ class AnnotationWriter:
         known = [each for each in inner if each is not None]
         if len(known) < len(inner):
             return None
+        if not known and (type_.name in ARITIES or type_.name in _OPEN):
+            # Without arguments it says less than is asked for, and than Any in their place.
+            anything = self._spell_name("typing.Any", roots, has_arguments=False)
+            if anything is None:
+                return None
+            known = [*_OPEN[type_.name], anything] if type_.name in _OPEN else [anything] * ARITIES[type_.name]
+            known = [*reversed(known)] if type_.name == "tuple" else known
         arguments = ", ".join(known)
         if type_.name == PARAMETER_LIST:
             return f"[{arguments}]"
@@ -118,6 +128,10 @@ class AnnotationWriter:
         return {}
 
     def _spell_union(self, type_: Type, roots: set[str]) -> str | None:
+        others_than_none = [member for member in type_.arguments if member != NONE]
+        if len(others_than_none) > 1 and any(member.name == "typing.Any" for member in others_than_none):
+            # Beside anything, the others say nothing.
+            return None
         inner = [self._spell(member, roots) for member in type_.arguments]
         known = [each for each in inner if each is not None]
         if len(known) < len(inner):

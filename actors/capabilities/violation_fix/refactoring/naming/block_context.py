@@ -35,6 +35,7 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     plural,
     words_of,
 )
+from actors.capabilities.violation_fix.refactoring.naming.styles import names_in_camel_case
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 # What follows it in a visitor is the name of a class.
@@ -127,11 +128,8 @@ class BlockContext:
 
     @cached_property
     def is_camel_case(self) -> bool:
-        """True where the function and most others of the file, those of one word left out, are named in camelCase."""
-        names = [node.name.strip("_") for node in ast.walk(self.source.tree) if isinstance(node, Function)]
-        camel = sum(name[:1].islower() and not name.islower() and "_" not in name for name in names)
-        own = self.function_name.strip("_")
-        return "_" not in own and 2 * camel > camel + sum("_" in name for name in names) > 0
+        """True where the file names its functions in camelCase."""
+        return names_in_camel_case(self.source.tree, self.function_name)
 
     @cached_property
     def has_long_comment(self) -> bool:

@@ -90,8 +90,13 @@ class BlockEffects:
 
     @cached_property
     def all(self) -> tuple[Effect, ...]:
+        return tuple(effect for effect in self.everything if not _is_bookkeeping(effect))
+
+    @cached_property
+    def everything(self) -> tuple[Effect, ...]:
+        """The effects, those on what is kept beside the work itself among them."""
         called_for_effect = {id(call) for call in _calls_for_effect(self._statements)}
-        return tuple(effect for effect in self._found(called_for_effect) if not _is_bookkeeping(effect))
+        return tuple(self._found(called_for_effect))
 
     def _found(self, called_for_effect: set[int]) -> Iterator[Effect]:
         for node in self._nodes:

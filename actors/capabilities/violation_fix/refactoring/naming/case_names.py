@@ -33,7 +33,6 @@ from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
 # Verbs of functions that make their result of what they are given.
 _MAKING = words_in("build coerce convert create decode deserialize from get load make normalize parse read to")
 _ENDINGS = words_in("in of for from to as by with on at")
-_CATCH_ALL = frozenset({"Exception", "BaseException"})
 _LOGGING = words_in("debug info warn warning error")
 
 
@@ -119,19 +118,6 @@ def _is_type_of_parameter(context: BlockContext) -> bool:
         return False
     asked = test.args[0]
     return isinstance(asked, ast.Name) and asked.id in {argument.arg for argument in context.place.parameters}
-
-
-def from_handler(context: BlockContext) -> Iterator[SuggestedName]:
-    """Name all that an `except` does after the exception."""
-    handler = context.handler
-    if handler is None or isinstance(handler.type, ast.Tuple | None):
-        return
-    caught = noun_of(handler.type) or ""
-    if caught in _CATCH_ALL or not is_good_noun(caught):
-        return
-    ends_well = ends_plainly(context) or context.extraction.form is Form.RETURN
-    if ends_well and len(words_of(caught)) > 1:
-        yield SuggestedName(joined_name("handle", caught), 0.64, "the exception that is handled")
 
 
 def from_tested_object(context: BlockContext) -> Iterator[SuggestedName]:
@@ -260,7 +246,6 @@ def from_log_message(context: BlockContext) -> Iterator[SuggestedName]:
 CASE_RULES = (
     from_function_case,
     from_case_result,
-    from_handler,
     from_tested_object,
     from_rest,
     from_added_items,

@@ -69,5 +69,5 @@ def words_tried(text: str) -> list[str]:
     found = _FAILED.match(text)
     if found is None:
         return []
-    words, _ = words_of_comment("# " + _VALUE.split(found["tried"], maxsplit=1)[0].strip())
+    words, _ = words_of_comment("# " + _VALUE.split(found["tried"], maxsplit=1)[0].strip(), is_command=True)
     return words

@@ -7,7 +7,6 @@ takes it as it stands; the figures were set by reading what the rules made of pa
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -27,14 +26,17 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_settings,
     from_shared_words,
 )
-from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
-    BUILTIN_TYPES,
-    is_flag_test,
-    tested_nouns,
+from actors.capabilities.violation_fix.refactoring.naming.check_names import from_validation
+from actors.capabilities.violation_fix.refactoring.naming.condition_words import BUILTIN_TYPES
+from actors.capabilities.violation_fix.refactoring.naming.deeds import (
+    PURE_VERBS,
+    UNTOLD,
+    deeds_in,
+    hides_deeds,
+    makes_by_deed,
 )
 from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
 from actors.capabilities.violation_fix.refactoring.naming.made_names import from_made, from_returned, from_yields
-from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     MIDDLING_NOUNS,
@@ -80,6 +82,8 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
         for suggestion in rule(context):
             weighed = _weighed(suggestion, context)
             known = found.get(weighed.name)
+            if hides_deeds(weighed.name, context):
+                continue
             if _is_acceptable(weighed.name, context) and (known is None or known.quality < weighed.quality):
                 found[weighed.name] = weighed
     ranked = sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
@@ -197,15 +201,10 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
     if any(is_flag(context.nodes, name) for name in names) and not asks:
         return
-    verb, quality = _verb_for_all(context, names)
-    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
-    if effects:
-        # Reading a file and the like is an effect that the verb of the output can cover.
-        verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
-        covered = verbs.pop() if len(verbs) == 1 else ""
-        if any(effect.kind is not EffectKind.CALL for effect in effects) or covered not in _READING:
-            return
-        verb, quality = covered, 0.7
+    found = _verb_beside_effects(context, names)
+    if found is None:
+        return
+    verb, quality = found
     noun = common_noun(names)
     quality *= min(noun_quality(name) for name in names)
     if "_and_" in noun:
@@ -223,6 +222,26 @@ def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
         quality *= 0.9
     yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
+
+
+def _verb_beside_effects(context: BlockContext, names: Sequence[str]) -> tuple[str, float] | None:
+    """Return the verb for how a block comes by its outputs, which tells its effects too, and how sure it is."""
+    verb, quality = _verb_for_all(context, names)
+    deeds = deeds_in(context)
+    if len(deeds) > 1:
+        return None
+    if deeds and verb in PURE_VERBS:
+        if UNTOLD in deeds or not makes_by_deed(names, context):
+            return None
+        verb, quality = next(iter(deeds)), min(quality, 0.7)
+    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
+    if not effects:
+        return verb, quality
+    # Reading a file and the like is an effect that the verb of the output can cover.
+    verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
+    covered = verbs.pop() if len(verbs) == 1 else ""
+    covers = covered in _READING or covered in deeds
+    return (covered, 0.7) if covers and all(effect.kind is EffectKind.CALL for effect in effects) else None
 
 
 def _verb_for_all(context: BlockContext, names: Sequence[str]) -> tuple[str, float]:
@@ -246,38 +265,6 @@ def _is_one_of_several(context: BlockContext) -> bool:
     """Return whether a block is a branch of a chain of cases, the others of which may make the same."""
     label = context.label
     return context.is_branch_body and label is not None and label.is_case and label.chain > 1
-
-
-def _from_validation(context: BlockContext) -> Iterator[SuggestedName]:
-    if not context.only_raises or all(is_flag_test(test) for test in context.tests):
-        return
-    label = context.label
-    if label is not None and not label.noun.startswith("missing") and context.is_branch_body:
-        yield SuggestedName(joined_name("check", label.noun), 0.72, "the branch whose tests raise")
-    counted: Counter[str] = Counter()
-    for test in context.tests:
-        nouns = set(tested_nouns(test, context.place.locals))
-        counted.update(nouns - context.bound)
-        # One item of a loop after the other is checked.
-        counted.update({plural(name) for name in nouns & context.loop_targets if is_good_noun(name)})
-    most = max(counted.values(), default=0)
-    share = most / len(context.tests)
-    noun = common_noun(sorted(name for name, count in counted.items() if count == most)) if most else ""
-    if share >= 0.66 and "_and_" not in noun and is_good_noun(noun):
-        quality = 0.8 if share == 1.0 else 0.68
-        yield SuggestedName(joined_name("check", noun), quality * noun_quality(noun), "tests that raise")
-    subject = subject_of_messages(context.nodes)
-    if subject is not None and any(word in context.words_used for word in words_of(subject)):
-        yield SuggestedName(joined_name("check", subject), 0.72 * noun_quality(subject), "the messages that are raised")
-    parameters = {argument.arg for argument in context.place.parameters} - {"self", "cls"}
-    tested = [set(tested_nouns(test, context.place.locals)) for test in context.tests]
-    if all(names & parameters for names in tested) and len(parameters & set(counted)) > 1:
-        # Beside a class, the plain name would be one for all of its methods.
-        is_beside = context.place.is_method and context.extraction.host is None
-        yield SuggestedName("_check_arguments", 0.66 if is_beside else 0.7, "tests of arguments that raise")
-        own = context.function_noun or context.function_name
-        if is_good_noun(own) and not context.function_name.startswith("__"):
-            yield SuggestedName(joined_name("check", own, "arguments"), 0.68, "tests of arguments that raise")
 
 
 def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
@@ -374,7 +361,7 @@ _RULES: Sequence[_Rule] = (
     _from_comment_on_result,
     _from_skipping,
     _from_outputs,
-    _from_validation,
+    from_validation,
     *_OF_CHANGES,
     _from_branch,
     *CASE_RULES,

@@ -172,8 +172,11 @@ def base_form(word: str) -> str | None:
     return next((candidate for candidate in candidates if candidate in VERBS), None)
 
 
-def words_of_comment(comment: str) -> tuple[list[str], bool]:
-    """Return verb and object of a comment that is a command, and whether they are all that it says."""
+def words_of_comment(comment: str, *, is_command: bool = False) -> tuple[list[str], bool]:
+    """Return verb and object of a comment that is a command, and whether they are all that it says.
+
+    `is_command`: what is said around it tells that it is one, and what of.
+    """
     found = None if _NOISE.match(comment) else _CONDITION.match(comment.lstrip("#:! ").strip())
     if found is not None:
         return _words_of_condition(found["asked"], found["command"])
@@ -181,7 +184,7 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     while words and words[0] in _OPENINGS:
         words = words[1:]
     verb = base_form(words[0]) if words else None
-    if verb is None or verb in VAGUE_VERBS:
+    if verb is None or verb in VAGUE_VERBS or (not is_command and _is_heading(comment, words)):
         return [], False
     joint = words[1:2] if len(words) > 2 and (verb, words[1]) in _JOINTS else []
     taken, rest = _object_words(words[1 + len(joint) :])
@@ -189,15 +192,60 @@ def words_of_comment(comment: str) -> tuple[list[str], bool]:
     # What «we» do is told with a reason as often as not: then it may be one step of it.
     if not is_whole and _OF_US.match(comment):
         return [], False
-    return ([verb, *joint, *taken, *_complement(taken, rest)], is_whole) if taken else ([], False)
+    told = _complement(taken, rest)
+    if not taken or not (told or is_command or not _is_cut_short(taken, rest)):
+        return [], False
+    return [verb, *joint, *taken, *told], is_whole
+
+
+def _is_heading(comment: str, words: list[str]) -> bool:
+    """Return whether a word that may be a verb begins the name of a thing, as in «Query parameters»."""
+    if words[0] not in _NOUN_VERBS or len(words) < 2 or words[1] in _ARTICLES:
+        return False
+    spelled = comment.lstrip("#:! ").split()
+    is_title = len(spelled) > 1 and spelled[1][:1].isupper() and spelled[1][1:].islower()
+    return is_title or (len(words) <= 3 and words[-1] in _HEADS)
+
+
+# Verbs that stand before nouns as well as for a deed.
+_NOUN_VERBS = words_in(
+    "access cache default display filter format group index input label log map mask match open order output process "
+    "query record report request return sample search sort state store stream test type view"
+)
+# What such a noun goes before.
+_HEADS = words_in(
+    """
+    body code config configuration count data date details field fields file files flag flags format header headers id
+    info information key length level limit list metadata mode name number option options order page parameter
+    parameters params path pattern position query rate result results section settings size state statistics stats
+    status string table text time type types url value width
+    """
+)
 
 
 def _complement(taken: list[str], rest: list[str]) -> list[str]:
     """Return a short phrase behind the object that tells which one is meant, as «of enums» does."""
-    if not rest or rest[0] not in ("of", "from", "for") or len(taken) > 2:
+    if not rest or rest[0] not in ("of", "from", "for", "to", "with") or len(taken) > 2 or _is_purpose(rest):
         return []
     words, further = _object_words(rest[1:])
     return [rest[0], *words] if len(words) == 1 and not further else []
+
+
+def _is_cut_short(taken: list[str], rest: list[str]) -> bool:
+    """Return whether what follows an object belongs to it, so that the object alone means another thing."""
+    if not rest or _is_purpose(rest) or (rest[0] == "of" and rest[1:2] and rest[1] in _ALL):
+        return False
+    is_open = taken[-1].endswith(("ing", "ed")) and len(taken) > 1
+    return rest[0] in ("of", "for", "to", "with", "and", "or") or (is_open and rest[0] in _PREPOSITIONS | {"by"})
+
+
+_OTHER_VERBS = words_in("allow avoid be become complete have prevent")
+_ALL = words_in("all each every it them themselves these those")
+
+
+def _is_purpose(rest: list[str]) -> bool:
+    """Check for «to avoid …», which says why and not what."""
+    return rest[0] == "to" and len(rest) > 1 and rest[1] in VERBS | _OTHER_VERBS
 
 
 def _words_of_condition(asked: str, command: str) -> tuple[list[str], bool]:

@@ -140,12 +140,7 @@ def assign_missing(spot: Spot) -> str | None:
     if len(others) > _MOST_MISSING or is_in_row or found.head not in spot.around.place.locals:
         return None
     spot.refuse_comments(spot.line, last_line(node))
-    name, value, test = found.head, spot.text(found.value), node.test
-    if isinstance(test, ast.UnaryOp):
-        text = f"{name} = {name} if {spot.text(test.operand)} else {value}"
-    else:
-        text = f"{name} = {value} if {spot.text(test)} else {name}"
-    line = f"{spot.indent}{text}"
+    line = f"{spot.indent}{found.head} = {_choice(spot, node.test, spot.text(found.value), found.head)}"
     return spot.replaced(node, node, [line]) if spot.fits(line) and len(line) <= MAX_LENGTH else None
 
 
@@ -221,9 +216,8 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     pair = _bool(value), _bool(other)
     chosen = pair[0] if None not in pair and pair[0] != pair[1] else None
     if chosen is None:
-        text = (
-            _inner_choice(spot, node.test, value, other)
-            or f"{_inside(spot, value)} if {test} else {_inside(spot, other)}"
+        text = _inner_choice(spot, node.test, value, other) or _choice(
+            spot, node.test, _inside(spot, value), _inside(spot, other)
         )
     elif chosen:
         text = test if is_boolean(node.test) or _compares_text(node.test) else f"bool({test})"
@@ -235,6 +229,14 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if not spot.fits(line) or len(line) > MAX_LENGTH:
         raise spot.refuse("long_condition", "the line would be too long")
     return line
+
+
+def _choice(spot: Spot, test: ast.expr, value: str, other: str) -> str:
+    """Return a conditional expression, without a `not` that only swaps its values."""
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+    if asked is not None and asked.lineno == last_line(asked):
+        return f"{other} if {spot.text(asked)} else {value}"
+    return f"{value} if {spot.text(test)} else {other}"
 
 
 def _is_choosable(value: ast.expr) -> bool:
@@ -279,7 +281,7 @@ def _inner_choice(spot: Spot, test: ast.expr, value: ast.expr, other: ast.expr) 
     if not all(is_simple_value(part) for part in (one, two)):
         return None
     text, start = spot.text(value), spot.source.start_of(value)
-    choice = f"{spot.text(one)} if {spot.text(test)} else {spot.text(two)}"
+    choice = _choice(spot, test, spot.text(one), spot.text(two))
     return text[: spot.source.start_of(one) - start] + choice + text[spot.source.end_of(one) - start :]
 
 

@@ -11,6 +11,7 @@ from actors.capabilities.violation_fix.refactoring.complexity import Function, L
 from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
 from actors.capabilities.violation_fix.refactoring.hazards import (
     FRAME_NAMES,
+    has_examples,
     last_name,
     needs_class,
     refuse_dynamic_function,
@@ -28,6 +29,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     scope_nodes,
 )
 from actors.capabilities.violation_fix.refactoring.naming.name_words import VAGUE_VERBS, VERBS, is_word, words_of
+from actors.capabilities.violation_fix.refactoring.naming.styles import in_style, names_in_camel_case
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
 from actors.capabilities.violation_fix.refactoring.source_text import (
@@ -102,6 +104,8 @@ class _Move:
             raise spot.refuse("frame_inspection", f"{function.name} looks at frames")
         if needs_class([function]):
             raise spot.refuse("needs_class", f"{function.name} means the class around it")
+        if has_examples(function.body):
+            raise spot.refuse("doctest", f"the examples of {function.name} run nowhere yet, and would outside")
         if any(isinstance(parent, Loop) for parent in spot.parents):
             raise spot.refuse("defined_in_loop", f"{function.name} is defined anew by a loop")
         if self._times_bound() != 1:
@@ -196,7 +200,9 @@ class _Move:
         is_command = len(words) == 1 and words[0] in VERBS - VAGUE_VERBS and len(words[0]) > 4
         if not is_told or not (len(words) > 1 or is_command):
             raise self.spot.refuse("no_name", f"{own} does not tell outside what it does")
-        name = own if own.startswith("_") else f"_{own}"
+        # Beside the other new functions, and as they are named.
+        is_camel_case = names_in_camel_case(self.text.tree, self.outer.function.name)
+        name = in_style(own if own.startswith("_") else f"_{own}", is_camel_case=is_camel_case)
         inside = {id(node) for node in ast.walk(self.outer.function)}
         taken = {
             getattr(node, field)
@@ -224,6 +230,8 @@ class _Move:
         written = [self._parameter(each) for each in added]
         after = source.text[opening + 1 :].lstrip()
         gap = ", " if own else ""
+        if function.args.kwarg and added:
+            raise self.spot.refuse("keywords", f"a keyword of {function.name} may be called {' or '.join(added)}")
         if function.args.posonlyargs and added:
             raise self.spot.refuse("positional_only", "positional-only parameters come first")
         if added and after.startswith("#"):
