@@ -78,7 +78,7 @@ def _begun_by(files: FolderFiles, entry: EntryPoint) -> Placed | None:
     endings = (f"/{below}.py", f"/{below}/__init__.py")
     for path in (path for path in files.sizes if f"/{path}".endswith(endings)):
         for symbol in files.codebase.symbols_in(path):
-            if symbol.qualified_name == name.strip():
+            if symbol.kind == "function" and symbol.qualified_name == name.strip():
                 end = min(symbol.end_line, symbol.name_line + 1)
                 return Placed(symbol.name, path, symbol.name_line, end, "main")
     return None

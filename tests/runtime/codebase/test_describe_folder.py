@@ -299,6 +299,14 @@ def test_reading_begins_where_a_declared_command_does(describe: Describe, target
     assert describe({**files, "pyproject.toml": declared}).data["reading"][0]["file"] == file
 
 
+def test_a_module_that_is_called_as_the_function_of_a_command_is_not_taken_for_it(describe: Describe) -> None:
+    declared = '[project]\nname = "depot"\n[project.scripts]\ndepot = "depot.main:main"\n'
+    main = '"""Runs it."""\n\n\ndef main():\n    pass\n'
+    result = describe({"pyproject.toml": declared, "depot/main.py": main})
+    cited = result.citations[result.data["reading"][0]["citation"]]
+    assert (cited.file, cited.start_line) == ("depot/main.py", 4)
+
+
 @pytest.mark.parametrize(
     "mark", ["rubocop:disable Metrics/ClassLength", "noqa: E501", "pylint: disable=all", "eslint-disable no-console"]
 )
