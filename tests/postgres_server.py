@@ -6,10 +6,11 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
+
+from tests.free_ports import free_port
 
 USER, PASSWORD = "jeeves", "open sesame"
 MISSING = "NO POSTGRESQL: initdb and pg_ctl are not installed; run `make programs`"
@@ -31,7 +32,7 @@ class PostgresServer:
         self._bin = bin_dir
         # Not below pytest's folders: those are closed to the user that the server runs as.
         self.folder = Path(tempfile.mkdtemp(prefix="jeeves-pg-"))
-        self.port = _free_port()
+        self.port = free_port()
         self._as = _somebody_else()
         if self._as:
             os.chown(self.folder, self._as["user"], self._as["group"])
@@ -100,9 +101,3 @@ def _somebody_else() -> dict[str, int]:
             continue  # this machine has no such user; the next one may do
         return {"user": entry.pw_uid, "group": entry.pw_gid}
     raise RuntimeError("PostgreSQL does not run as root, and there is no user postgres or nobody")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

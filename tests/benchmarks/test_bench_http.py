@@ -19,7 +19,8 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.doors.test_http import MESSAGES, Service, free_port
+from tests.doors.test_http import MESSAGES, Service
+from tests.free_ports import free_port
 
 # Promised for a machine that does nothing else; under others' load the figures are told and held against nothing.
 MOST_OVERHEAD_MS = 15.0

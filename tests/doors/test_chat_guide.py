@@ -14,7 +14,8 @@ import pytest
 from tests.doors.page_shell import commands_of, differences, prints
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import Service, free_port, until_stopped
+from tests.doors.test_http import Service, until_stopped
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 

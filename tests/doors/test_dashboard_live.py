@@ -15,7 +15,8 @@ from tests.documentation.test_site import MUST_RUN
 from tests.doors.browser import Tab, open_browser
 from tests.doors.program import UNHURRIED, Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import MESSAGES, Service, free_port, until_stopped
+from tests.doors.test_http import MESSAGES, Service, until_stopped
+from tests.free_ports import free_port
 
 pytestmark = [
     pytest.mark.ray,

@@ -23,8 +23,8 @@ import pytest
 
 from tests.doors.page_blocks import ROOT, PageShell, shell_blocks
 from tests.doors.program import JEEVES, WITHOUT_VECTORS
-from tests.doors.ray_head import free_port
 from tests.doors.sample_repo import FILES, QUESTION, write_files
+from tests.free_ports import free_port
 from tests.postgres_server import PASSWORD, USER, PostgresServer
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]

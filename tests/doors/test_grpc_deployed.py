@@ -25,9 +25,10 @@ from serve.grpc.v1 import jeeves_pb2 as pb
 from tests.doors.grpc_site import STUBS
 from tests.doors.page_blocks import PageShell, shell_blocks
 from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
-from tests.doors.ray_head import RayHead, free_port
+from tests.doors.ray_head import RayHead
 from tests.doors.sample_repo import FILES, write_files
 from tests.doors.test_serve_deploy import replicas_below
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 

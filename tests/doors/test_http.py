@@ -18,19 +18,13 @@ import pytest
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import Program, listening_hosts, processes_that_mention, snapshot, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
+from tests.free_ports import free_port
 
 pytestmark = pytest.mark.ray
 
 # 127.0.0.1, the same written as an IPv6 address, and ::1, as Linux lists them.
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 MESSAGES = "/api/v1/chat/messages"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Answer:

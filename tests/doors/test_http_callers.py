@@ -11,7 +11,8 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.doors.test_http import MESSAGES, Answer, Service, free_port, until_stopped
+from tests.doors.test_http import MESSAGES, Answer, Service, until_stopped
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 

@@ -19,7 +19,8 @@ import pytest
 from tests.doors.event_stream_client import Part, Stream
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import MESSAGES, Service, free_port, until_stopped
+from tests.doors.test_http import MESSAGES, Service, until_stopped
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
 

@@ -12,8 +12,9 @@ import pytest
 
 from tests.doors.program import Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.doors.test_http import Service, free_port
+from tests.doors.test_http import Service
 from tests.doors.test_http_killed import asked, until_answered
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(600)]
 

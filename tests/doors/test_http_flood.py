@@ -17,8 +17,9 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, write_files
-from tests.doors.test_http import MESSAGES, Service, free_port, until_stopped
+from tests.doors.test_http import MESSAGES, Service, until_stopped
 from tests.doors.test_http_crowds import QUESTION, client_of
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1_200)]
 

@@ -15,7 +15,8 @@ import pytest
 
 from tests.doors.program import Program, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.doors.test_http import MESSAGES, Answer, Service, free_port
+from tests.doors.test_http import MESSAGES, Answer, Service
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 

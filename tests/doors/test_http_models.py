@@ -9,8 +9,9 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.doors.test_http import Answer, Service, free_port
+from tests.doors.test_http import Answer, Service
 from tests.doors.test_models import answers_well, endpoint_file
+from tests.free_ports import free_port
 from tests.runtime.llm.endpoint import Endpoint
 
 pytestmark = pytest.mark.ray

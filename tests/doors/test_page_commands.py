@@ -18,10 +18,10 @@ from runtime.run.bearer_tokens import read_token
 from runtime.settings import load_settings
 from tests.doors.page_blocks import ROOT, PageShell, shell_blocks
 from tests.doors.program import JEEVES, TREE, WITHOUT_VECTORS, Program
-from tests.doors.ray_head import free_port
 from tests.doors.sample_repo import FILES, write_files
 from tests.doors.test_http import Service, until_stopped
 from tests.doors.test_models import answers_well
+from tests.free_ports import free_port
 from tests.runtime.llm.endpoint import Endpoint
 
 DOCS = ROOT / "docs"

@@ -9,13 +9,14 @@ import fcntl
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.free_ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -33,12 +34,6 @@ def blocks() -> list[str]:
 
 def marked(block: str) -> Any:
     return pytest.param(block, marks=() if block.strip() in SHORT else pytest.mark.long)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_the_readme_shows_both_commands_and_every_door() -> None:

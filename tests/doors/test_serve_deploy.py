@@ -21,7 +21,8 @@ import yaml
 
 from tests.doors.page_blocks import PageShell, shell_blocks
 from tests.doors.program import TREE, UNHURRIED, WITHOUT_VECTORS, Program, wait_until
-from tests.doors.ray_head import RayHead, free_port
+from tests.doors.ray_head import RayHead
+from tests.free_ports import free_port
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 
