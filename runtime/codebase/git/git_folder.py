@@ -15,6 +15,7 @@ from pathlib import Path
 from runtime.codebase.files.regular_file import NotRegularError, read_start
 from runtime.codebase.files.walk import is_git_directory
 from runtime.codebase.git.git_settings import Settings, parse_settings, refused
+from runtime.errors import RepositoryError
 
 MAX_SETTINGS_BYTES = 1_000_000
 MAX_FILES = 1_000_000
@@ -111,6 +112,20 @@ def find_git_folder(root: Path) -> GitFolder | None:
     except OSError as error:
         raise refused(f"the .git of {root} cannot be read: {error.strerror}") from error
     return None
+
+
+def main_tree_of(folder: Path) -> Path | None:
+    """Return the work tree of the repository whose linked work tree a folder is; None for any other folder.
+
+    Only a folder that the repository itself names is one: what a folder says of itself decides nothing.
+    """
+    try:
+        found = find_git_folder(folder.resolve())
+    except RepositoryError:
+        return None  # its git data cannot be used: it belongs to no other folder
+    if found is None or found.top != folder.resolve() or found.private == found.common or found.common.name != ".git":
+        return None
+    return found.common.parent
 
 
 def read_bounded(path: Path, limit: int) -> str | None:

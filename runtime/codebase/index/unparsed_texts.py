@@ -26,6 +26,7 @@ class UnparsedTexts:
 
     def heed(self, source: SourceText) -> None:
         """Have a text that was just read refused by the parse limit if the index could not have it parsed."""
+        # A character has four bytes at most, and so short a text ends no process.
         if len(source.text) * 4 <= UNCHECKED_BYTES:
             return
         language, note = self._failed.value().get(source.sha256, (None, None))

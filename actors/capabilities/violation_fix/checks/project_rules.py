@@ -27,7 +27,7 @@ from actors.capabilities.violation_fix.checks.violation import Finding
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.ignore_rules import IgnoreRules, parse_pattern
 from runtime.codebase.files.source_text import SourceText
-from runtime.codebase.git.main_tree import main_tree_of
+from runtime.codebase.git.git_folder import main_tree_of
 from runtime.errors import DocumentFaults
 from runtime.primitives.yaml_documents import model_faults, parse_yaml, raise_faults
 from runtime.processes.call_scope import check_called_off
