@@ -18,6 +18,6 @@ def free_port() -> int:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
-                continue
+                continue  # somebody has it
             return port
     raise AssertionError(f"none of {MAX_TRIES} ports from {PORTS.start} to {PORTS.stop - 1} is free")

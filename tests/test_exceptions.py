@@ -31,7 +31,6 @@ def test_a_dropped_exception_without_a_comment_is_found() -> None:
     assert list(unexplained(source.format("  # it is gone"))) == []
 
 
-@pytest.mark.long
 def test_each_exception_that_is_dropped_has_a_comment_that_says_why() -> None:
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if REPOSITORIES not in path.parents]
     found = [f"{path.relative_to(ROOT)}:{line}" for path in files for line in unexplained(path.read_text("utf-8"))]
