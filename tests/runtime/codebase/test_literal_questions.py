@@ -36,6 +36,7 @@ def test_a_question_for_a_value_a_default_or_a_bound_asks_for_literals(question:
         "What happens when too many bobbins are threaded?",
         "Where are tools registered?",
         "Who calls decide?",
+        "How does it choose a layout if I give none?",
         "",
     ],
 )

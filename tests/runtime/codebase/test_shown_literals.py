@@ -277,11 +277,21 @@ def test_nothing_is_told_that_does_not_hold_or_says_nothing(
     assert told(opened, root, "loom.py", f"def loom(thread):\n    {body}\n    go()\n", MANY) == []
 
 
-def test_the_only_literal_of_a_place_needs_no_word_of_the_question(
-    opened: Callable[[Path], Codebase], root: Path
+@pytest.mark.parametrize(
+    ("code", "question"),
+    [
+        ("def loom(bobbins):\n    stitches = 64\n    return weave(bobbins, stitches)\n", MANY),
+        (
+            "def loom(bobbins):\n    top = 2147  # milliseconds that a timer takes\n    return weave(bobbins, top)\n",
+            "By how many milliseconds may a shuttle be late by default?",
+        ),
+    ],
+    ids=["the only one", "a unit of time alone"],
+)
+def test_a_literal_of_which_no_word_of_the_question_is_said_is_not_told(
+    opened: Callable[[Path], Codebase], root: Path, code: str, question: str
 ) -> None:
-    code = "def loom(bobbins):\n    stitches = 64\n    return weave(bobbins, stitches)\n"
-    assert told(opened, root, "loom.py", code, MANY) == [("binding", "stitches", "64")]
+    assert told(opened, root, "loom.py", code, question) == []
 
 
 def test_it_may_stand_beyond_the_lines_that_are_shown(opened: Callable[[Path], Codebase], root: Path) -> None:

@@ -1,8 +1,8 @@
 """Finds the literals in the lines of a place that tell a value which the question asks for.
 
 `max_attempts = 3`, `if len(name) > 255` and `options.timeout ?? 10_000` say how many, how long or which by themselves.
-One is told only if its name, or its line, has words of the question, or if it is the only one of its place. Nothing is
-told that another line of the place gives another value, that code counts up, or that may be a secret.
+One is told only if its name, or its line, has words of the question, units of time aside. Nothing is told that another
+line of the place gives another value, that code counts up, or that may be a secret.
 """
 
 from __future__ import annotations
@@ -29,7 +29,16 @@ from runtime.codebase.search.values.literal_forms import (
 from runtime.codebase.search.values.literal_names import literals_of_names
 from runtime.codebase.search.values.value_fit import likelihood, measures
 from runtime.codebase.search.values.value_questions import ValuePart, asks_for_a_place, literal_parts
-from runtime.codebase.search.values.value_words import BIG, BOUNDS, SIZES, TIMES, forms_of, is_of_subject, met_by
+from runtime.codebase.search.values.value_words import (
+    BIG,
+    BOUNDS,
+    SIZES,
+    TIMES,
+    UNITS_OF_TIME,
+    forms_of,
+    is_of_subject,
+    met_by,
+)
 
 MAX_TOLD = 3
 # A longer place is read in its first lines and in those that are shown.
@@ -126,7 +135,7 @@ def _told(
     met = [one for one in rated if one.is_met and one.share >= (LEAST_OF_NAMED if one.named else LEAST_SHARE)]
     met.sort(key=lambda one: -one.share)
     if not met:
-        return [one.literal for one in rated if len(rated) == 1 and one.literal.form != "keyword"]
+        return []
     kept = _chosen(met)
     leads = met[0].share >= LEADING_SHARE and all(LEAST_MARGIN * one.share < met[0].share for one in met[1:])
     # That something else has a limit as well is no answer.
@@ -191,9 +200,11 @@ def _said_of(literal: ShownLiteral, all_found: Sequence[ShownLiteral], lines: Se
     name = _words(literal.subject if literal.form != "returned" else piece.name.rpartition(".")[2])
     others = [one.subject for one in all_found if one.line == literal.line and one.subject != literal.subject]
     near = lines[max(piece.start_line, literal.start_line - MAX_ABOVE_LINES) - 1 : literal.start_line - 1]
+    # What a documented default is of stands below it.
     behind = lines[literal.line : literal.line + MAX_BELOW_LINES] if literal.form == "documented" else ()
-    around = " ".join((piece.name, *(each[:MAX_LINE_CHARS] for each in (*near, *behind))))
-    return _Said(name, _words(literal.text) - (_words(" ".join(others)) - name), _words(around))
+    own = " ".join((literal.text, *(each[:MAX_LINE_CHARS] for each in behind)))
+    around = " ".join((piece.name, *(each[:MAX_LINE_CHARS] for each in near)))
+    return _Said(name, _words(own) - (_words(" ".join(others)) - name), _words(around))
 
 
 def _best(
@@ -217,7 +228,8 @@ def _rated(literal: ShownLiteral, said: _Said, part: ValuePart, weights: Mapping
     for term, of_part in (*((term, 1.0) for term in part.terms), *((term, CONTEXT_WEIGHT) for term in part.context)):
         weight, forms = of_part * weights.get(term, 1.0), forms_of(term)
         own = max(met_by(forms, said.name), LINE_WEIGHT * met_by(forms, said.line))
-        is_met = is_met or own > 0
+        # That a line speaks of milliseconds as well says nothing of what takes them.
+        is_met = is_met or (own > 0 and term not in UNITS_OF_TIME)
         named |= {term} if met_by(forms, said.name) else frozenset()
         met += weight * max(own, AROUND_WEIGHT * met_by(forms, said.around))
         total += weight

@@ -100,6 +100,7 @@ _ASKS_WHICH = re.compile(
     r"(?:which|what (?!happens|is (?:sent|done))|how (?!is|are|was|do|does|did|can|to|exactly)[a-z]+)\b",
     re.IGNORECASE,
 )
+_ASKS_HOW = re.compile(r"\W*how (?:is|are|was|do|does|did|can|to|exactly)\b", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+"
     r"(?=(?:how|what|where|which|who|why|when|does|do|is|are|can|in which|by how|for how)\b)"
@@ -166,7 +167,8 @@ def literal_parts(question: str) -> list[ValuePart]:
     """Return the parts that ask for a value, or the whole where it asks for a default or a bound in other words."""
     read = _TIME_OUT.sub("timeout", question[:MAX_READ_CHARS])
     found = value_parts(read)
-    says_default = any(asking.search(read) for asking in (_DEFAULT, _TAKEN))
+    # «How does it choose a method if I give none?» asks for what is done.
+    says_default = any(asking.search(read) for asking in (_DEFAULT, _TAKEN)) and not _ASKS_HOW.match(read)
     is_of_time = _AFTER.search(read) is not None
     if found or not (says_default or is_of_time or _BOUNDED.search(read)):
         return [measured for part in found for measured in _with_both_measures(part)]

@@ -53,8 +53,9 @@ OF_MEASURE: dict[Measure, frozenset[str]] = {
     "time": TIMES,
     "count": frozenset(index_terms("max maximum limit").split()),
 }
+UNITS_OF_TIME = frozenset(index_terms("millisecond second minute hour day").split())
 # What questions say of any time; it is no part of what the time is for.
-_SAID_OF_TIMES = TIMES | frozenset(index_terms("millisecond second minute hour day long pause").split())
+_SAID_OF_TIMES = TIMES | UNITS_OF_TIME | frozenset(index_terms("long pause").split())
 # What is counted or measured otherwise is no time.
 COUNTS = frozenset(index_terms("count counter num number total size length bytes level").split())
 SIZES = frozenset(index_terms("size length len bytes width capacity").split())
