@@ -185,6 +185,14 @@ def test_sections_come_in_a_fixed_order_and_claims_once() -> None:
     assert answer.count("a caller") == 1
 
 
+def test_each_further_place_is_an_entry_of_its_own_also_where_two_lie_in_one_file() -> None:
+    points = [claim(f"`{name}`: it", ("a.py", line, line), role="point") for line, name in enumerate("abc", 1)]
+    answer = compose(analyse("q"), [Finding(Goal(GoalId("how"), ""), tuple(points))], {}, None)
+    assert [line for line in answer.split("\n") if line.startswith("- ")] == [
+        f"- `{name}`: it [a.py:{line}]" for line, name in enumerate("abc", 1)
+    ]
+
+
 def test_what_answers_is_cited_before_who_uses_it() -> None:
     goal = Goal(GoalId("definition"), "")
     roles = ["test", "caller", "related", "code", "lead"]

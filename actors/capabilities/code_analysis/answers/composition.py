@@ -5,7 +5,6 @@ Nothing enters here that is not a claim, but the headings and the sentences that
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -278,15 +277,8 @@ def _counted(heading: str, claims: Sequence[Claim]) -> str:
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
     if role in {"lead", "said", "code", "module", "caveat", "aside", "only_aside"}:
         return "\n\n".join(render(claim) for claim in claims)
-    told = _by_file(claims) if role == "point" else list(map(render, claims))
-    lines = "\n".join(f"- {text}" for text in told)
+    lines = "\n".join(f"- {render(claim)}" for claim in claims)
     return f"{heading}\n\n{lines}" if heading else lines
-
-
-def _by_file(claims: Sequence[Claim]) -> list[str]:
-    """Return the further places as texts, neighbours in one file as one."""
-    files = itertools.groupby(claims, key=lambda claim: claim.citations[0].file if claim.citations else "")
-    return ["; ".join(map(render, of_file)) for _, of_file in files]
 
 
 def _each_once(claims: list[Claim]) -> list[Claim]:

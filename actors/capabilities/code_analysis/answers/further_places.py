@@ -1,7 +1,7 @@
 """Words the places that an answer tells of besides its lead: few, and each with the lines that decide.
 
-Places of one file are told together, each with what its lines say and with its own marks. What is quoted stands in the
-lines behind it.
+Places of one file stand together, each an entry of its own with what its lines say. What is quoted stands in the lines
+behind it.
 """
 
 from __future__ import annotations
