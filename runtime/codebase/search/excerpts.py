@@ -125,6 +125,7 @@ def excerpt_of(
     if len(cut) > MAX_SPAN_LINES:
         start, end = best_window(_marked(own, marks), {**weights, **marks}, 0, len(cut), MAX_SPAN_LINES)
         start, end = balanced(cut, start, end, 0, len(cut), MAX_SPAN_LINES)
+        start = start if statements is None else _comment_begin(statements, start, end)
     of_code = own if statements is None else _without_prose(statements, own, words, start, end)
     first, last = _shown(cut, _marked(of_code, marks), {**weights, **marks}, statements, start, end)
     bare = set() if statements is None else _heads_of_definitions(cut)
@@ -307,7 +308,35 @@ def _shown(
     wide = balanced(lines, *more, start, end + 1, MAX_SHOWN_LINES)
     if is_cut(lines, *wide):
         wide = balanced(lines, first, last, start, end + 1, MAX_SHOWN_LINES)
-    return _without_begun_comment(statements, *without_blanks(lines, *wide))
+    first, last = _without_begun_comment(statements, *without_blanks(lines, *wide))
+    return _with_whole_comment(statements, first, last, start), last
+
+
+def _with_whole_comment(statements: Statements, first: int, last: int, low: int) -> int:
+    """Return the position of the first line to show: the beginning of the comment in which `first` stands.
+
+    Where too much of it lies above, or beyond `low`, that of the code below, unless little is left then.
+    """
+    if not _is_within_comment(statements, first):
+        return first
+    above = _comment_begin(statements, first, last)
+    if above < first and above >= low and last - above < MAX_SHOWN_LINES:
+        return above
+    code = (at for at in range(first, last + 1) if not statements.is_comment[at] and statements.lines[at].strip())
+    below = next(code, last)
+    return below if last - below + 1 >= FEW_LINES else first
+
+
+def _comment_begin(statements: Statements, start: int, end: int) -> int:
+    """Return the position at which the comment begins that a span goes on with; its start where too much lies above."""
+    above = start
+    while _is_within_comment(statements, above):
+        above -= 1
+    return above if start - above <= MAX_COMMENT_LINES and end - above < MAX_SPAN_LINES else start
+
+
+def _is_within_comment(statements: Statements, at: int) -> bool:
+    return at > 0 and statements.is_comment[at] and statements.is_comment[at - 1]
 
 
 def _without_begun_comment(statements: Statements, first: int, last: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
     FEW_LINES,
+    MAX_COMMENT_LINES,
     MAX_LINE_CHARS,
     MAX_REST_LINES,
     MAX_SHOWN_LINES,
@@ -450,3 +451,26 @@ def test_a_comment_at_the_end_whose_code_is_not_shown_is_left_out(comment: int, 
     lines = [*code, *said, *(f"    turn_{at}()" for at in range(30))]
     chosen = excerpt_of(lines, 1, weights_of("step spoon"), read_lines=(8, 20))
     assert (chosen.shown_start, chosen.shown_end) == (2, last)
+
+
+@pytest.mark.parametrize(
+    ("above", "shown"),
+    [
+        (1, "# what it does 0"),
+        (MAX_COMMENT_LINES, "# what it does 0"),
+        (MAX_COMMENT_LINES + 1, "stir_0(cup)"),
+    ],
+)
+def test_no_excerpt_begins_within_a_comment(above: int, shown: str) -> None:
+    said = [*(f"    # what it does {at}" for at in range(above)), "    # with the spoon in the cup"]
+    code = [f"    stir_{at}(cup)" for at in range(8)]
+    lines = ["def stir(cup):", *(f"    fill_{at}()" for at in range(20)), *said, *code, *(["    go()"] * 30)]
+    chosen = excerpt_of(lines, 1, weights_of("spoon cup stir"))
+    assert chosen.text.split("\n")[0].strip() == shown
+    assert chosen.start_line <= chosen.shown_start
+
+
+def test_a_comment_that_is_all_there_is_is_shown_from_where_it_speaks_of_the_question() -> None:
+    lines = [*(f"# what it does {at}" for at in range(40)), "# the spoon", "# and the cup"]
+    chosen = excerpt_of(lines, 1, weights_of("spoon cup"))
+    assert chosen.text.split("\n")[0] == "# the spoon"
