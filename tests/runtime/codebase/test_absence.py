@@ -83,6 +83,19 @@ def test_a_short_word_does_not_occur_as_the_beginning_of_another_one(built: Code
     assert nowhere(built, "Where is a quic stream opened?") == ("quic",)
 
 
+@pytest.mark.parametrize(("files", "expected"), [(1, ("PostgreSQL",)), (2, ())])
+def test_a_few_letters_stand_for_a_word_where_two_files_have_them(
+    tmp_path: Path, files: int, expected: tuple[str, ...]
+) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    write_files(root, {f"shop/part_{at}.py": "PARTS = '([pg])'\n" for at in range(files)})
+    refresh(root, tmp_path / "index.sqlite")
+    codebase = Codebase.open(root, tmp_path / "index.sqlite")
+    assert nowhere(codebase, "Can orders be kept in PostgreSQL?") == expected
+    codebase.close()
+
+
 DOCUMENTED = {
     "GUIDE.md": "# Yard\n\nLate parcels wait until a van returns.\n\n# Vans\n\nVans load heavy crates.\n",
     "STAFF.md": "# Staff\n\nDrivers sleep upstairs.\n",

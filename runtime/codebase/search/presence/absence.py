@@ -47,6 +47,8 @@ LEAST_REST_CHARS = 3
 LEAST_LONG_CHARS = 6
 LEAST_BEGINNING = 0.6
 MAX_CONTINUED = 40
+# A shorter abbreviation may be anything.
+LEAST_SURE_CHARS = 4
 MAX_PAIRS = 16
 MOST_APART = 3
 # A word in more places than these is spoken of, wherever they are.
@@ -231,11 +233,22 @@ def _occurs(index: IndexReader, word: str) -> bool:
     # IPv4 is no IPv6.
     is_version = len(plain) < LEAST_CHARS or (plain != lowered and plain.endswith("v"))
     forms = sorted(spellings(lowered) | {whole} | (set() if is_version else {stem(plain)}))
-    if not whole or index.has_term([*forms, *abbreviations(lowered), *_beginnings(lowered)]):
+    shorter = [form for form in sorted(abbreviations(lowered)) if _is_in_use(index, form)]
+    if not whole or index.has_term([*forms, *shorter, *_beginnings(lowered)]):
         return True
     if any(_is_continued(index, form) for form in forms) or index.has_phrase(_in_words(word)):
         return True
     return index.has_name_with(lowered)
+
+
+def _is_in_use(index: IndexReader, abbreviation: str) -> bool:
+    """Return whether an abbreviation may stand for the word: a few letters do, such as `pg`, where two files have them.
+
+    One file may have them in a pattern or as a name of something else.
+    """
+    if len(abbreviation) >= LEAST_SURE_CHARS or not abbreviation.isalpha():
+        return True
+    return len({path for path, _, _ in index.pieces_with_term(abbreviation, MAX_CONTINUED)}) > 1
 
 
 def _with_v(term: str) -> str:
