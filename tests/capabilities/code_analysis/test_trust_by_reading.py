@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from actors.capabilities.code_analysis.answers.confidence import (
     READING,
     READING_AHEAD,
     THERE_BY_READING,
+    TOO_SURE,
     WITH_READINGS,
     all_features,
     features_of_lead,
@@ -101,10 +104,10 @@ def test_a_word_that_occurs_nowhere_outweighs_every_reading() -> None:
     assert trust.presence == MOST_IF_ABSENT
 
 
-def test_what_reading_and_meaning_say_counts_half_each() -> None:
+def test_what_reading_and_meaning_say_counts_half_each_less_what_they_are_too_sure_of() -> None:
     near, reading = {**USUAL, NEAR: 0.5}, {**USUAL, READING: 4.0, READING_AHEAD: 0.0}
-    both = {**near, **reading}
-    assert trust_in(reading).presence < trust_in(both).presence < trust_in(near).presence
+    odds = [math.log(trust.presence / (1 - trust.presence)) for trust in map(trust_in, (near, reading, near | reading))]
+    assert odds[2] == pytest.approx((odds[0] + odds[1]) / 2 - TOO_SURE, abs=0.1)
 
 
 def test_each_feature_raises_trust() -> None:

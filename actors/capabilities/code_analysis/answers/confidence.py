@@ -70,6 +70,10 @@ LEAST_READ = 3
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
 LEAST_COMPARED = 0.5
 
+# How much too sure of presence both models together are where all pieces were compared, in log-odds: they were fitted
+# apart, and on other states. docs/answer-quality.md has the 98 questions that say so.
+TOO_SURE = 0.85
+
 # The least presence where the value of a name is proven which covers what the question asks for, and where a passage of
 # documentation has all of its words.
 WITH_PROVEN_VALUE = WITH_DOCUMENT = 0.8
@@ -213,7 +217,9 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
         return NOTHING
     weights = weights or weights_of_models()
     in_small = sum(weight * features.get(name, 0.0) for name, weight in weights.get(IN_SMALL, {}).items())
-    presence = _chance(log_odds(models_of(features, "there", weights), features) + in_small)
+    models = models_of(features, "there", weights)
+    too_sure = TOO_SURE if len(models) > 1 else 0.0
+    presence = _chance(log_odds(models, features) + in_small - too_sure)
     if features.get("present", 1.0) < 1:
         presence = min(presence, MOST_IF_ABSENT)
     elif features.get(PROVEN_VALUE):
