@@ -209,6 +209,13 @@ def test_the_lead_shows_its_code_also_where_its_sentence_stands_far_from_it() ->
     assert [citation.mark for citation in claim.citations] == ["[0.py:1-5]", "[0.py:90-91]"]
 
 
+def test_a_sentence_on_a_parameter_is_told_of_that() -> None:
+    said = Sentence("Stir until it is sweet.", 1, 1, 0.5, parameter="spoon")
+    (lead, point) = answer_claims(places(1.0, 0.9, said=said))
+    assert "`, on `spoon`: «Stir until it is sweet.»" in lead.text
+    assert ": on `spoon`: «Stir until it is sweet.»" in point.text
+
+
 def test_code_that_only_repeats_the_quoted_sentence_is_not_shown() -> None:
     said = Sentence("What it is all about.", 1, 1, 0.5)
     (claim,) = answer_claims(places(1.0, said=said))

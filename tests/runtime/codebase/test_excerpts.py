@@ -474,3 +474,17 @@ def test_a_comment_that_is_all_there_is_is_shown_from_where_it_speaks_of_the_que
     lines = [*(f"# what it does {at}" for at in range(40)), "# the spoon", "# and the cup"]
     chosen = excerpt_of(lines, 1, weights_of("spoon cup"))
     assert chosen.text.split("\n")[0] == "# the spoon"
+
+
+def test_a_quoted_sentence_names_the_parameter_that_it_goes_on_to_describe() -> None:
+    lines = [
+        "def stir(spoon):",
+        '    """Stirs the cup.',
+        "",
+        "    :param spoon: What to do.",
+        "",
+        "        - ``slow``: Sugar melts very slowly.",
+    ]
+    chosen = excerpt_of([*lines, '    """', "    return spoon"], 1, weights_of("sugar melts slowly"))
+    assert chosen.said is not None
+    assert (chosen.said.text, chosen.said.parameter) == ("``slow``: Sugar melts very slowly.", "spoon")

@@ -166,9 +166,9 @@ def has_name(fact: CodeFact) -> bool:
     return bool(fact.name) and not (fact.excerpt is not None and fact.excerpt.is_prose)
 
 
-def quoted(text: str) -> str:
-    """Return a sentence between the marks of a quotation."""
-    return f"«{text}»"
+def quoted(said: Sentence) -> str:
+    """Return a sentence between the marks of a quotation, with the parameter that it goes on to describe."""
+    return f"on {code_span(said.parameter)}: «{said.text}»" if said.parameter else f"«{said.text}»"
 
 
 def _overlap(one: Citation, other: Citation) -> bool:
@@ -193,7 +193,7 @@ def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str, decid
         else:
             own = [] if (line := own_line(said)) is None else [line]
     runs = _telling(own, said)[: most - (said is not None)]
-    bits = [] if said is None else [quoted(said.text)]
+    bits = [] if said is None else [quoted(said)]
     bits += [" ".join(code_span(_cut(line)) for _, line in run) for run in runs]
     quotes = [*([] if said is None else [said.text]), *(line for run in runs for _, line in run)]
     told = [number for run in runs for number, _ in run]

@@ -113,7 +113,7 @@ def _lead(fact: CodeFact) -> Claim:
     said = _documentation(fact, own_words(excerpt))
     if said is not None and not _is_of_body(said, excerpt, fact.docstring):
         excerpt = msgspec.structs.replace(excerpt, body=())
-    text = where if said is None else f"{where}: {quoted(said.text)}"
+    text = where if said is None else f"{where}{',' if said.parameter else ':'} {quoted(said)}"
     code = textwrap.dedent("\n".join(_shown(excerpt, said)))
     if said is None and excerpt.body:
         # Nothing is told of the prose that the body is shown for.
@@ -206,7 +206,7 @@ def _document_claim(fact: CodeFact, role: ClaimRole) -> Claim | None:
     said = excerpt_in(fact).said
     if said is None:
         return None
-    text = f"{code_span(fact.citation.file)} says: {quoted(said.text)}"
+    text = f"{code_span(fact.citation.file)} says: {quoted(said)}"
     cited = (lines_of(fact, said.start_line, said.end_line),)
     return Claim(role, text, cited, quotes=_quotes(said))
 

@@ -20,6 +20,7 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.prose.change_notes import asks_for_changes, is_change_note
 from runtime.codebase.search.prose.comment_lines import OpenText, comment_lines
 from runtime.codebase.search.prose.markup import is_damaged, without_markup, without_tags
+from runtime.codebase.search.prose.parameter_fields import parameter_of
 from runtime.codebase.search.prose.prose_paragraphs import (
     DISABLES,
     Paragraph,
@@ -54,9 +55,8 @@ MAX_SENTENCES_TO_DEFAULT = 4
 MAX_LINES_TO_DEFAULT = 8
 MAX_LINES_TO_TERM = 24
 MAX_TERM_CHARS = 80
+FIRST_LINES = 16  # looked through before all others
 # In longer lines a quote is sought as it stands.
-# Looked through before all others.
-FIRST_LINES = 16
 MAX_MARKED_UP_CHARS = 20_000
 # A question answers none, nor does an example, or a line of names alone.
 _QUESTION_FACTOR, _EXAMPLE_FACTOR = 0.2, 0.4
@@ -93,7 +93,7 @@ class Sentence(msgspec.Struct, frozen=True):
 
     `share`: of the question's weight that it covers, 0 to 1, less for a question or an example in a passage. `line`:
     its first line as it stands in the file, stripped. `begins`: whether its documentation begins with it.
-    `of`: of a comment in code, what it documents; None if that is not known.
+    `of`: of a comment in code, what it documents; None if not known. `parameter`: the one that it goes on to describe.
     """
 
     text: str
@@ -103,6 +103,7 @@ class Sentence(msgspec.Struct, frozen=True):
     line: str = ""
     begins: bool = False
     of: Documented | None = None
+    parameter: str = ""
 
 
 _Found = list[tuple[Sentence, Paragraph]]
@@ -267,18 +268,16 @@ def best_quote(
     best_gain = MIN_SHARE
     if not whole:
         return None
-    paragraphs = (
-        [found for found in passage_paragraphs(lines, first_line) if not found.is_example and not found.is_row]
-        if is_document
-        else comment_paragraphs(lines, first_line, within)
-    )
+    if is_document:
+        paragraphs = [one for one in passage_paragraphs(lines, first_line) if not one.is_example and not one.is_row]
+    else:
+        paragraphs = comment_paragraphs(lines, first_line, within)
     found = _sentences_of(lines, first_line, paragraphs)
     wants_changes = asks_for_changes(weights)
     for place, (sentence, _) in enumerate(found):
+        is_first = place == 0 and not is_document
         is_usable = _is_quotable(sentence.text, is_document)
-        is_usable = is_usable and not (
-            place == 0 and not is_document and _is_begun_above(sentence, lines, first_line, within)
-        )
+        is_usable = is_usable and not (is_first and _is_begun_above(sentence, lines, first_line, within))
         is_usable = is_usable and (wants_changes or not is_change_note(lines, sentence.start_line - first_line))
         needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
@@ -291,7 +290,8 @@ def best_quote(
             best, best_gain = msgspec.structs.replace(said, share=round(share, 4)), gain
     if best is None or statements is None:
         return best
-    return msgspec.structs.replace(best, of=_documented(lines, first_line, statements, best.end_line - first_line))
+    of = _documented(lines, first_line, statements, best.end_line - first_line)
+    return msgspec.structs.replace(best, of=of, parameter=parameter_of(lines, best.start_line - first_line))
 
 
 def _is_begun_above(said: Sentence, lines: Sequence[str], first_line: int, within: OpenText | None) -> bool:
