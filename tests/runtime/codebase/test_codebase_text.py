@@ -189,6 +189,11 @@ def test_of_data_only_the_beginning_is_cut() -> None:
         (".github/workflows/check.sh", "data"),
         (".pylintrc", "data"),
         ("src/.hidden/app.py", "source"),
+        ("features/post_data.feature", "test"),
+        ("features/step_definitions.rb", "source"),
+        ("features/step_definitions/site_steps.rb", "test"),
+        ("features/support/env.rb", "test"),
+        ("src/features/support/page.ts", "source"),
     ],
 )
 def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
