@@ -169,6 +169,11 @@ def test_a_question_about_a_name_or_file_is_none_in_words(text: str, first: str)
         ("What is std::vector for?", ("std::vector",)),
         ("How are errors handled, e.g. timeouts?", ()),
         ("How are errors handled, i.e. raised?", ()),
+        ("Who uses the setting for extra folders to watch?", ()),
+        ("Who uses the cache in the server?", ()),
+        ("Who uses the cache in this repository?", ("cache",)),
+        ("Who uses the run_table for lookups?", ("run_table",)),
+        ("Who uses the cache?", ("cache",)),
     ],
 )
 def test_names_are_taken_as_they_are_written(text: str, identifiers: tuple[str, ...]) -> None:

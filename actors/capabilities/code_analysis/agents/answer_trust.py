@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.resolution.symbol_links import normal_name
+from runtime.primitives.dotted_names import last_part
 from runtime.run.stage_view import StageView
 
 # Of an answer about names that the repository does not have: as low as one about words that occur nowhere.
@@ -24,10 +25,15 @@ SUBJECT_NOT_KNOWN = 0.3
 
 
 def confidence_of_relations(question: Question, findings: Sequence[Finding]) -> float:
-    """Return that of an answer from the relations of a name: of its kind, less where its definition is not known."""
+    """Return that of an answer from the relations of a name: of its kind, less where its definition is not known.
+
+    It is not where what leads has another name than one of those asked for.
+    """
     kind = kind_of(question)
     leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead"]
-    is_unknown = kind.of_uses and any(claim.text.startswith(NO_DEFINITION) for claim in leads)
+    asked = {last_part(normal_name(name)).lower() for name in question.identifiers}
+    is_other = bool(asked and leads) and not any(last_part(claim.subject).lower() in asked for claim in leads)
+    is_unknown = kind.of_uses and (is_other or any(claim.text.startswith(NO_DEFINITION) for claim in leads))
     return min(SUBJECT_NOT_KNOWN, kind.usual_confidence) if is_unknown else kind.usual_confidence
 
 
