@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("actors", "runtime", "serve", "tests")
 REPOSITORIES = ROOT / "tests" / "fixtures"

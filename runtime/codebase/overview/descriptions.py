@@ -56,12 +56,20 @@ class Described:
 
 
 def readmes_of(folder: str, paths: Iterable[str]) -> list[str]:
-    """Return the READMEs directly in a folder, the usual one first."""
+    """Return the READMEs of a folder: those directly in it, the usual one first, then those in `.github`."""
     prefix = "" if folder == "." else f"{folder}/"
-    found = [path for path in paths if path.startswith(prefix) and _README.fullmatch(path[len(prefix) :])]
+    below = [path for path in paths if path.startswith(prefix)]
+    found = [path for path in below if _README.fullmatch(path[len(prefix) :].removeprefix(".github/"))]
     order = ("md", "rst", "markdown", "adoc", "txt", "readme")
     ranks = {path: path.rpartition(".")[2].lower() for path in found}
-    return sorted(found, key=lambda path: (order.index(ranks[path]) if ranks[path] in order else len(order), path))
+    return sorted(
+        found,
+        key=lambda path: (
+            path.startswith(f"{prefix}.github/"),
+            order.index(ranks[path]) if ranks[path] in order else len(order),
+            path,
+        ),
+    )
 
 
 def of_folder(

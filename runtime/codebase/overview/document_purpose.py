@@ -43,6 +43,9 @@ _SAYS = (
     r"(?:an?|the|one|our|your|designed|meant|intended)\b|provides|offers|lets|allows|helps|makes|implements|enables|gives"
     r"|adds|brings|aims|turns|generates|simplifies)\b"
 )
+_CONTENTS = re.compile(r"\W*(?:table of )?contents\W*", re.IGNORECASE)
+# What is told of the past, behind a first sentence, is how the thing came to be.
+_PAST = re.compile(r"\b(?:was|were|had|did|existed|wanted|started|began|became)\b", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -90,7 +93,8 @@ def first_sentences(lines: Sequence[str], first_line: int, named: re.Pattern[str
             continue
         quoted = _held(lines, first_line, one.text, one.start_line, one.end_line)
         following = sentences[place + 1] if place + 1 < len(sentences) else None
-        if following is None or len(one.text) >= MAX_QUOTE_CHARS // 4 or not _is_worth_quoting(following.text):
+        is_long = len(one.text) >= MAX_QUOTE_CHARS // 4
+        if following is None or is_long or _PAST.search(following.text) or not _is_worth_quoting(following.text):
             return quoted
         return _held(lines, first_line, f"{one.text} {following.text}", one.start_line, following.end_line) or quoted
     return None
@@ -106,8 +110,12 @@ def _naming(names: Collection[str]) -> re.Pattern[str] | None:
 
 
 def _is_aside(sections: Sequence[str]) -> bool:
-    """Return whether a section, or one around it, tells of how to get the thing rather than of what it is."""
-    return any(_ASIDE.search(heading) and not _ABOUT.search(heading) for heading in sections)
+    """Return whether a section, or one around it, tells of how to get the thing rather than of what it is.
+
+    Below a table of contents stands the document itself, if the headings rank so.
+    """
+    around = [heading for heading in sections[:-1] if not _CONTENTS.fullmatch(heading)]
+    return any(_ASIDE.search(heading) and not _ABOUT.search(heading) for heading in (*around, *sections[-1:]))
 
 
 def _is_called(heading: str, names: Collection[str]) -> bool:

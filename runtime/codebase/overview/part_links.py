@@ -51,12 +51,14 @@ class PartLinks:
         self._of_file: dict[str, dict[str, tuple[str, int]]] = {}
         self._edges: dict[tuple[str, str], dict[str, int]] = {}
         self._users: dict[str, dict[str, int]] = {}
+        self._from_file: dict[str, dict[str, int]] = {}
         for file, target, line in links:
             # A file that speaks for its folder belongs to no part and uses the parts all the same.
             source = self._parts.get(file, "")
             if file == target:
                 continue
             self._of_file.setdefault(target, {}).setdefault(file, (file, line))
+            self._from_file.setdefault(file, {}).setdefault(target, line)
             into = self._parts.get(target)
             if into is not None and into != source:
                 if source:
@@ -73,6 +75,27 @@ class PartLinks:
             PartLink(source, target, len(users), *min(users.items())) for (source, target), users in self._edges.items()
         ]
         return sorted(found, key=lambda link: (-link.files, link.source, link.target))
+
+    def part_at(self, path: str) -> str:
+        """Return the part that a file belongs to; an empty string for one that belongs to none."""
+        return self._parts.get(path, "")
+
+    def edges_from(self, part: str) -> list[PartLink]:
+        """Return the edges that lead from a part to others."""
+        return [link for link in self.edges() if part and link.source == part]
+
+    def files_from(self, file: str) -> Mapping[str, int]:
+        """Return the files and packages that a file imports, each with the line of its first import."""
+        return self._from_file.get(file, {})
+
+    def parts_from(self, file: str) -> dict[str, int]:
+        """Return the other parts that a file imports, each with the line of its first import."""
+        own, found = self.part_at(file), dict[str, int]()
+        for target, line in self.files_from(file).items():
+            part = self._parts.get(target)
+            if part is not None and part != own:
+                found[part] = min(line, found.get(part, line))
+        return found
 
     def users(self, part: str) -> Mapping[str, int]:
         """Return the files of other parts that import a part, each with the line of its first import."""

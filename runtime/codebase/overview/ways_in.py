@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.overview import entry_points
 from runtime.codebase.overview.entry_points import EntryPoint
@@ -18,14 +20,19 @@ from runtime.codebase.overview.units import Unit
 
 MAX_EXPORTING_FILES = 2
 MAX_GUARDS = 500
+MAX_CONTAINERS = 2
 LEAST_SHARE_OF_EXPORTING = 0.2
+_OF_TESTS = re.compile(r"(?:^|/)test\w*/")
+_TYPES = ("class", "struct", "interface", "trait", "object")
+_NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
 _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_sharp", "csharp", "swift", "scala", "dart"})
 
 
 def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
-    """Return the ways into a folder: declared commands, main functions, exports, then scripts.
+    """Return the ways into a folder: declared commands, main functions, exports, what is served or started, scripts.
 
-    Of main functions those that lie less deep come first; of scripts those called as the project is.
+    Of main functions those that lie less deep come first; of scripts those called as the project is. Where none of
+    these is found, the types that bear the name of the whole stand for them.
     """
     folders = dict.fromkeys((files.place, *(unit.path for unit in units if not unit.is_file)))
     manifests = [manifest for folder in folders for manifest in files.manifests_of(folder)]
@@ -34,18 +41,23 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     names = names_of(files)
     scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
     mains = sorted(_main_functions(files), key=lambda entry: (entry.file.count("/"), entry.file))
-    return [
+    # Programs that tests run are ways into the tests.
+    mains = [entry for entry in mains if not _OF_TESTS.search(entry.file)] or mains
+    found = [
         *commands,
         *mains,
         *_exports(files, manifests),
+        *_served(files),
         *(entry for entry in scripts if entry.name not in known),
+        *_started(files),
     ]
+    return found or list(_namesakes(files, names))
 
 
 def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoint]) -> list[Placed]:
     """Return where to begin reading, at most four places; `about` is the reason.
 
-    The reasons: `document` (named for the design), `main` or `exports`, `imported` (`count` source files import the
+    The reasons: `document` (named for the design), `main`, `exports` or `namesake`, `imported` (`count` source files import the
     file `text`; the place is one such import), and `largest` (of `count` lines) where there is nothing else.
     """
     found: list[Placed] = []
@@ -53,7 +65,7 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
         at, _ = next(headings(files.lines(path)), (1, ""))
         found.append(Placed(path, path, at, at, "document"))
     begun = next((place for entry in entries if (place := _begun_by(files, entry)) is not None), None)
-    code = (entry for entry in entries if entry.kind in {"main", "exports"})
+    code = (entry for entry in entries if entry.kind in {"main", "exports", "namesake"})
     # Of a library with a program for those who work on it, that lies deeper.
     entry = min(code, key=lambda entry: entry.file.removeprefix("src/").count("/"), default=None)
     if begun is not None:
@@ -82,6 +94,35 @@ def _begun_by(files: FolderFiles, entry: EntryPoint) -> Placed | None:
                 end = min(symbol.end_line, symbol.name_line + 1)
                 return Placed(symbol.name, path, symbol.name_line, end, "main")
     return None
+
+
+def _served(files: FolderFiles) -> Iterator[EntryPoint]:
+    for path in sorted(path for path in files.sizes if entry_points.is_server_path(path)):
+        served = entry_points.served(path, files.lines(path))
+        if served is not None:
+            yield served
+
+
+def _started(files: FolderFiles) -> Iterator[EntryPoint]:
+    """Yield what the outermost containers and processes start."""
+    paths = [path for path in files.paths if entry_points.is_container_path(path)]
+    paths = [path for path in paths if kind_of_path(path[len(files.prefix) :]) not in _NO_PRODUCT]
+    outermost = min((path.count("/") for path in paths), default=0)
+    found = [
+        started
+        for path in sorted(paths, key=lambda path: (path.count("/"), len(path), path))
+        if path.count("/") == outermost and (started := entry_points.started(path, files.lines(path))) is not None
+    ]
+    yield from {entry.name: entry for entry in reversed(found[:MAX_CONTAINERS])}.values()
+
+
+def _namesakes(files: FolderFiles, names: Collection[str]) -> Iterator[EntryPoint]:
+    """Yield the first type that is called as the project is, which users of a library begin with."""
+    called = {name.replace("-", "").replace("_", "").lower() for name in names}
+    symbols = files.codebase.index.top_level_names(files.sizes, _TYPES)
+    own = [symbol for symbol in symbols if symbol.name.lower() in called and symbol.parent_id is None]
+    for symbol in sorted(own, key=lambda symbol: (symbol.file.count("/"), symbol.file, symbol.start_line))[:1]:
+        yield EntryPoint("namesake", symbol.qualified_name, symbol.file, symbol.name_line, symbol.name_line)
 
 
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:

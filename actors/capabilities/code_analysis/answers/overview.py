@@ -1,7 +1,7 @@
 """Writes what a repository or folder is, how it is built, how it is entered, and where to begin reading.
 
 What it is for is quoted, a part is described by its own sentence or by the names that others use of it, and how parts
-hang together is told by counted imports. A list that is cut carries the number of all (`Claim.of`).
+hang together is told by what the entry imports and by counted imports. A list that is cut carries the number of all (`Claim.of`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.overview_wording import Focus
+from runtime.codebase.language_registry import language_at
 
 MAX_LINKS = 5
 MAX_DRAWN = 16
 MAX_ENTRIES = 5
 MAX_ASIDES = 6
+MAX_TAKEN_OVER = 3
 _LANGUAGES = {
     **{
         "cpp": "C++",
@@ -29,7 +31,7 @@ _LANGUAGES = {
 _ASIDES = {
     **{"test": "tests", "docs": "documents", "example": "examples", "benchmark": "benchmarks", "script": "scripts"},
     **{"vendored": "vendored code", "generated": "generated code", "changelog": "changelogs"},
-    **{"translation": "translations", "declaration": "type declarations"},
+    **{"translation": "translations", "declaration": "type declarations", "contributed": "contributed code"},
 }
 
 
@@ -43,14 +45,17 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
     starts = [_start(fact) for fact in _of(facts, "reading")]
     if focus == "entries" and entries:
         return entries
+    entries = entries or list(_without_entry(facts))
     if focus == "start" and starts:
         return [*purposes[:1], *starts]
     if focus == "languages":
         return [*_languages(facts, "lead"), *(_dependency(fact) for fact in _of(facts, "dependency"))]
     about = [*_languages(facts, "said" if purposes else "lead")]
     parts = [_part(fact, facts) for fact in _of(facts, "part")]
-    links = [_link(fact) for fact in _of(facts, "edge")][: MAX_DRAWN if draws else MAX_LINKS]
-    return [*purposes, *about, *parts, *links, *_asides(facts), *entries, *starts]
+    hub = list(_hub(facts))
+    links = [_link(fact) for fact in _of(facts, "edge") if draws or not _is_told_by_hub(fact, facts)]
+    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]]
+    return [*purposes, *about, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
 
 
 def _of(facts: Sequence[CodeFact], kind: str) -> list[CodeFact]:
@@ -93,12 +98,18 @@ def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
         defines = f" defines {code_span(fact.about)}" if fact.about else ""
         text = f"{sized}{defines}: «{fact.text}»"
         return Claim("part", text, (fact.citation,), subject=fact.name, quotes=(fact.text,), of=fact.of)
-    used = [other for other in _of(facts, "part_name") if other.about == fact.name]
-    if not used:
+    alike = [other for other in _of(facts, "part_alike") if other.about == fact.name]
+    used = [other for other in _of(facts, "part_name") if other.about == fact.name and other.name not in _names(alike)]
+    if not used and not alike:
         return Claim("part", sized, (fact.citation,), subject=fact.name, of=fact.of)
-    told = [_used(other, is_first=place == 0) for place, other in enumerate(used)]
-    citations = tuple(other.citation for other in used)
+    told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
+    told += [_used(other, is_first=place == 0) for place, other in enumerate(used)]
+    citations = tuple(other.citation for other in (*alike, *used))
     return Claim("part", f"{sized} defines {_listed(told)}", citations, subject=fact.name, of=fact.of)
+
+
+def _names(facts: Sequence[CodeFact]) -> set[str]:
+    return {fact.name for fact in facts}
 
 
 def _used(fact: CodeFact, *, is_first: bool) -> str:
@@ -113,9 +124,43 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
 
 
+def _hub(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim about each file or part that draws the parts together, with the imports by which it does."""
+    for name in dict.fromkeys(fact.about for fact in _of(facts, "hub")):
+        own = [fact for fact in _of(facts, "hub") if fact.about == name]
+        found, steps = [fact for fact in own if not fact.text], [fact for fact in own if fact.text]
+        if found:
+            yield _drawn_together(found, steps)
+
+
+def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Claim:
+    first, names = found[0], [code_span(fact.name) for fact in found]
+    name = code_span(first.about)
+    if steps:
+        name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} imports,"
+    elif first.symbol_kind == "part" and first.signature:
+        name += f", with {code_span(first.signature)},"
+    such = f", such as {', '.join(names)}" if first.count > len(found) else f": {_listed(names)}"
+    text = f"{name} {_imports(first)} {first.count} of {first.of} parts{such}"
+    return Claim("link", text, tuple(dict.fromkeys(fact.citation for fact in (*steps, *found))))
+
+
+def _is_told_by_hub(edge: CodeFact, facts: Sequence[CodeFact]) -> bool:
+    return any(
+        fact.name == edge.name
+        and (fact.about == edge.about or (edge.count == 1 and fact.citation.file == edge.citation.file))
+        for fact in _of(facts, "hub")
+    )
+
+
+def _imports(fact: CodeFact) -> str:
+    """Return how what a fact cites draws in other code: files of C include headers."""
+    return "includes headers of" if language_at(fact.citation.file).family == "c" else "imports"
+
+
 def _link(fact: CodeFact) -> Claim:
     where = "a file" if fact.count == 1 else f"{fact.count:,} files"
-    text = f"{code_span(fact.about)} imports {code_span(fact.name)} in {where}"
+    text = f"{code_span(fact.about)} {_imports(fact)} {code_span(fact.name)} in {where}"
     return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
 
 
@@ -130,6 +175,12 @@ def _entry(fact: CodeFact) -> Claim:
         names = fact.text.split()
         more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
         text = f"{file} exports {_listed([code_span(each) for each in names])}{more}"
+    elif fact.symbol_kind == "server":
+        text = f"{file} sets {name}, which a web server loads"
+    elif fact.symbol_kind == "container":
+        text = f"{file} starts {name}"
+    elif fact.symbol_kind == "namesake":
+        text = f"{file} defines {name}, which is called as the whole is"
     else:
         text = f"{file} can be run as a program"
     return Claim("entry", text, (fact.citation,), subject=fact.name, of=fact.of)
@@ -149,16 +200,36 @@ def _start(fact: CodeFact) -> Claim:
         "document": f"{name}: by its name it is about the design",
         "main": f"{code_span(fact.citation.file)}: a program starts in {name}",
         "exports": f"{name}: it exports what users of the package call",
+        "namesake": f"{code_span(fact.citation.file)}: it defines {name}, which is called as the whole is",
         "imported": f"{name}: {_files(fact.count)} of the source import it, {code_span(fact.citation.file)} for one",
         "largest": f"{name}: the largest source file, {fact.count:,} lines",
     }
     return Claim("start", reasons.get(fact.symbol_kind, name), (fact.citation,), subject=fact.name)
 
 
+def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim that no way in was found, and what was looked for; none for a folder without code."""
+    for fact in _of(facts, "language")[:1]:
+        text = (
+            "No entry point was found: no declared command, function `main`, exporting file, program or server;"
+            f" the largest source file is {code_span(fact.about)}"
+        )
+        yield Claim("entry", text, (fact.citation,), subject=fact.about)
+
+
+def _taken_over(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim for each folder with code of others, by the words of its licence."""
+    for fact in [fact for fact in _of(facts, "aside") if fact.symbol_kind == "taken_over"][:MAX_TAKEN_OVER]:
+        text = f"It includes code taken over from others in {code_span(fact.name)} ({_files(fact.count)}): «{fact.text}»"
+        yield Claim("aside", text, (fact.citation,), subject=fact.name, quotes=(fact.text,))
+
+
 def _asides(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield one claim about the folders that are no parts, the largest of each kind."""
     by_kind: dict[str, list[CodeFact]] = {}
     for fact in _of(facts, "aside"):
+        if fact.symbol_kind == "taken_over":
+            continue
         by_kind.setdefault(fact.symbol_kind, []).append(fact)
     told, citations = [], []
     for kind, found in list(by_kind.items())[:MAX_ASIDES]:

@@ -37,10 +37,24 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
             of=data["parts_total"],
             score=1 / (place + 1),
         )
+        for one in row["alike"]:
+            yield _fact("part_alike", one, name=one["name"], about=row["part"], count=one["files"])
         for used in row["names"]:
             yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"])
     for row in data["edges"][:MAX_EDGES]:
         yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
+    for row in data["hubs"]:
+        yield _fact(
+            "hub",
+            row,
+            name=row["target"],
+            about=row["name"],
+            signature=row["entry"],
+            text=row["step"],
+            symbol_kind="step" if row["step"] else "part" if row["is_part"] else "file",
+            count=row["total"],
+            of=row["parts_total"],
+        )
     for row in data["entries"]:
         yield _fact(
             "entry",
@@ -57,7 +71,7 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["reading"]:
         yield _fact("reading", row, name=row["name"], symbol_kind=row["reason"], count=row["count"])
     for row in data["asides"]:
-        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], count=row["files"])
+        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], text=row["text"], count=row["files"])
 
 
 def _fact(kind: str, row: dict[str, Any], **fields: Any) -> dict[str, Any]:
