@@ -46,6 +46,8 @@ _SAYS = (
 _CONTENTS = re.compile(r"\W*(?:table of )?contents\W*", re.IGNORECASE)
 # What is told of the past, behind a first sentence, is how the thing came to be.
 _PAST = re.compile(r"\b(?:was|were|had|did|existed|wanted|started|began|became)\b", re.IGNORECASE)
+_OUTER_TAG = re.compile(r"^<(?:i|b|em|strong)>|</(?:i|b|em|strong)>$")
+_BADGE = re.compile(r"\[?!\[[^\]\[]*\]\([^)]*\)(?:\]\([^)]*\))?")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -68,7 +70,8 @@ def purpose_in(lines: Sequence[str], names: Collection[str] = ()) -> Quoted | No
     introduction: Quoted | None = None
     considered = 0
     for paragraph in paragraphs(lines):
-        sections = [heading for heading in paragraph.headings if heading != title and not _is_called(heading, names)]
+        above = [_BADGE.sub("", heading) for heading in paragraph.headings if heading != title]
+        sections = [heading for heading in above if not _is_called(heading, names)]
         quoted = None if _is_aside(sections) else first_sentences(paragraph.lines, paragraph.start_line, named)
         if quoted is None:
             continue
@@ -88,10 +91,13 @@ def first_sentences(lines: Sequence[str], first_line: int, named: re.Pattern[str
     One that matches `named` may introduce a list.
     """
     sentences = split_sentences(lines, first_line)
+    # One that names the subject says what it is, others may say what it is for.
+    leads = (place for place, one in enumerate(sentences[:3]) if named is not None and named.search(one.text))
+    sentences = sentences[next(leads, 0) :]
     for place, one in enumerate(sentences[:3]):
         if not _is_worth_quoting(one.text, may_introduce=named is not None and named.search(one.text) is not None):
             continue
-        quoted = _held(lines, first_line, one.text, one.start_line, one.end_line)
+        quoted = _held(lines, first_line, _OUTER_TAG.sub("", one.text), one.start_line, one.end_line)
         following = sentences[place + 1] if place + 1 < len(sentences) else None
         is_long = len(one.text) >= MAX_QUOTE_CHARS // 4
         if following is None or is_long or _PAST.search(following.text) or not _is_worth_quoting(following.text):
@@ -119,7 +125,11 @@ def _is_aside(sections: Sequence[str]) -> bool:
 
 
 def _is_called(heading: str, names: Collection[str]) -> bool:
-    return heading.strip(" `*_").lower() in {name.lower() for name in names}
+    """Return whether a heading is what the subject is called, or begins so and tells no aside."""
+    told = heading.strip(" `*_").lower()
+    known = {name.lower() for name in names if len(name) > 2}
+    is_begun = any(re.match(rf"{re.escape(name)}\b", told) for name in known)
+    return told in {name.lower() for name in names} or (is_begun and not _ASIDE.search(heading))
 
 
 def _is_worth_quoting(text: str, *, may_introduce: bool = False) -> bool:

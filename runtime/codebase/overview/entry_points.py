@@ -1,7 +1,7 @@
 """Lists where a program or library is entered.
 
-Declared commands, main functions, scripts, what a server or a container starts, and the names that a package exports. Each entry point carries the lines
-that show it. Pure functions over the lines of single files.
+Declared commands, main functions, scripts, what a server or a container starts, and the names that a package exports.
+Each entry point carries the lines that show it. Pure functions over the lines of single files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ EXPORTING = re.compile(r"(?:^|/)(?:__init__\.py|lib\.rs|index\.(?:[cm]?[jt]sx?))
 _MAIN_GUARD = re.compile(r"^if\s+__name__\s*==\s*[\"']__main__[\"']")
 _SCRIPT = re.compile(r"(?:^|/)(?:bin|exe|sbin)/[^/]+$")
 _SERVED = re.compile(r"^(?P<name>application|app)\s*(?::[^=]+)?=(?!=)")
-_SERVER_FILE = re.compile(r"(?:^|/)(?:wsgi|asgi)\.py$")
+_SERVER_FILE = re.compile(r"(?:^|/)(?:wsgi|asgi)\.py$|^config\.ru$")
+_RACK = re.compile(r"^run\s+(?P<name>[A-Z][\w.:]*)")
+_GENERATED = re.compile(r"\b(?:auto-?)?generated (?:by|with|from)\b|\bdo not edit\b", re.IGNORECASE)
+MAX_HEAD_LINES = 15
 _STAGE = re.compile(r"\s*FROM\s", re.IGNORECASE)
 _CONTAINER = re.compile(r"\s*(?P<name>ENTRYPOINT|CMD)\s+(?P<what>\S.*)$", re.IGNORECASE)
 _CONTAINER_FILE = re.compile(r"(?:^|/)(?:(?:[\w-]+\.)?dockerfile|dockerfile\.[\w-]+|containerfile)$", re.IGNORECASE)
@@ -82,21 +85,21 @@ def is_script_path(path: str) -> bool:
 
 
 def script(path: str, lines: Sequence[str]) -> EntryPoint | None:
-    """Return a program that its first line hands to an interpreter."""
-    if not lines or not lines[0].startswith("#!"):
+    """Return a program that its first line hands to an interpreter, and that no other program has written."""
+    if not lines or not lines[0].startswith("#!") or any(map(_GENERATED.search, lines[:MAX_HEAD_LINES])):
         return None
     return EntryPoint("script", posixpath.basename(path), path, 1, 1)
 
 
 def is_server_path(path: str) -> bool:
-    """Return whether a Python file is called as one that a web server loads."""
+    """Return whether a file is called as one that a web server loads."""
     return _SERVER_FILE.search(path) is not None
 
 
 def served(path: str, lines: Sequence[str]) -> EntryPoint | None:
     """Return the application that a file gives a web server."""
     for number, line in enumerate(lines, 1):
-        if found := _SERVED.match(line):
+        if found := (_SERVED if path.endswith(".py") else _RACK).match(line):
             return EntryPoint("server", found["name"], path, number, number)
     return None
 

@@ -31,9 +31,10 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Represents what draws parts together: a file, or with `is_part` a part, which holds the file `entry` if that is told.
+    """Represents what draws parts together: a file, or with `is_part` a part, which holds the file `entry`.
 
-    `steps`: the imports that lead from the entry to it; `imports`: one for each part.
+    `entry` is empty for a part that holds none. `steps`: the imports that lead from the entry to it; `imports`: one for
+    each part.
     """
 
     name: str
@@ -50,18 +51,22 @@ class Hub:
 
 
 def hub_of(links: PartLinks, entries: Iterable[str]) -> Hub | None:
-    """Return the hub behind the first of the entry files that has one."""
+    """Return the hub behind the first of the entry files, or folders of packages, that has one."""
     tried = list(dict.fromkeys(entries))[:MAX_ENTRIES_TRIED]
     for entry in tried:
         found = _followed(links, entry)
         if found is not None:
-            return found
-    for entry in tried:
-        part = links.part_at(entry)
-        imports = tuple(Import(link.file, link.line, link.target) for link in links.edges_from(part))
-        if len(imports) >= LEAST_PARTS:
-            return Hub(part, entry, (), imports, is_part=True)
-    return None
+            part = _as_part(links, found.name)
+            # Where others of its part import most, the part draws together, and not this file.
+            return part if part is not None and len(part.imports) > 2 * len(found.imports) else found
+    return next((part for entry in tried if (part := _as_part(links, entry)) is not None), None)
+
+
+def _as_part(links: PartLinks, entry: str) -> Hub | None:
+    """Return the part that holds an entry, or is it, with its imports; None for one that imports few parts."""
+    part = links.part_at(entry) or entry
+    imports = tuple(Import(link.file, link.line, link.target) for link in links.edges_from(part))
+    return Hub(part, entry, (), imports, is_part=True) if len(imports) >= LEAST_PARTS else None
 
 
 def connector_of(links: PartLinks, hub: Hub | None, parts: Collection[str]) -> Hub | None:
@@ -84,13 +89,13 @@ def _followed(links: PartLinks, entry: str) -> Hub | None:
     for _ in range(MAX_STEPS + 1):
         further: list[tuple[str, tuple[Import, ...]]] = []
         for file, steps in ways:
-            imports = tuple(Import(file, line, part) for part, line in links.parts_from(file).items())
+            imports = tuple(Import(*place, part) for part, place in links.parts_from(file).items())
             if len(imports) >= LEAST_PARTS:
                 return Hub(file, entry, steps, imports)
-            targets = [(target, line) for target, line in links.files_from(file).items() if target not in seen]
+            targets = {links.file_of(target): place for target, place in links.files_from(file).items()}
+            targets = {target: place for target, place in targets.items() if target not in seen}
             if len(targets) <= MAX_FOLLOWED:
-                seen.update(target for target, _ in targets)
-                further += [(target, (*steps, Import(file, line, target))) for target, line in targets]
+                seen.update(targets)
+                further += [(target, (*steps, Import(*place, target))) for target, place in targets.items()]
         ways = further
     return None
-

@@ -22,8 +22,9 @@ _TESTING = frozenset({"__testfixtures__", "testfixtures", "__fixtures__", "__tes
 # Folders with programs for those who work on the repository.
 _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
-    | {"xtask", "xtasks", "migrations"}
+    | {"xtask", "xtasks"}
 )
+_MIGRATIONS = re.compile(r"(?:\w+[-_])?migrations?|migrate")
 # Programs that make a release, beside the metadata.
 _RELEASING = frozenset({"release.py", "publish.py"})
 _OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
@@ -132,7 +133,8 @@ def _kind(path: str, prefix: str) -> str:
     folders = posixpath.dirname(inside).lower().split("/")
     if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)):
         return "test"
-    return "script" if not _TOOLING.isdisjoint(folders) or inside in _RELEASING else kind_of_path(inside)
+    is_tooling = not _TOOLING.isdisjoint(folders) or any(map(_MIGRATIONS.fullmatch, folders))
+    return "script" if is_tooling or inside in _RELEASING else kind_of_path(inside)
 
 
 def _asides(files: Iterable[IndexedFile], prefix: str, kinds: Mapping[str, str]) -> list[Aside]:

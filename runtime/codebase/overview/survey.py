@@ -13,7 +13,7 @@ from runtime.codebase.overview.main_parts import MainParts, Part
 from runtime.codebase.overview.part_links import PartLink
 from runtime.codebase.overview.purposes import purposes_of
 from runtime.codebase.overview.source_files import Aside
-from runtime.codebase.overview.ways_in import entries_of, reading_of
+from runtime.codebase.overview.ways_in import command_places, entries_of, reading_of
 
 MAX_DESCRIBED = 12
 MAX_LANGUAGES = 3
@@ -60,7 +60,8 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
     main = MainParts(files)
     entries = entries_of(files, main.units)
     reading = reading_of(files, main.links, entries)
-    begun = [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
+    begun = command_places(files, entries)
+    begun += [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
     hub = hub_of(main.links, (*begun, *(entry.file for entry in entries)))
     if hub is not None:
         main.prefer([one.target for one in hub.imports], main.links.part_at(hub.name) or hub.name)

@@ -1,7 +1,8 @@
 """Tells code that a repository has taken over from others from its own, by licences, copyright lines and imports.
 
-A folder with a licence of its own, of which somebody else holds the copyright than of the whole, holds code of others. A
-folder whose name alone suggests it (`bundled`, `deps`) does not if its files import the code around it. Pure functions.
+A folder with a licence of its own, of which somebody else holds the copyright than of the whole, holds code of others.
+A folder whose name alone suggests it (`bundled`, `deps`) does not if its files import the code around it. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -17,15 +18,21 @@ LEAST_SHARE_BUILDING = 0.2
 # Folders that hold code of others only where they do not build on the code around them.
 DOUBTFUL = frozenset({"bundled", "deps", "extern", "external", "externals", "contrib"})
 
-_LICENCE = re.compile(r"(?:licen[sc]e|copying|unlicense)(?:[-_.](?:mit|bsd|apache|txt|md|rst|\w{1,12}))*", re.IGNORECASE)
+_LICENCE = re.compile(
+    r"(?:licen[sc]e|copying|unlicense)(?:[-_.](?:mit|bsd|apache|txt|md|rst|\w{1,12}))*", re.IGNORECASE
+)
 _HOLDER = re.compile(
     r"^\W*copyright\b(?=.*(?:\(c\)|©|\d{4}))(?:\W*\(c\))?[\s\d,.:©–-]*(?:present\b)?[\s,]*(?P<who>[^\W\d_].*)$",
     re.IGNORECASE,
 )
 # Whose copyright the text of a licence itself names, and what stands to be filled in.
-_OF_LICENCE = re.compile(r"free software foundation|[\[<{].*(?:owner|author|name|holder)|\bnotice\b|\bholders?\b", re.IGNORECASE)
+_OF_LICENCE = re.compile(
+    r"free software foundation|[\[<{].*(?:owner|author|name|holder)|\bnotice\b|\bholders?\b", re.IGNORECASE
+)
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_NO_NAMES = frozenset({"the", "and", "all", "rights", "reserved", "inc", "ltd", "llc", "gmbh", "authors", "contributors", "com"})
+_NO_NAMES = frozenset(
+    {"the", "and", "all", "rights", "reserved", "inc", "ltd", "llc", "gmbh", "authors", "contributors", "com"}
+)
 
 
 def is_licence(path: str) -> bool:

@@ -38,6 +38,8 @@ _NO_PARTS = frozenset(
 )
 _BODIES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".mm"})
 _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx"})
+# Programs that build the whole.
+BUILDING = frozenset({"build.rs", "build.zig", "setup.py"})
 _TOOLING = re.compile(r"(?:\.(?:config|conf)|rc|^(?:gulp|grunt|jake|rake|cake|web)file)\.[cm]?[jt]s$", re.IGNORECASE)
 
 

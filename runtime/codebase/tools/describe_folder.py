@@ -39,13 +39,14 @@ def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PA
 
     `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most two;
     languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files, lines, text,
-    about, source, names [{name, files, citation}], alike [{name, files, citation}], citation}] by weight, and parts_total; asides [{folder, kind, files,
-    text, citation}], folders that are no parts; edges [{source, target, files, citation}], with the number of files of one
-    part that import another; hubs [{name, entry, is_part, step, target, total, parts_total, citation}], the imports
-    by which the file or part where it is entered, and the part that imports most others, draw the parts together (with
-    `step` those that lead to it); entries [{kind, name, target, names, names_total, file, citation}] and entries_total;
-    dependencies [{source, names, names_total, citation}]; reading [{reason, name, file, count, citation}]. A `text` is
-    quoted from the cited lines; `about`: the definition that it documents. `citation` is a position in the result's
+    about, source, names [{name, files, citation}], alike [{name, files, citation}], citation}] by weight, and
+    parts_total; asides [{folder, kind, files, text, citation}], folders that are no parts; edges [{source, target,
+    files, citation}], with the number of files of one part that import another; hubs [{name, entry, is_part, step,
+    target, total, parts_total, citation}], the imports by which the file or part where it is entered, and the part that
+    imports most others, draw the parts together (with `step` those that lead to it); entries [{kind, name, target,
+    names, names_total, file, citation}] and entries_total; dependencies [{source, names, names_total, citation}];
+    reading [{reason, name, file, count, citation}]. A `text` is quoted from the cited lines; `about`: the definition
+    that it documents; `alike`: one that so many files of the part have each. `citation` is a position in the result's
     citations.
     """
     log = AttemptLog(codebase.max_retries)

@@ -1,7 +1,8 @@
 """Writes what a repository or folder is, how it is built, how it is entered, and where to begin reading.
 
 What it is for is quoted, a part is described by its own sentence or by the names that others use of it, and how parts
-hang together is told by what the entry imports and by counted imports. A list that is cut carries the number of all (`Claim.of`).
+hang together is told by what the entry imports and by counted imports. A list that is cut carries the number of all
+(`Claim.of`).
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
     if focus == "entries" and entries:
         return entries
     entries = entries or list(_without_entry(facts))
+    if focus == "entries" and entries:
+        return [*entries, *starts]
     if focus == "start" and starts:
         return [*purposes[:1], *starts]
     if focus == "languages":
@@ -54,7 +57,7 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
     parts = [_part(fact, facts) for fact in _of(facts, "part")]
     hub = list(_hub(facts))
     links = [_link(fact) for fact in _of(facts, "edge") if draws or not _is_told_by_hub(fact, facts)]
-    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]]
+    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]] or list(_without_link(facts))
     return [*purposes, *about, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
 
 
@@ -201,6 +204,7 @@ def _start(fact: CodeFact) -> Claim:
         "main": f"{code_span(fact.citation.file)}: a program starts in {name}",
         "exports": f"{name}: it exports what users of the package call",
         "namesake": f"{code_span(fact.citation.file)}: it defines {name}, which is called as the whole is",
+        "command": f"{name}: a declared command runs it",
         "imported": f"{name}: {_files(fact.count)} of the source import it, {code_span(fact.citation.file)} for one",
         "largest": f"{name}: the largest source file, {fact.count:,} lines",
     }
@@ -208,8 +212,8 @@ def _start(fact: CodeFact) -> Claim:
 
 
 def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:
-    """Yield a claim that no way in was found, and what was looked for; none for a folder without code."""
-    for fact in _of(facts, "language")[:1]:
+    """Yield a claim that no way into the whole was found, and what was looked for; none for one without code."""
+    for fact in [fact for fact in _of(facts, "language") if fact.symbol_kind == "whole"][:1]:
         text = (
             "No entry point was found: no declared command, function `main`, exporting file, program or server;"
             f" the largest source file is {code_span(fact.about)}"
@@ -217,10 +221,20 @@ def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:
         yield Claim("entry", text, (fact.citation,), subject=fact.about)
 
 
+def _without_link(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim that no part imports another, for a folder with several parts of code."""
+    parts = [fact for fact in _of(facts, "part") if fact.symbol_kind != "document"]
+    for language in _of(facts, "language")[:1] if len(parts) > 1 else ():
+        text = "No import of one part by another was found; files of one package, or that a framework loads, need none"
+        yield Claim("link", text, (language.citation,))
+
+
 def _taken_over(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield a claim for each folder with code of others, by the words of its licence."""
     for fact in [fact for fact in _of(facts, "aside") if fact.symbol_kind == "taken_over"][:MAX_TAKEN_OVER]:
-        text = f"It includes code taken over from others in {code_span(fact.name)} ({_files(fact.count)}): «{fact.text}»"
+        text = (
+            f"It includes code taken over from others in {code_span(fact.name)} ({_files(fact.count)}): «{fact.text}»"
+        )
         yield Claim("aside", text, (fact.citation,), subject=fact.name, quotes=(fact.text,))
 
 

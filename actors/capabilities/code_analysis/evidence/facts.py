@@ -54,7 +54,7 @@ FactKind = Literal[
     "change",
     "together",
     # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, and
-    # those by which an entry draws the parts together; ways in; dependencies; where to begin; folders that are no parts.
+    # those that draw the parts together; ways in; dependencies; where to begin; folders that are no parts.
     "purpose",
     "language",
     "part",

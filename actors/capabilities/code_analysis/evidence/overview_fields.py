@@ -23,9 +23,11 @@ def overview_fields(result: ToolResult) -> Iterator[dict[str, Any]]:
 def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["purpose"]:
         yield _fact("purpose", row, name=row["source"], text=row["text"])
+    place = "whole" if data["path"] == "." else "folder"
     for row in data["languages"]:
-        yield _fact("language", row, name=row["language"], about=row["source"], count=row["lines"], of=data["lines"])
-    for place, row in enumerate(data["parts"]):
+        told = {"name": row["language"], "about": row["source"], "count": row["lines"], "of": data["lines"]}
+        yield _fact("language", row, symbol_kind=place, **told)
+    for rank, row in enumerate(data["parts"]):
         yield _fact(
             "part",
             row,
@@ -35,7 +37,7 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
             about=row["about"],
             count=row["files"],
             of=data["parts_total"],
-            score=1 / (place + 1),
+            score=1 / (rank + 1),
         )
         for one in row["alike"]:
             yield _fact("part_alike", one, name=one["name"], about=row["part"], count=one["files"])
