@@ -17,6 +17,7 @@ from runtime.codebase.overview.manifests import Manifest
 EntryKind = Literal["command", "main", "script", "exports", "server", "container", "namesake"]
 
 MAX_NAMES = 1_000
+MAX_COMMAND_CHARS = 300
 MAX_EXPORT_LINES = 60
 # Files whose contents are what a package exports, by the language that has such a convention.
 EXPORTING = re.compile(r"(?:^|/)(?:__init__\.py|lib\.rs|index\.(?:[cm]?[jt]sx?))$")
@@ -112,7 +113,9 @@ def is_container_path(path: str) -> bool:
 def started(path: str, lines: Sequence[str]) -> EntryPoint | None:
     """Return what the last stage of a container, or the first process of a Procfile, starts."""
     if _CONTAINER_FILE.search(path) is None:
-        process = next(((n, match) for n, line in enumerate(lines, 1) if (match := _PROCESS.match(line[:500]))), None)
+        process = next(
+            ((n, match) for n, line in enumerate(lines, 1) if (match := _PROCESS.match(line)) and _is_told(line)), None
+        )
         return process and EntryPoint("container", process[1]["what"].strip(), path, process[0], process[0])
     told: dict[str, tuple[int, str]] = {}
     is_new_stage = True
@@ -120,7 +123,11 @@ def started(path: str, lines: Sequence[str]) -> EntryPoint | None:
         if _STAGE.match(line):
             is_new_stage = True
         # What goes on with the line above belongs to that, such as a check of health.
-        elif (found := _CONTAINER.match(line[:500])) and not (number > 1 and lines[number - 2].rstrip().endswith("\\")):
+        elif (
+            (found := _CONTAINER.match(line))
+            and _is_told(line)
+            and not (number > 1 and lines[number - 2].rstrip().endswith("\\"))
+        ):
             # A stage that starts nothing of its own starts what the one does that it is made from.
             told = {} if is_new_stage else told
             told[found["name"].upper()] = number, _shown_command(found["what"])
@@ -131,6 +138,10 @@ def started(path: str, lines: Sequence[str]) -> EntryPoint | None:
     words = [text for _, text in (told[name] for name in ("ENTRYPOINT", "CMD") if name in told)]
     last = max(number for number, _ in told.values())
     return EntryPoint("container", " ".join(words), path, min(start[0], last), last)
+
+
+def _is_told(line: str) -> bool:
+    return len(line) <= MAX_COMMAND_CHARS and line.isprintable()
 
 
 def _shown_command(what: str) -> str:

@@ -73,7 +73,7 @@ def connector_of(links: PartLinks, hub: Hub | None, parts: Collection[str]) -> H
     """Return the part beside the hub that imports most others, if those are several."""
     targets: dict[str, list[Import]] = {}
     known = set[str]() if hub is None else {hub.name, links.part_at(hub.name)}
-    for link in links.edges():
+    for link in links.edges:
         if link.source in parts and link.source not in known:
             targets.setdefault(link.source, []).append(Import(link.file, link.line, link.target))
     name = max(targets, key=lambda part: (len(targets[part]), part), default="")

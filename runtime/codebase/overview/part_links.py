@@ -6,6 +6,7 @@ counted once for each importing file. Pure functions.
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,6 +72,7 @@ class PartLinks:
         """Return the name under which a part's imports are counted."""
         return self._parts.get(unit.files[0], unit.path) if unit.is_file and unit.files else unit.path
 
+    @functools.cached_property
     def edges(self) -> list[PartLink]:
         """Return the edges between parts, most importing files first."""
         found = [
@@ -88,7 +90,7 @@ class PartLinks:
 
     def edges_from(self, part: str) -> list[PartLink]:
         """Return the edges that lead from a part to others."""
-        return [link for link in self.edges() if part and link.source == part]
+        return [link for link in self.edges if part and link.source == part]
 
     def files_from(self, file: str) -> dict[str, tuple[str, int]]:
         """Return the files and packages that a file and its pieces import, each with an import: the file and line."""

@@ -24,11 +24,13 @@ _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
     | {"xtask", "xtasks"}
 )
-_MIGRATIONS = re.compile(r"(?:\w+[-_])?migrations?|migrate")
+_MIGRATIONS = re.compile(r"(?:^|/)(?:(?:\w+[-_])?migrations|db/migrate)(?:/|$)")
 # Programs that make a release, beside the metadata.
 _RELEASING = frozenset({"release.py", "publish.py"})
 _OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
-_BUILD_LANGUAGES = frozenset({"make", "makefile", "cmake", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"})
+_BUILD_LANGUAGES = frozenset(
+    {"make", "makefile", "cmake", "docker", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _kind(path: str, prefix: str) -> str:
     folders = posixpath.dirname(inside).lower().split("/")
     if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)):
         return "test"
-    is_tooling = not _TOOLING.isdisjoint(folders) or any(map(_MIGRATIONS.fullmatch, folders))
+    is_tooling = not _TOOLING.isdisjoint(folders) or _MIGRATIONS.search("/".join(folders))
     return "script" if is_tooling or inside in _RELEASING else kind_of_path(inside)
 
 

@@ -76,7 +76,7 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
         sum(files.sizes.values()),
         tuple(parts),
         files.sources.asides,
-        tuple(sorted(main.links.edges(), key=lambda edge: _place_of(edge, ranks))),
+        tuple(sorted(main.links.edges, key=lambda edge: _place_of(edge, ranks))),
         tuple(entries),
         tuple(_dependencies(files)),
         tuple(reading),

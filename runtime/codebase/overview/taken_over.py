@@ -7,13 +7,14 @@ functions.
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 MAX_LICENCES = 40
-MAX_LINES = 60
+MAX_LINES, MAX_LINE_CHARS = 60, 160
 LEAST_SHARE_BUILDING = 0.2
 # Folders that hold code of others only where they do not build on the code around them.
 DOUBTFUL = frozenset({"bundled", "deps", "extern", "external", "externals", "contrib"})
@@ -43,8 +44,8 @@ def is_licence(path: str) -> bool:
 def copyright_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return the lines of a licence that say who holds the copyright, with their numbers."""
     numbered = enumerate(lines[:MAX_LINES], 1)
-    found = [(number, line.strip()) for number, line in numbered if _HOLDER.match(line[:300])]
-    return [(number, line) for number, line in found if not _OF_LICENCE.search(line)]
+    found = [(number, line.strip()) for number, line in numbered if _HOLDER.match(line) and len(line) <= MAX_LINE_CHARS]
+    return [(number, line) for number, line in found if line.isprintable() and not _OF_LICENCE.search(line)]
 
 
 def licensed_by_others(
@@ -70,14 +71,19 @@ def licensed_by_others(
 
 
 def _names_in(line: str) -> set[str]:
-    match = _HOLDER.match(line[:300])
+    match = _HOLDER.match(line)
     words = _WORD.findall(match["who"].lower()) if match else []
     return set(words) - _NO_NAMES
 
 
 def doubtful_folder(path: str) -> str:
     """Return the outermost folder above a file whose name suggests code of others; an empty string for none."""
-    folders = posixpath.dirname(path).split("/")
+    return _doubtful_above(posixpath.dirname(path))
+
+
+@functools.lru_cache(maxsize=16_384)
+def _doubtful_above(path: str) -> str:
+    folders = path.split("/")
     at = next((place for place, name in enumerate(folders) if name.lower() in DOUBTFUL), None)
     return "" if at is None else "/".join(folders[: at + 1])
 

@@ -41,7 +41,8 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         )
         for one in row["alike"]:
             yield _fact("part_alike", one, name=one["name"], about=row["part"], count=one["files"])
-        for used in row["names"]:
+        # Of a part that says itself what it is, the names are not told.
+        for used in () if row["text"] else row["names"]:
             yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"])
     for row in data["edges"][:MAX_EDGES]:
         yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
