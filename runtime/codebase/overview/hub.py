@@ -1,4 +1,4 @@
-"""Finds what draws the parts together: the file where a program or library is entered, by what it imports.
+"""Finds what draws the parts together: the file where the whole is entered, by what it imports.
 
 An entry that imports few parts itself is followed through the files that it imports; each step is an import with its
 line. Where no single file draws parts together, the part that holds the entry does. Beside it stands the part that

@@ -15,6 +15,7 @@ from runtime.codebase.overview.descriptions import of_definition, of_file, of_fo
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
 from runtime.codebase.overview.mentions import Bound, bound_by, files_naming
 from runtime.codebase.overview.part_links import PartLinks
+from runtime.codebase.overview.part_names import CONTAINERS, WITH_MODULES, defined, is_hidden, is_shown, plain_name
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.units import Unit, bodies_of, divide
 
@@ -26,12 +27,8 @@ MAX_IMPORTING_FILES = 400
 LEAST_ALIKE_FILES = 5
 LEAST_SHARE_ALIKE = 0.6
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
-_CONTAINERS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "module"})
-# Languages in which a module is part of a file, and not the file itself.
-_WITH_MODULES = frozenset({"ruby"})
 _ALIKE_KINDS = frozenset({"function", "class", "interface", "trait"})
 _LAST_KINDS = frozenset({"macro"})
-_NOT_TOLD = frozenset({"main", "tests"})
 
 PartKind = Literal["folder", "file", "document"]
 
@@ -118,13 +115,13 @@ class MainParts:
         inside, files = set(unit.files), dict[str, dict[str, SymbolRecord]]()
         for symbol in self._definitions:
             # In Ruby every file opens the namespace again.
-            is_reopened = symbol.kind in _CONTAINERS and language_at(symbol.file).name in _WITH_MODULES
+            is_reopened = symbol.kind in CONTAINERS and language_at(symbol.file).name in WITH_MODULES
             if symbol.file in inside and symbol.parent_id is None and symbol.kind in _ALIKE_KINDS and not is_reopened:
                 files.setdefault(symbol.name, {}).setdefault(symbol.file, symbol)
         best = max(files.values(), key=lambda found: (len(found), min(found)), default={})
         if len(best) < max(LEAST_ALIKE_FILES, LEAST_SHARE_ALIKE * len(unit.files)):
             return None
-        return _defined(best[min(best)], len(best))
+        return defined(best[min(best)], len(best))
 
     def _largest(self, unit: Unit) -> str:
         return max(unit.files, key=lambda path: (self._files.sizes[path], path), default="")
@@ -151,28 +148,28 @@ class MainParts:
         found.sort(key=lambda symbol: symbol.file != unit.path)
         own = {symbol.name: symbol for symbol in reversed(found)}
         single = {
-            name: symbol for name, symbol in own.items() if self._times_defined[name] == 1 and not _is_hidden(symbol)
+            name: symbol for name, symbol in own.items() if self._times_defined[name] == 1 and not is_hidden(symbol)
         }
         counts = files_naming(self._texts(users), single, self._bound(users, unit))
         within = Counter[str]()
         if not counts and len(unit.files) > 1:
             within = files_naming(self._texts(unit.files[:MAX_IMPORTING_FILES]), own, {})
-        stem = _plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
+        stem = plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
         ranked = sorted(
             own.values(),
             key=lambda symbol: (
                 symbol.kind in _LAST_KINDS,
                 -counts[symbol.name],
-                _plain_name(symbol.name) != stem,
+                plain_name(symbol.name) != stem,
                 not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
-                symbol.kind not in _CONTAINERS,
+                symbol.kind not in CONTAINERS,
                 symbol.kind != "function",
                 -within[symbol.name],
                 symbol.start_line - symbol.end_line,
                 symbol.file,
             ),
         )
-        return [_defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
+        return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
 
     def _texts(self, paths: Sequence[str]) -> dict[str, Sequence[str]]:
         return {path: self._files.lines(path) for path in paths}
@@ -188,7 +185,7 @@ class MainParts:
     @functools.cached_property
     def _definitions(self) -> list[SymbolRecord]:
         found = self._files.codebase.index.top_level_names(self._files.sizes, _NAMED_KINDS)
-        return [symbol for symbol in found if _is_shown(symbol)]
+        return [symbol for symbol in found if is_shown(symbol)]
 
     @functools.cached_property
     def _times_defined(self) -> Counter[str]:
@@ -217,35 +214,8 @@ class MainParts:
 
 
 def _is_called_like(named: Placed, unit: Unit) -> bool:
-    return _plain_name(named.text) == _plain_name(posixpath.basename(unit.path))
+    return plain_name(named.text) == plain_name(posixpath.basename(unit.path))
 
 
 def _kind(unit: Unit) -> PartKind:
     return "file" if unit.is_file else "folder"
-
-
-def _is_shown(symbol: SymbolRecord) -> bool:
-    """Return whether a definition is one of its file, and not of a function or method."""
-    language = language_at(symbol.file).name
-    if symbol.kind == "module" and language not in _WITH_MODULES:
-        return False
-    # `class Depot;` only announces it.
-    if language in {"c", "cpp"} and symbol.kind in (*_CONTAINERS, "type") and symbol.start_line == symbol.end_line:
-        return symbol.kind == "type" and symbol.signature.startswith(("typedef", "using"))
-    depth = symbol.qualified_name.count(".")
-    deepest = 2 if language in _WITH_MODULES else 1
-    is_own = symbol.parent_id is None or depth == 0 or (symbol.kind in _CONTAINERS and depth <= deepest)
-    return is_own and len(symbol.name) > 2 and not symbol.name.startswith("_") and symbol.name not in _NOT_TOLD
-
-
-def _is_hidden(symbol: SymbolRecord) -> bool:
-    """Return whether no other file can name a definition: it is `static` in C."""
-    return language_at(symbol.file).family == "c" and symbol.signature.startswith("static ")
-
-
-def _plain_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
-
-
-def _defined(symbol: SymbolRecord, count: int) -> Placed:
-    return Placed(symbol.name, symbol.file, symbol.start_line, max(symbol.start_line, symbol.name_line), count=count)

@@ -1,4 +1,4 @@
-"""Counts the files whose code uses given names: outside comments and strings, and not as a field of something else.
+"""Counts the files whose code uses given names: not in comments or strings, and not as a field.
 
 Where a language imports names, a file uses one that it imports, or that stands behind the module that it imports
 (`models.Depot`). Elsewhere any mention of the name counts, in C that of a structure behind `struct`. Pure functions.

@@ -1,4 +1,4 @@
-"""Tells code that a repository has taken over from others from its own, by licences, copyright lines and imports.
+"""Tells code taken over from others from the repository's own, by licences and imports.
 
 A folder with a licence of its own, of which somebody else holds the copyright than of the whole, holds code of others.
 A folder whose name alone suggests it (`bundled`, `deps`) does not if its files import the code around it. Pure

@@ -433,7 +433,7 @@ def test_a_description_behind_the_modules_of_a_pom_is_read(describe: Describe) -
         ),
         ("# Depot\n\n<i>A store for many boxes.</i>\n", "A store for many boxes."),
         (
-            "### Depot Project [![build status](https://a.example/b.svg)](https://a.example)\n\nIt keeps boxes.\n\n## More\n",
+            "### Depot Shop [![build status](https://a.b/c.svg)](https://a.b)\n\nIt keeps boxes.\n\n## More\n",
             "It keeps boxes.",
         ),
         ("# Depot\n\nShops have a lot of boxes. Depot is a store for boxes.\n", "Depot is a store for boxes."),
@@ -488,8 +488,8 @@ def test_a_name_in_another_language_is_no_use(describe: Describe) -> None:
     files = {
         "ui/serve.go": "package ui\n\nfunc Register() {}\n",
         "ui/header.ts": "export class Header {}\n",
-        "go.mod": "module example.com/depot\n\ngo 1.22\n",
-        "router/router.go": 'package router\n\nimport "example.com/depot/ui"\n\nfunc Go(c C) { ui.Register(); c.Header() }\n',
+        "go.mod": "module a.b/depot\n\ngo 1.22\n",
+        "router/router.go": 'package router\n\nimport "a.b/depot/ui"\n\nfunc G(c C) { ui.Register(); c.Header() }\n',
         "main.go": "package main\n\nfunc main() {}\n",
     }
     (part,) = [row for row in describe(files).data["parts"] if row["part"] == "ui"]

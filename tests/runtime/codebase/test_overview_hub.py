@@ -56,7 +56,7 @@ def test_the_file_where_a_program_starts_draws_its_parts_together(describe: Desc
         {
             **PACKAGE,
             "pyproject.toml": '[project]\nname = "depot"\n[project.scripts]\ndepot = "depot.cli:run"\n',
-            "depot/cli.py": "from depot.net import send\nfrom depot.store import put\n\n\ndef run():\n    send(put(1))\n",
+            "depot/cli.py": "from depot.net import send\nfrom depot.store import put\n\n\ndef run():\n    send()\n",
         }
     )
     assert sorted(drawn(data)) == [("depot/cli.py", "", "depot/net.py"), ("depot/cli.py", "", "depot/store.py")]

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from actors.capabilities.code_analysis.answers.overview_links import (
+    hub_claims,
+    is_told_by_hub,
+    link_claim,
+    listed,
+    of_kind,
+    without_link,
+)
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.overview_wording import Focus
-from runtime.codebase.language_registry import language_at
 
 MAX_LINKS = 5
 MAX_DRAWN = 16
@@ -41,9 +48,9 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
 
     `focus`: only those about its entries, where to start, or its languages and dependencies.
     """
-    purposes = [_purpose(fact, "lead" if not place else "said") for place, fact in enumerate(_of(facts, "purpose"))]
-    entries = [_entry(fact) for fact in _of(facts, "entry")][:MAX_ENTRIES]
-    starts = [_start(fact) for fact in _of(facts, "reading")]
+    purposes = [_purpose(fact, "lead" if not place else "said") for place, fact in enumerate(of_kind(facts, "purpose"))]
+    entries = [_entry(fact) for fact in of_kind(facts, "entry")][:MAX_ENTRIES]
+    starts = [_start(fact) for fact in of_kind(facts, "reading")]
     if focus == "entries" and entries:
         return entries
     entries = entries or list(_without_entry(facts))
@@ -52,17 +59,13 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
     if focus == "start" and starts:
         return [*purposes[:1], *starts]
     if focus == "languages":
-        return [*_languages(facts, "lead"), *(_dependency(fact) for fact in _of(facts, "dependency"))]
+        return [*_languages(facts, "lead"), *(_dependency(fact) for fact in of_kind(facts, "dependency"))]
     about = [*_languages(facts, "said" if purposes else "lead")]
-    parts = [_part(fact, facts) for fact in _of(facts, "part")]
-    hub = list(_hub(facts))
-    links = [_link(fact) for fact in _of(facts, "edge") if draws or not _is_told_by_hub(fact, facts)]
-    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]] or list(_without_link(facts))
+    parts = [_part(fact, facts) for fact in of_kind(facts, "part")]
+    hub = list(hub_claims(facts))
+    links = [link_claim(fact) for fact in of_kind(facts, "edge") if draws or not is_told_by_hub(fact, facts)]
+    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]] or list(without_link(facts))
     return [*purposes, *about, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
-
-
-def _of(facts: Sequence[CodeFact], kind: str) -> list[CodeFact]:
-    return [fact for fact in facts if fact.kind == kind]
 
 
 def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
@@ -72,25 +75,21 @@ def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
 
 def _languages(facts: Sequence[CodeFact], role: ClaimRole) -> Iterator[Claim]:
     """Yield one claim about the languages, with the largest file in each."""
-    found = _of(facts, "language")
+    found = of_kind(facts, "language")
     if not found:
-        documents = [fact for fact in _of(facts, "part") if fact.symbol_kind == "document"]
+        documents = [fact for fact in of_kind(facts, "part") if fact.symbol_kind == "document"]
         if documents and role == "lead":
             text = f"It holds documents and no code, such as {code_span(documents[0].name)}"
             yield Claim(role, text, (documents[0].citation,))
         return
     told = [f"{_language(fact.name)} ({fact.count:,} of {fact.of:,} lines)" for fact in found]
     largest = code_span(found[0].about)
-    text = f"Its source is {_listed(told)}; the largest file is {largest}"
+    text = f"Its source is {listed(told)}; the largest file is {largest}"
     yield Claim(role, text, (found[0].citation,))
 
 
 def _language(name: str) -> str:
     return _LANGUAGES.get(name, name.replace("_", " ").capitalize())
-
-
-def _listed(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
@@ -101,14 +100,16 @@ def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
         defines = f" defines {code_span(fact.about)}" if fact.about else ""
         text = f"{sized}{defines}: «{fact.text}»"
         return Claim("part", text, (fact.citation,), subject=fact.name, quotes=(fact.text,), of=fact.of)
-    alike = [other for other in _of(facts, "part_alike") if other.about == fact.name]
-    used = [other for other in _of(facts, "part_name") if other.about == fact.name and other.name not in _names(alike)]
+    alike = [other for other in of_kind(facts, "part_alike") if other.about == fact.name]
+    used = [
+        other for other in of_kind(facts, "part_name") if other.about == fact.name and other.name not in _names(alike)
+    ]
     if not used and not alike:
         return Claim("part", sized, (fact.citation,), subject=fact.name, of=fact.of)
     told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
     told += [_used(other, is_first=place == 0) for place, other in enumerate(used)]
     citations = tuple(other.citation for other in (*alike, *used))
-    return Claim("part", f"{sized} defines {_listed(told)}", citations, subject=fact.name, of=fact.of)
+    return Claim("part", f"{sized} defines {listed(told)}", citations, subject=fact.name, of=fact.of)
 
 
 def _names(facts: Sequence[CodeFact]) -> set[str]:
@@ -127,46 +128,6 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
 
 
-def _hub(facts: Sequence[CodeFact]) -> Iterator[Claim]:
-    """Yield a claim about each file or part that draws the parts together, with the imports by which it does."""
-    for name in dict.fromkeys(fact.about for fact in _of(facts, "hub")):
-        own = [fact for fact in _of(facts, "hub") if fact.about == name]
-        found, steps = [fact for fact in own if not fact.text], [fact for fact in own if fact.text]
-        if found:
-            yield _drawn_together(found, steps)
-
-
-def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Claim:
-    first, names = found[0], [code_span(fact.name) for fact in found]
-    name = code_span(first.about)
-    if steps:
-        name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} imports,"
-    elif first.symbol_kind == "part" and first.signature:
-        name += f", with {code_span(first.signature)},"
-    such = f", such as {', '.join(names)}" if first.count > len(found) else f": {_listed(names)}"
-    text = f"{name} {_imports(first)} {first.count} of {first.of} parts{such}"
-    return Claim("link", text, tuple(dict.fromkeys(fact.citation for fact in (*steps, *found))))
-
-
-def _is_told_by_hub(edge: CodeFact, facts: Sequence[CodeFact]) -> bool:
-    return any(
-        fact.name == edge.name
-        and (fact.about == edge.about or (edge.count == 1 and fact.citation.file == edge.citation.file))
-        for fact in _of(facts, "hub")
-    )
-
-
-def _imports(fact: CodeFact) -> str:
-    """Return how what a fact cites draws in other code: files of C include headers."""
-    return "includes headers of" if language_at(fact.citation.file).family == "c" else "imports"
-
-
-def _link(fact: CodeFact) -> Claim:
-    where = "a file" if fact.count == 1 else f"{fact.count:,} files"
-    text = f"{code_span(fact.about)} {_imports(fact)} {code_span(fact.name)} in {where}"
-    return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
-
-
 def _entry(fact: CodeFact) -> Claim:
     file, name = code_span(fact.citation.file), code_span(fact.name)
     if fact.symbol_kind == "command":
@@ -177,7 +138,7 @@ def _entry(fact: CodeFact) -> Claim:
     elif fact.symbol_kind == "exports":
         names = fact.text.split()
         more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
-        text = f"{file} exports {_listed([code_span(each) for each in names])}{more}"
+        text = f"{file} exports {listed([code_span(each) for each in names])}{more}"
     elif fact.symbol_kind == "server":
         text = f"{file} sets {name}, which a web server loads"
     elif fact.symbol_kind == "container":
@@ -192,7 +153,7 @@ def _entry(fact: CodeFact) -> Claim:
 def _dependency(fact: CodeFact) -> Claim:
     names = fact.text.split()
     more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
-    text = f"{code_span(fact.name)} declares as dependencies {_listed([code_span(name) for name in names])}{more}"
+    text = f"{code_span(fact.name)} declares as dependencies {listed([code_span(name) for name in names])}{more}"
     return Claim("said", text, (fact.citation,))
 
 
@@ -213,7 +174,7 @@ def _start(fact: CodeFact) -> Claim:
 
 def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield a claim that no way into the whole was found, and what was looked for; none for one without code."""
-    for fact in [fact for fact in _of(facts, "language") if fact.symbol_kind == "whole"][:1]:
+    for fact in [fact for fact in of_kind(facts, "language") if fact.symbol_kind == "whole"][:1]:
         text = (
             "No entry point was found: no declared command, function `main`, exporting file, program or server;"
             f" the largest source file is {code_span(fact.about)}"
@@ -221,17 +182,9 @@ def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:
         yield Claim("entry", text, (fact.citation,), subject=fact.about)
 
 
-def _without_link(facts: Sequence[CodeFact]) -> Iterator[Claim]:
-    """Yield a claim that no part imports another, for a folder with several parts of code."""
-    parts = [fact for fact in _of(facts, "part") if fact.symbol_kind != "document"]
-    for language in _of(facts, "language")[:1] if len(parts) > 1 else ():
-        text = "No import of one part by another was found; files of one package, or that a framework loads, need none"
-        yield Claim("link", text, (language.citation,))
-
-
 def _taken_over(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield a claim for each folder with code of others, by the words of its licence."""
-    for fact in [fact for fact in _of(facts, "aside") if fact.symbol_kind == "taken_over"][:MAX_TAKEN_OVER]:
+    for fact in [fact for fact in of_kind(facts, "aside") if fact.symbol_kind == "taken_over"][:MAX_TAKEN_OVER]:
         text = (
             f"It includes code taken over from others in {code_span(fact.name)} ({_files(fact.count)}): «{fact.text}»"
         )
@@ -241,7 +194,7 @@ def _taken_over(facts: Sequence[CodeFact]) -> Iterator[Claim]:
 def _asides(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield one claim about the folders that are no parts, the largest of each kind."""
     by_kind: dict[str, list[CodeFact]] = {}
-    for fact in _of(facts, "aside"):
+    for fact in of_kind(facts, "aside"):
         if fact.symbol_kind == "taken_over":
             continue
         by_kind.setdefault(fact.symbol_kind, []).append(fact)
