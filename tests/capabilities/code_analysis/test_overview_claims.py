@@ -102,6 +102,11 @@ def test_parts_that_are_left_out_are_counted_and_steps_are_named() -> None:
     ]
 
 
+def test_the_package_at_the_top_is_called_so() -> None:
+    claims = overview_claims([hub_fact(".", 2, count=1, of=3)])
+    assert texts(claims, "link") == ["`app.go` imports 1 of 3 parts: the package at the top"]
+
+
 def test_a_part_that_draws_others_together_is_told_with_its_entry() -> None:
     facts = [hub_fact("box", 1, about="app", signature="app/index.ts", symbol_kind="part", count=1, of=3)]
     assert texts(overview_claims(facts), "link") == ["`app`, with `app/index.ts`, imports 1 of 3 parts: `box`"]

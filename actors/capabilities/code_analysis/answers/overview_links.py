@@ -29,7 +29,7 @@ def hub_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
 
 
 def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Claim:
-    first, names = found[0], [code_span(fact.name) for fact in found]
+    first, names = found[0], [_part_span(fact.name) for fact in found]
     name = code_span(first.about)
     if steps:
         name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} imports,"
@@ -38,6 +38,11 @@ def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Cla
     such = f", such as {', '.join(names)}" if first.count > len(found) else f": {listed(names)}"
     text = f"{name} {_imports(first)} {first.count} of {first.of} parts{such}"
     return Claim("link", text, tuple(dict.fromkeys(fact.citation for fact in (*steps, *found))))
+
+
+def _part_span(name: str) -> str:
+    """Return how a part is called; the files at the top are one package in languages that import folders."""
+    return "the package at the top" if name == "." else code_span(name)
 
 
 def is_told_by_hub(edge: CodeFact, facts: Sequence[CodeFact]) -> bool:
