@@ -43,7 +43,7 @@ from runtime.codebase.index.records import (
     SymbolRecord,
     around,
 )
-from runtime.codebase.index.rows import declared_modules
+from runtime.codebase.index.rows import import_resolver
 from runtime.codebase.index.state_memo import StateMemo
 from runtime.codebase.index.unparsed_texts import UnparsedTexts
 from runtime.codebase.knowledge.relation import Relation
@@ -424,7 +424,7 @@ class Codebase:
 
 def _resolver(root: Path, files: Sequence[IndexedFile]) -> ImportResolver:
     paths = [file.path for file in files if file.is_readable]
-    return ImportResolver(paths, root.name, declared_modules(root, paths))
+    return import_resolver(root, paths)
 
 
 def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:

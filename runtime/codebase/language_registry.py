@@ -13,7 +13,7 @@ import hashlib
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -105,7 +105,7 @@ def _by_interpreter() -> dict[str, str]:
 
 
 @functools.cache
-def _claims() -> dict[str, tuple[re.Pattern[str], str]]:
+def _claims() -> dict[str, tuple[Callable[[str], bool], str]]:
     return {r.claims[0]: (r.claims[1], r.name) for r in languages().values() if r.claims is not None}
 
 
@@ -160,7 +160,7 @@ def language_of_content(path: str, by_name: str | None, text: str) -> str | None
     if by_name is None:
         return language_of_shebang(text[:200].split("\n", 1)[0])
     claim = _claims().get(path.rpartition(".")[2])
-    return claim[1] if claim is not None and claim[0].search(text) else by_name
+    return claim[1] if claim is not None and claim[0](text) else by_name
 
 
 @functools.cache

@@ -195,13 +195,13 @@ class IndexReader:
         return [path for (path,) in self.rows(sql, (name,))]
 
     def top_level_names(self, paths: Collection[str], kinds: Sequence[str]) -> list[SymbolRecord]:
-        """Return the definitions of the given kinds in files that lie in no other definition, by file and line."""
+        """Return the definitions of the given kinds in files that lie in at most two others, by file and line."""
         found: list[SymbolRecord] = []
         ordered, marks = sorted(paths), ", ".join("?" * len(kinds))
         for at in range(0, len(ordered), _IDS_PER_QUERY):
             part = ordered[at : at + _IDS_PER_QUERY]
             where = f"f.path IN ({', '.join('?' * len(part))}) AND s.kind IN ({marks})"
-            found += self.symbols(f"{where} AND s.qualified_name NOT LIKE '%.%.%'", (*part, *kinds), 20_000)
+            found += self.symbols(f"{where} AND s.qualified_name NOT LIKE '%.%.%.%'", (*part, *kinds), 20_000)
         return found
 
     def files_with_term(self, term: str, limit: int) -> list[str]:

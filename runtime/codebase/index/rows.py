@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from runtime.codebase.files.project_config import ProjectConfig
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.index.file_rows import Cutting, FileRows, file_rows
 from runtime.codebase.index.parsing_processes import Parsing, ParsingProcesses
+from runtime.codebase.language_parts.language import Language
 from runtime.codebase.language_registry import languages
 from runtime.codebase.parsing.import_resolution import ImportResolver
 
@@ -182,21 +183,39 @@ def readable_paths(connection: sqlite3.Connection) -> list[str]:
     return [path for (path,) in connection.execute("SELECT path FROM files WHERE status != 'skipped' ORDER BY path")]
 
 
+def import_resolver(root: Path, paths: Collection[str]) -> ImportResolver:
+    """Return a resolver for the imports among the files with these paths."""
+    return ImportResolver(paths, root.name, declared_modules(root, paths), rooted_packages(root, paths))
+
+
 def declared_modules(root: Path, paths: Collection[str]) -> dict[str, dict[str, str]]:
     """Read the module names that files such as `go.mod` declare, by language and by the folder of the file."""
     modules: dict[str, dict[str, str]] = {}
-    for record in languages().values():
-        if record.module_declaration is None:
-            continue
-        name, pattern = record.module_declaration
-        for path in paths:
-            if path != name and not path.endswith("/" + name):
-                continue
-            source = try_read_source(root, path)
-            declared = pattern.search(source.text) if source else None
-            if declared:
-                modules.setdefault(record.name, {})[path.removesuffix(name).rstrip("/")] = declared.group(1)
+    for record, folder, text in _declarations(root, paths):
+        declared = record.module_declaration[1].search(text) if record.module_declaration else None
+        if declared:
+            modules.setdefault(record.name, {})[folder] = declared.group(1)
     return modules
+
+
+def rooted_packages(root: Path, paths: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return by language the folders of the packages in which paths begin at the root of the package."""
+    found: dict[str, frozenset[str]] = {}
+    for record, folder, text in _declarations(root, paths):
+        if record.begins_paths_at_root is not None and record.begins_paths_at_root(text):
+            found[record.name] = found.get(record.name, frozenset()) | {folder}
+    return found
+
+
+def _declarations(root: Path, paths: Collection[str]) -> Iterator[tuple[Language, str, str]]:
+    """Yield the folder and the text of each file that declares a module of a language."""
+    for record in languages().values():
+        name = record.module_declaration[0] if record.module_declaration else ""
+        for path in paths if name else ():
+            if path == name or path.endswith("/" + name):
+                source = try_read_source(root, path)
+                if source is not None:
+                    yield record, path.removesuffix(name).rstrip("/"), source.text
 
 
 def resolve_imports(connection: sqlite3.Connection, resolver: ImportResolver, file_ids: list[int] | None) -> None:

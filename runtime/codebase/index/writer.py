@@ -32,7 +32,6 @@ from runtime.codebase.index.refresh_memory import LastRefresh, RefreshMemory, Re
 from runtime.codebase.index.stats import FileChanges, IndexStats, collect_stats, skipped_counts
 from runtime.codebase.index.vector_store_kind import VectorStoreKind
 from runtime.codebase.language_registry import languages_digest
-from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.term_meaning.table_file import term_vectors_mark
 from runtime.database.set_aside import set_aside
 from runtime.errors import RepositoryError, StateStorageError
@@ -357,7 +356,7 @@ class _Refresh:
         if not self._changes.changed_ids and not paths_removed:
             return
         paths = rows.readable_paths(self._connection)
-        resolver = ImportResolver(paths, self._root.name, rows.declared_modules(self._root, paths))
+        resolver = rows.import_resolver(self._root, paths)
         everything = self._changes.paths_changed or paths_removed
         rows.resolve_imports(self._connection, resolver, None if everything else self._changes.changed_ids)
 

@@ -50,11 +50,11 @@ class Language:
 
     name: str
 
-    # Files in this language. `claims`: an extension of another language whose files belong here if their text matches.
+    # Files in this language. `claims`: an extension of another language, and whether a text with it belongs here.
     extensions: str = ""
     file_names: str = ""
     interpreters: str = ""
-    claims: tuple[str, re.Pattern[str]] | None = None
+    claims: tuple[str, Callable[[str], bool]] | None = None
     role: Role = "code"
 
     # Kinds of files by patterns that are searched in the whole path of names with one of the extensions, behind a
@@ -83,6 +83,8 @@ class Language:
     # `go.mod` that declares the name of the module in its folder is given by its name and a pattern with one group.
     resolve_import: Callable[[RepositoryPaths, str, str, str], str | None] | None = None
     module_declaration: tuple[str, re.Pattern[str]] | None = None
+    # Whether paths within the package of such a file begin at its root, by the file's text.
+    begins_paths_at_root: Callable[[str], bool] | None = None
     imports_folders: bool = False
 
     # How names and types are resolved; calls of a language without these rules are proven by imports alone.

@@ -13,7 +13,8 @@ class RepositoryPaths:
     """Looks up files and folders of one set of paths, relative to the root.
 
     `root_name` is the name of the root folder. `declared_modules` maps, by language, folders (empty string for the
-    root) to the module name that a file in them declares, as a `go.mod` does.
+    root) to the module name that a file in them declares, as a `go.mod` does; `rooted` holds those of these folders in
+    which paths begin at the root of the package.
     """
 
     def __init__(
@@ -21,10 +22,12 @@ class RepositoryPaths:
         paths: Collection[str],
         root_name: str = "",
         declared_modules: Mapping[str, Mapping[str, str]] | None = None,
+        rooted: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self.paths = frozenset(paths)
         self.root_name = root_name
         self.declared_modules = dict(declared_modules or {})
+        self.rooted = dict(rooted or {})
         self.folders = frozenset(folder for path in self.paths for folder in _folders_above(path))
         self._kept: dict[Callable[[RepositoryPaths], Any], Any] = {}
 

@@ -20,6 +20,10 @@ _TAGS = """
 """
 
 _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|std::", re.MULTILINE)
+_DECLARES_FOR_C = 'extern "C"'
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(?P<name>if|ifdef|ifndef|el\w+|endif)\b(?P<test>.*)")
+_FOR_CPP = re.compile(r"\s*\(?(?:defined\b[\s(]*)?__cplusplus\b")
 
 _GENERAL = "exception runtime_error logic_error invalid_argument"
 _IDLE = IdleSyntax(
@@ -33,13 +37,40 @@ _IDLE = IdleSyntax(
     gives_way=c.IDLE.gives_way,
 )
 
+
+def is_cpp_header(text: str) -> bool:
+    """Return whether a header has what only C++ knows; of one that declares for C as well, what C sees decides."""
+    if _CPP_ONLY.search(text) is None:
+        return False
+    code = _COMMENT.sub(" ", text)
+    return _CPP_ONLY.search(_as_c_sees_it(code) if _DECLARES_FOR_C in code else code) is not None
+
+
+def _as_c_sees_it(text: str) -> str:
+    """Return a text without the lines that stand under `#ifdef __cplusplus`."""
+    seen: list[str] = []
+    # For each open condition, whether its lines are hidden.
+    hidden: list[bool] = []
+    for line in text.split("\n"):
+        found = _CONDITION.match(line)
+        if found is None:
+            seen += [] if any(hidden) else [line]
+        elif found["name"] == "endif":
+            del hidden[-1:]
+        elif found["name"].startswith("el"):
+            hidden[-1:] = [False] * len(hidden[-1:])
+        else:
+            hidden.append(found["name"] != "ifndef" and _FOR_CPP.match(found["test"]) is not None)
+    return "\n".join(seen)
+
+
 LANGUAGES = (
     Language(
         name="cpp",
         idle=_IDLE,
         values=value_queries.CPP,
         extensions="cc cpp cxx c++ hh hpp hxx h++ ipp cu cuh",
-        claims=("h", _CPP_ONLY),
+        claims=("h", is_cpp_header),
         path_kinds=(("test", r"(^|/)test[_-][^/]*\.(cc|cpp)$|_tests?\.(cc|cpp)$"),),
         code_extensions="cc cpp cxx hh hpp",
         grammar=Grammar("tree_sitter_cpp"),

@@ -59,7 +59,9 @@ BUILTIN_METHODS = frozenset(_BUILTIN_METHODS.split())
 def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
     """Return the file of a class, or of the class whose member is imported."""
     tail = module.replace(".", "/")
-    return repository.ending(tail + ".java", importer) or repository.ending(posixpath.dirname(tail) + ".java", importer)
+    # A class may be written in Kotlin.
+    paths = (path + ending for path in (tail, posixpath.dirname(tail)) for ending in (".java", ".kt") if path)
+    return next((found for path in paths if (found := repository.ending(path, importer))), None)
 
 
 _ONE_ARGUMENT = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.idle_statements import TEXT, IdleSyntax, thrown
@@ -46,9 +48,10 @@ _BUILTIN_METHODS = """
 
 
 def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
+    """Return the file of a class, or of the class whose member is imported."""
     tail = module.replace(".", "/")
-    endings = (".kt", ".java", ".kts")
-    return next((found for ending in endings if (found := repository.ending(tail + ending, importer))), None)
+    paths = (path + ending for path in (tail, posixpath.dirname(tail)) for ending in (".kt", ".java", ".kts") if path)
+    return next((found for path in paths if (found := repository.ending(path, importer))), None)
 
 
 _GENERAL = "Exception RuntimeException IllegalStateException IllegalArgumentException Error Throwable"

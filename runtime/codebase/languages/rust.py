@@ -29,6 +29,7 @@ _TAGS = """
 (struct_expression name: (type_identifier) @name) @reference.class
 (use_declaration argument: (_) @import)
 (mod_item name: (identifier) @import !body)
+(extern_crate_declaration name: (identifier) @import)
 """
 
 _BUILTIN_METHODS = """
@@ -53,6 +54,7 @@ _BUILTIN_METHODS = """
 """
 
 _CRATE_ROOTS = ("lib.rs", "main.rs")
+_EDITION = re.compile(r"^\s*edition\b", re.MULTILINE)
 
 
 def _inner_comment(head: Sequence[str]) -> HeadDoc | None:
@@ -67,7 +69,10 @@ def _inner_comment(head: Sequence[str]) -> HeadDoc | None:
 
 
 def _module_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """Return a module's file by its path from the crate root, the parent module or the importing module."""
+    """Return a module's file by its path from the crate root, the parent module or the importing module.
+
+    A path that begins at none of them begins at the crate root in Rust 2015, or with a crate of the repository.
+    """
     folder = posixpath.dirname(importer)
     parts = [part for part in module.split("{")[0].split("::") if part]
     stem = posixpath.splitext(posixpath.basename(importer))[0]
@@ -78,16 +83,48 @@ def _module_file(repository: RepositoryPaths, importer: str, module: str, _name:
         base, parts = posixpath.dirname(own), parts[1:]
     elif parts and parts[0] == "self":
         base, parts = own, parts[1:]
-    elif len(parts) == 1:
-        base = own
-    else:
+    elif not parts:
         return None
+    else:
+        within = _within(repository, own, parts[:1]) and _within(repository, own, parts)
+        if within is None and _is_rooted(repository, importer):
+            within = _within(repository, _crate_root(repository, folder), parts)
+        return within or _of_crate(repository, parts)
+    return _within(repository, base, parts)
+
+
+def _within(repository: RepositoryPaths, base: str, parts: Sequence[str]) -> str | None:
+    """Return the file of the longest path below a folder that is a module."""
     for count in range(len(parts), 0, -1):
         at = posixpath.join(base, *parts[:count])
         found = repository.first((at + ".rs", at + "/mod.rs"))
         if found:
             return found
     return None
+
+
+def _is_rooted(repository: RepositoryPaths, importer: str) -> bool:
+    """Return whether a file belongs to a crate of Rust 2015."""
+    folder = posixpath.dirname(importer)
+    declared = repository.declared_modules.get("rust", {})
+    while folder and folder not in declared:
+        folder = posixpath.dirname(folder)
+    return folder in repository.rooted.get("rust", ())
+
+
+def _of_crate(repository: RepositoryPaths, parts: Sequence[str]) -> str | None:
+    """Return the file of a module in a library of the repository that the path begins with, or else its root."""
+    for folder, declared in repository.declared_modules.get("rust", {}).items():
+        source = posixpath.join(folder, "src")
+        root = f"{source}/lib.rs"
+        if declared.replace("-", "_") == parts[0] and root in repository.paths:
+            return _within(repository, source, parts[1:]) or root
+    return None
+
+
+def _is_of_2015(text: str) -> bool:
+    """Return whether the text of a Cargo.toml declares a package without an edition."""
+    return re.search(r"^\s*\[package\]", text, re.MULTILINE) is not None and _EDITION.search(text) is None
 
 
 def _crate_root(repository: RepositoryPaths, folder: str) -> str:
@@ -171,6 +208,7 @@ LANGUAGES = (
         types=_TYPE_RULES,
         values=value_queries.RUST,
         module_declaration=("Cargo.toml", re.compile(r'^\s*name\s*=\s*"([^"]+)"', re.MULTILINE)),
+        begins_paths_at_root=_is_of_2015,
         own_object="self Self",
         branch_words="match",
         failures=(r"\b(?:panic|bail)!?\b", r"\bErr\(", r"\b[A-Z]\w*::Error\("),

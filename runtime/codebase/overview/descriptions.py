@@ -29,7 +29,10 @@ _MAGIC = re.compile(
 )
 _TAG = re.compile(r"</?[a-zA-Z][\w-]*\s*/?>")
 # What points elsewhere, annotates, or is a title.
-_NO_SENTENCE = re.compile(r"\W*(?:see|todo|fixme|note|deprecated)\b|[@:#]|\\\w", re.IGNORECASE)
+_NO_SENTENCE = re.compile(
+    r"\W*(?:see|todo|fixme|note|deprecated|creat\w+ (?:on|by|at))\b|[@:#]|\\\w|\w+:\s*\S+$", re.IGNORECASE
+)
+_DOC_TAG = re.compile(r"\s@(?:since|author|param|returns?|see|version|date|throws)\b")
 _ADDRESS = re.compile(r"\bhttps?://\S+")
 _RULE = re.compile(r"[=\-~^*#+_.\s]{3,}$")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -56,12 +59,20 @@ class Described:
 
 
 def readmes_of(folder: str, paths: Iterable[str]) -> list[str]:
-    """Return the READMEs directly in a folder, the usual one first."""
+    """Return the READMEs of a folder: those directly in it, the usual one first, then those in `.github`."""
     prefix = "" if folder == "." else f"{folder}/"
-    found = [path for path in paths if path.startswith(prefix) and _README.fullmatch(path[len(prefix) :])]
+    below = [path for path in paths if path.startswith(prefix)]
+    found = [path for path in below if _README.fullmatch(path[len(prefix) :].removeprefix(".github/"))]
     order = ("md", "rst", "markdown", "adoc", "txt", "readme")
     ranks = {path: path.rpartition(".")[2].lower() for path in found}
-    return sorted(found, key=lambda path: (order.index(ranks[path]) if ranks[path] in order else len(order), path))
+    return sorted(
+        found,
+        key=lambda path: (
+            path.startswith(f"{prefix}.github/"),
+            order.index(ranks[path]) if ranks[path] in order else len(order),
+            path,
+        ),
+    )
 
 
 def of_folder(
@@ -140,7 +151,7 @@ def _sentences(text: str) -> list[str]:
             and not _MAGIC.match(line)
             and not (place + 1 < len(lines) and _RULE.match(lines[place + 1]))
         ]
-        flat = " ".join(" ".join(kept).split())
+        flat = _DOC_TAG.split(" ".join(" ".join(kept).split()), maxsplit=1)[0]
         found += [part.strip() for part in _SENTENCE_END.split(flat) if part.strip()]
     usable = [one for one in found if len(one) <= MAX_QUOTE_CHARS and not one.endswith(":")]
     return [one for one in usable if not _NO_SENTENCE.match(one)][:4]

@@ -43,6 +43,11 @@ _SAYS = (
     r"(?:an?|the|one|our|your|designed|meant|intended)\b|provides|offers|lets|allows|helps|makes|implements|enables|gives"
     r"|adds|brings|aims|turns|generates|simplifies)\b"
 )
+_CONTENTS = re.compile(r"\W*(?:table of )?contents\W*", re.IGNORECASE)
+# What is told of the past, behind a first sentence, is how the thing came to be.
+_PAST = re.compile(r"\b(?:was|were|had|did|existed|wanted|started|began|became)\b", re.IGNORECASE)
+_OUTER_TAG = re.compile(r"^<(?:i|b|em|strong)>|</(?:i|b|em|strong)>$")
+_BADGE = re.compile(r"\[?!\[[^\]\[]*\]\([^)]*\)(?:\]\([^)]*\))?")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -65,7 +70,8 @@ def purpose_in(lines: Sequence[str], names: Collection[str] = ()) -> Quoted | No
     introduction: Quoted | None = None
     considered = 0
     for paragraph in paragraphs(lines):
-        sections = [heading for heading in paragraph.headings if heading != title and not _is_called(heading, names)]
+        above = [_BADGE.sub("", heading) for heading in paragraph.headings if heading != title]
+        sections = [heading for heading in above if not _is_called(heading, names)]
         quoted = None if _is_aside(sections) else first_sentences(paragraph.lines, paragraph.start_line, named)
         if quoted is None:
             continue
@@ -85,12 +91,16 @@ def first_sentences(lines: Sequence[str], first_line: int, named: re.Pattern[str
     One that matches `named` may introduce a list.
     """
     sentences = split_sentences(lines, first_line)
+    # One that names the subject says what it is, others may say what it is for.
+    leads = (place for place, one in enumerate(sentences[:3]) if named is not None and named.search(one.text))
+    sentences = sentences[next(leads, 0) :]
     for place, one in enumerate(sentences[:3]):
         if not _is_worth_quoting(one.text, may_introduce=named is not None and named.search(one.text) is not None):
             continue
-        quoted = _held(lines, first_line, one.text, one.start_line, one.end_line)
+        quoted = _held(lines, first_line, _OUTER_TAG.sub("", one.text), one.start_line, one.end_line)
         following = sentences[place + 1] if place + 1 < len(sentences) else None
-        if following is None or len(one.text) >= MAX_QUOTE_CHARS // 4 or not _is_worth_quoting(following.text):
+        is_long = len(one.text) >= MAX_QUOTE_CHARS // 4
+        if following is None or is_long or _PAST.search(following.text) or not _is_worth_quoting(following.text):
             return quoted
         return _held(lines, first_line, f"{one.text} {following.text}", one.start_line, following.end_line) or quoted
     return None
@@ -106,12 +116,20 @@ def _naming(names: Collection[str]) -> re.Pattern[str] | None:
 
 
 def _is_aside(sections: Sequence[str]) -> bool:
-    """Return whether a section, or one around it, tells of how to get the thing rather than of what it is."""
-    return any(_ASIDE.search(heading) and not _ABOUT.search(heading) for heading in sections)
+    """Return whether a section, or one around it, tells of how to get the thing rather than of what it is.
+
+    Below a table of contents stands the document itself, if the headings rank so.
+    """
+    around = [heading for heading in sections[:-1] if not _CONTENTS.fullmatch(heading)]
+    return any(_ASIDE.search(heading) and not _ABOUT.search(heading) for heading in (*around, *sections[-1:]))
 
 
 def _is_called(heading: str, names: Collection[str]) -> bool:
-    return heading.strip(" `*_").lower() in {name.lower() for name in names}
+    """Return whether a heading is what the subject is called, or begins so and tells no aside."""
+    told = heading.strip(" `*_").lower()
+    known = {name.lower() for name in names if len(name) > 2}
+    is_begun = any(re.match(rf"{re.escape(name)}\b", told) for name in known)
+    return told in {name.lower() for name in names} or (is_begun and not _ASIDE.search(heading))
 
 
 def _is_worth_quoting(text: str, *, may_introduce: bool = False) -> bool:

@@ -1,7 +1,7 @@
 """Lists where a program or library is entered.
 
-Declared commands, main functions, scripts, and the names that a package exports. Each entry point carries the lines
-that show it. Pure functions over the lines of single files.
+Declared commands, main functions, scripts, what a server or a container starts, and the names that a package exports.
+Each entry point carries the lines that show it. Pure functions over the lines of single files.
 """
 
 from __future__ import annotations
@@ -14,16 +14,27 @@ from typing import Literal
 
 from runtime.codebase.overview.manifests import Manifest
 
-EntryKind = Literal["command", "main", "script", "exports"]
+EntryKind = Literal["command", "main", "script", "exports", "server", "container", "namesake"]
 
 MAX_NAMES = 1_000
+MAX_COMMAND_CHARS = 300
 MAX_EXPORT_LINES = 60
 # Files whose contents are what a package exports, by the language that has such a convention.
 EXPORTING = re.compile(r"(?:^|/)(?:__init__\.py|lib\.rs|index\.(?:[cm]?[jt]sx?))$")
 
 _MAIN_GUARD = re.compile(r"^if\s+__name__\s*==\s*[\"']__main__[\"']")
 _SCRIPT = re.compile(r"(?:^|/)(?:bin|exe|sbin)/[^/]+$")
+_SERVED = re.compile(r"^(?P<name>application|app)\s*(?::[^=]+)?=(?!=)")
+_SERVER_FILE = re.compile(r"(?:^|/)(?:wsgi|asgi)\.py$|^config\.ru$")
+_RACK = re.compile(r"^run\s+(?P<name>[A-Z][\w.:]*)")
+_GENERATED = re.compile(r"\b(?:auto-?)?generated (?:by|with|from)\b|\bdo not edit\b", re.IGNORECASE)
+MAX_HEAD_LINES = 15
+_STAGE = re.compile(r"\s*FROM\s", re.IGNORECASE)
+_CONTAINER = re.compile(r"\s*(?P<name>ENTRYPOINT|CMD)\s+(?P<what>\S.*)$", re.IGNORECASE)
+_CONTAINER_FILE = re.compile(r"(?:^|/)(?:(?:[\w-]+\.)?dockerfile|dockerfile\.[\w-]+|containerfile)$", re.IGNORECASE)
+_PROCESS = re.compile(r"(?P<name>\w+):\s*(?P<what>\S.*)$")
 _ALL = re.compile(r"^__all__\s*(?::[^=]+)?\+?=\s*[\[(]?")
+_WORDS = re.compile(r"\"((?:[^\"\\]|\\.)*)\"")
 _STRING = re.compile(r"[\"']([A-Za-z_]\w*)[\"']")
 _PY_IMPORT = re.compile(r"^from\s+\.[\w.]*\s+import\s+\(?\s*([\w, ]*)")
 _RUST = re.compile(
@@ -75,10 +86,68 @@ def is_script_path(path: str) -> bool:
 
 
 def script(path: str, lines: Sequence[str]) -> EntryPoint | None:
-    """Return a program that its first line hands to an interpreter."""
-    if not lines or not lines[0].startswith("#!"):
+    """Return a program that its first line hands to an interpreter, and that no other program has written."""
+    if not lines or not lines[0].startswith("#!") or any(map(_GENERATED.search, lines[:MAX_HEAD_LINES])):
         return None
     return EntryPoint("script", posixpath.basename(path), path, 1, 1)
+
+
+def is_server_path(path: str) -> bool:
+    """Return whether a file is called as one that a web server loads."""
+    return _SERVER_FILE.search(path) is not None
+
+
+def served(path: str, lines: Sequence[str]) -> EntryPoint | None:
+    """Return the application that a file gives a web server."""
+    for number, line in enumerate(lines, 1):
+        if found := (_SERVED if path.endswith(".py") else _RACK).match(line):
+            return EntryPoint("server", found["name"], path, number, number)
+    return None
+
+
+def is_container_path(path: str) -> bool:
+    """Return whether a file says how a container is built, or which processes run (`Procfile`)."""
+    return _CONTAINER_FILE.search(path) is not None or posixpath.basename(path) == "Procfile"
+
+
+def started(path: str, lines: Sequence[str]) -> EntryPoint | None:
+    """Return what the last stage of a container, or the first process of a Procfile, starts."""
+    if _CONTAINER_FILE.search(path) is None:
+        process = next(
+            ((n, match) for n, line in enumerate(lines, 1) if (match := _PROCESS.match(line)) and _is_told(line)), None
+        )
+        return process and EntryPoint("container", process[1]["what"].strip(), path, process[0], process[0])
+    told: dict[str, tuple[int, str]] = {}
+    is_new_stage = True
+    for number, line in enumerate(lines, 1):
+        if _STAGE.match(line):
+            is_new_stage = True
+        # What goes on with the line above belongs to that, such as a check of health.
+        elif (
+            (found := _CONTAINER.match(line))
+            and _is_told(line)
+            and not (number > 1 and lines[number - 2].rstrip().endswith("\\"))
+        ):
+            # A stage that starts nothing of its own starts what the one does that it is made from.
+            told = {} if is_new_stage else told
+            told[found["name"].upper()] = number, _shown_command(found["what"])
+            is_new_stage = False
+    if not told:
+        return None
+    start = told.get("ENTRYPOINT") or told["CMD"]
+    words = [text for _, text in (told[name] for name in ("ENTRYPOINT", "CMD") if name in told)]
+    last = max(number for number, _ in told.values())
+    return EntryPoint("container", " ".join(words), path, min(start[0], last), last)
+
+
+def _is_told(line: str) -> bool:
+    return len(line) <= MAX_COMMAND_CHARS and line.isprintable()
+
+
+def _shown_command(what: str) -> str:
+    """Return a command as one would type it: of a list of words its words."""
+    words = _WORDS.findall(what) if what.startswith("[") else []
+    return " ".join(words) if words else what.strip()
 
 
 def exports(path: str, lines: Sequence[str]) -> EntryPoint | None:

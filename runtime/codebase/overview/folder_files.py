@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.overview.manifests import Manifest, is_manifest, read_manifest
 from runtime.codebase.overview.source_files import SourceFiles, sort_files
+from runtime.codebase.overview.taken_over import licensed_by_others
 
 _SCRIPTED = ("javascript", "typescript", "tsx", "jsx")
 _JAVA = ("java", "kotlin", "scala", "groovy")
@@ -43,9 +44,11 @@ class FolderFiles:
         below = [file for file in codebase.files() if file.is_readable and file.path.startswith(self.prefix)]
         self.paths = [file.path for file in below]
         self.languages = {file.path: file.language for file in below}
-        self.sources: SourceFiles = sort_files(below, place)
-        self.sizes = self.sources.sizes
         self._read_manifests: dict[str, Manifest] = {}
+        packages = {posixpath.dirname(path) for path in self.manifests}
+        licensed = licensed_by_others(self.codebase.readable_paths(), place, packages, self.lines)
+        self.sources: SourceFiles = sort_files(below, place, licensed=licensed, links=codebase.file_links)
+        self.sizes = self.sources.sizes
 
     @functools.cached_property
     def own_languages(self) -> frozenset[str]:

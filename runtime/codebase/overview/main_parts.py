@@ -5,35 +5,40 @@ from __future__ import annotations
 import functools
 import posixpath
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.index.records import ImportRecord, SymbolRecord
 from runtime.codebase.language_registry import all_words, language_at, language_named
 from runtime.codebase.overview.descriptions import of_definition, of_file, of_folder, readmes_of, says_something
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
-from runtime.codebase.overview.mentions import files_naming
+from runtime.codebase.overview.mentions import Bound, bound_by, files_naming
 from runtime.codebase.overview.part_links import PartLinks
+from runtime.codebase.overview.part_names import CONTAINERS, WITH_MODULES, defined, is_hidden, is_shown, plain_name
 from runtime.codebase.overview.prose_lines import headings
-from runtime.codebase.overview.units import Unit, divide
+from runtime.codebase.overview.units import Unit, bodies_of, divide
 
 MAX_NAMES_OF_PART = 3
 MAX_TIMES_DEFINED = 4
 OTHER_LANGUAGE_WEIGHT = 0.2
+ENTERED_WEIGHT, HUB_WEIGHT = 2.0, 4.0
 MAX_IMPORTING_FILES = 400
+LEAST_ALIKE_FILES = 5
+LEAST_SHARE_ALIKE = 0.6
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
-_CONTAINERS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "module"})
-# Languages in which a module is part of a file, and not the file itself.
-_WITH_MODULES = frozenset({"ruby"})
-_NOT_TOLD = frozenset({"main", "tests"})
+_ALIKE_KINDS = frozenset({"function", "class", "interface", "trait"})
+_LAST_KINDS = frozenset({"macro"})
 
 PartKind = Literal["folder", "file", "document"]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Describes a main part: what it says of itself (`said`), or which of its `names` the files that import it use."""
+    """Describes a main part: what it says of itself (`said`), or which of its `names` the files that import it use.
+
+    `alike`: a definition of which `count` files of the part have one of that name.
+    """
 
     name: str
     files: int
@@ -42,6 +47,7 @@ class Part:
     names: tuple[Placed, ...]
     largest: str
     kind: PartKind = "folder"
+    alike: Placed | None = None
 
 
 class MainParts:
@@ -50,11 +56,22 @@ class MainParts:
     def __init__(self, files: FolderFiles) -> None:
         self._files = files
         packages = {posixpath.dirname(path) or "." for path in files.manifests} - {files.place}
-        units = divide(files.sizes, files.place, packages=packages, heads=all_words("head_files"))
         links = [link for link in files.codebase.file_links() if link[0] in files.sizes]
+        heads, bodies = all_words("head_files"), bodies_of(files.sizes, links)
+        units = divide(files.sizes, files.place, packages=packages, heads=heads, bodies=bodies)
         self.links = PartLinks(units, links, lambda path: language_at(path).imports_folders)
         self._count = max(1, len(units))
+        self._preferred: Mapping[str, float] = {}
         self.units = sorted(units, key=self._weight, reverse=True)
+
+    def prefer(self, parts: Collection[str], hub: str) -> None:
+        """Order the parts anew: the hub, and those that it draws in itself, weigh more."""
+        self._preferred = dict.fromkeys(parts, ENTERED_WEIGHT) | {hub: HUB_WEIGHT}
+        self.units = sorted(self.units, key=self._weight, reverse=True)
+
+    def ranks(self) -> dict[str, int]:
+        """Return the place of each part by weight, by the name under which its imports are counted."""
+        return {self.links.part_of(unit): place for place, unit in reversed(list(enumerate(self.units)))}
 
     def parts(self, described: int) -> list[Part]:
         """Return the parts; documents where there is no code. Only the first `described` ones tell what they are."""
@@ -75,7 +92,8 @@ class MainParts:
         # Code in another language than the package's is often taken over, or small beside it in what it does.
         own = self._files.own_languages
         is_other = own and not any(self._files.languages[path] in own for path in unit.files)
-        return weight * (OTHER_LANGUAGE_WEIGHT if is_other else 1.0), unit.path
+        weight *= OTHER_LANGUAGE_WEIGHT if is_other else 1.0
+        return weight * self._preferred.get(self.links.part_of(unit), 1.0), unit.path
 
     def _part(self, unit: Unit) -> Part:
         name = self.links.part_of(unit)
@@ -87,7 +105,23 @@ class MainParts:
             names = self._names_used(unit, list(users))
             stands_for_all = bool(names) and (unit.is_file or names[0].count > 0 or _is_called_like(names[0], unit))
             said = self._said_of_definition(names[0]) if stands_for_all else None
-        return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit))
+        alike = self._alike(unit) if said is None or said.about else None
+        return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit), alike)
+
+    def _alike(self, unit: Unit) -> Placed | None:
+        """Return the function or type that most files of a part have each one of, as a file for each command does."""
+        if len(unit.files) < LEAST_ALIKE_FILES:
+            return None
+        inside, files = set(unit.files), dict[str, dict[str, SymbolRecord]]()
+        for symbol in self._definitions:
+            # In Ruby every file opens the namespace again.
+            is_reopened = symbol.kind in CONTAINERS and language_at(symbol.file).name in WITH_MODULES
+            if symbol.file in inside and symbol.parent_id is None and symbol.kind in _ALIKE_KINDS and not is_reopened:
+                files.setdefault(symbol.name, {}).setdefault(symbol.file, symbol)
+        best = max(files.values(), key=lambda found: (len(found), min(found)), default={})
+        if len(best) < max(LEAST_ALIKE_FILES, LEAST_SHARE_ALIKE * len(unit.files)):
+            return None
+        return defined(best[min(best)], len(best))
 
     def _largest(self, unit: Unit) -> str:
         return max(unit.files, key=lambda path: (self._files.sizes[path], path), default="")
@@ -113,31 +147,45 @@ class MainParts:
         # Of the pieces of one definition the one in the file that is called so stands for all.
         found.sort(key=lambda symbol: symbol.file != unit.path)
         own = {symbol.name: symbol for symbol in reversed(found)}
-        single = {name for name in own if self._times_defined[name] == 1}
-        counts = files_naming(map(self._files.lines, users), single)
+        single = {
+            name: symbol for name, symbol in own.items() if self._times_defined[name] == 1 and not is_hidden(symbol)
+        }
+        counts = files_naming(self._texts(users), single, self._bound(users, unit))
         within = Counter[str]()
         if not counts and len(unit.files) > 1:
-            within = files_naming(map(self._files.lines, unit.files[:MAX_IMPORTING_FILES]), own)
-        stem = _plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
+            within = files_naming(self._texts(unit.files[:MAX_IMPORTING_FILES]), own, {})
+        stem = plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
         ranked = sorted(
             own.values(),
             key=lambda symbol: (
+                symbol.kind in _LAST_KINDS,
                 -counts[symbol.name],
-                _plain_name(symbol.name) != stem,
-                symbol.kind == "macro" or not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
-                symbol.kind not in _CONTAINERS,
+                plain_name(symbol.name) != stem,
+                not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
+                symbol.kind not in CONTAINERS,
                 symbol.kind != "function",
                 -within[symbol.name],
                 symbol.start_line - symbol.end_line,
                 symbol.file,
             ),
         )
-        return [_defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
+        return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
+
+    def _texts(self, paths: Sequence[str]) -> dict[str, Sequence[str]]:
+        return {path: self._files.lines(path) for path in paths}
+
+    def _bound(self, users: Sequence[str], unit: Unit) -> dict[str, Bound]:
+        """Return what the files that import a part may call its names by."""
+        imports: dict[str, list[ImportRecord]] = {path: [] for path in users}
+        for record in self._files.codebase.index.imports_of_files(sorted(users)):
+            imports[record.file].append(record)
+        inside = {*unit.files, unit.path, *(posixpath.dirname(path) for path in unit.files)}
+        return {path: bound_by(found, path, inside) for path, found in imports.items()}
 
     @functools.cached_property
     def _definitions(self) -> list[SymbolRecord]:
         found = self._files.codebase.index.top_level_names(self._files.sizes, _NAMED_KINDS)
-        return [symbol for symbol in found if _is_shown(symbol)]
+        return [symbol for symbol in found if is_shown(symbol)]
 
     @functools.cached_property
     def _times_defined(self) -> Counter[str]:
@@ -166,29 +214,8 @@ class MainParts:
 
 
 def _is_called_like(named: Placed, unit: Unit) -> bool:
-    return _plain_name(named.text) == _plain_name(posixpath.basename(unit.path))
+    return plain_name(named.text) == plain_name(posixpath.basename(unit.path))
 
 
 def _kind(unit: Unit) -> PartKind:
     return "file" if unit.is_file else "folder"
-
-
-def _is_shown(symbol: SymbolRecord) -> bool:
-    """Return whether a definition is one of its file, and not of a function or method."""
-    language = language_at(symbol.file).name
-    if symbol.kind == "module" and language not in _WITH_MODULES:
-        return False
-    # `class Depot;` only announces it.
-    if language in {"c", "cpp"} and symbol.kind in _CONTAINERS and symbol.start_line == symbol.end_line:
-        return False
-    depth = symbol.qualified_name.count(".")
-    is_own = symbol.parent_id is None or depth == 0 or (symbol.kind in _CONTAINERS and depth == 1)
-    return is_own and len(symbol.name) > 2 and not symbol.name.startswith("_") and symbol.name not in _NOT_TOLD
-
-
-def _plain_name(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
-
-
-def _defined(symbol: SymbolRecord, count: int) -> Placed:
-    return Placed(symbol.name, symbol.file, symbol.start_line, max(symbol.start_line, symbol.name_line), count=count)

@@ -25,6 +25,10 @@ MAX_COMMANDS = 40
 MAX_DEPENDENCIES = 60
 
 _Lines = Sequence[str]
+# What lies beside the description of the package itself; the last alternative is for a block that never ends.
+_POM_BLOCKS = re.compile(
+    r"<(parent|dependencies|dependencyManagement|build|modules|profiles|plugins)>(?:.*?</\1>|.*)", re.DOTALL
+)
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 
@@ -189,8 +193,7 @@ def _by_patterns(name: str, described: str, needed: str = "") -> Callable[[str, 
 
 def _pom(path: str, lines: _Lines) -> Manifest:
     text = "\n".join(lines)
-    head = re.split(r"<(?:dependencies|dependencyManagement|build|modules|profiles)>", text, maxsplit=1)[0]
-    head = re.sub(r"<parent>.*?</parent>", lambda found: "\n" * found.group().count("\n"), head, flags=re.DOTALL)
+    head = _POM_BLOCKS.sub(lambda found: "\n" * found.group().count("\n"), text)
     name = re.search(r"<artifactId>\s*([^<\s]+)", head)
     said = re.search(r"<description>\s*([^<]{3,2000}?)\s*</description>", head)
     told = None

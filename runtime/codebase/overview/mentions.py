@@ -1,27 +1,102 @@
-"""Counts the files whose code names given identifiers: outside comments and strings. Pure functions."""
+"""Counts the files whose code uses given names: not in comments or strings, and not as a field.
+
+Where a language imports names, a file uses one that it imports, or that stands behind the module that it imports
+(`models.Depot`). Elsewhere any mention of the name counts, in C that of a structure behind `struct`. Pure functions.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from runtime.codebase.index.records import ImportRecord, SymbolRecord
+from runtime.codebase.language_registry import language_at, may_call
 from runtime.codebase.search.prose.comment_lines import comment_lines
 
 _STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _COMMENT_BEHIND = re.compile(r"\s(?://|#\s).*$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TAGGED = frozenset({"struct", "enum", "union"})
+_VERSION = re.compile(r"v\d+")
+# Languages in which a file can name nothing of another one that it does not import by name or by module.
+_IMPORTING = frozenset({"python", "go", "rust", "java", "kotlin", "scala"})
 
 
-def files_naming(texts: Iterable[Sequence[str]], names: Collection[str]) -> Counter[str]:
-    """Return for each name the number of files, given by their lines, in whose code it stands as a whole word."""
-    wanted = frozenset(names)
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Holds what a file may call a part's names by: the names that it imports, and the modules; `is_open`: any name."""
+
+    names: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
+    is_open: bool = True
+
+
+def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str]) -> Bound:
+    """Return what the imports of a file bind of the files and folders `inside`."""
+    if language_at(file).name not in _IMPORTING:
+        return Bound()
+    names: set[str] = set()
+    modules: set[str] = set()
+    is_open = False
+    for record in imports:
+        if record.target not in inside:
+            continue
+        words = _WORD.findall(record.module)
+        # `example.com/shop/v2` is called `shop`.
+        words = words[:-1] if words and _VERSION.fullmatch(words[-1]) else words
+        is_open = is_open or record.name == "*" or record.module.rstrip().endswith(("*", "*}"))
+        names.update((record.name, *words) if not record.name else (record.name,))
+        modules.update(filter(None, (record.alias, record.name, *words[-1:])))
+        if posixpath.basename(record.target or "") == "__init__.py":
+            # Behind a package stand its modules: `views.depot.index`.
+            modules.update(posixpath.splitext(posixpath.basename(path))[0] for path in inside)
+        if language_at(file).name == "rust":
+            modules.update(words)
+    return Bound(frozenset(names), frozenset(modules), is_open)
+
+
+def files_naming(
+    texts: Mapping[str, Sequence[str]], names: Mapping[str, SymbolRecord], bound: Mapping[str, Bound]
+) -> Counter[str]:
+    """Return for each name the number of files that use it.
+
+    `texts`: the lines of each file; `names`: each name with its definition; `bound`: what a file may call them by, any
+    name for one that is not in it.
+    """
     counts: Counter[str] = Counter()
-    for lines in texts:
-        found: set[str] = set()
-        for line, is_comment in zip(lines, comment_lines(lines), strict=True):
-            if not is_comment:
-                code = _COMMENT_BEHIND.sub("", _STRING.sub(" ", line[:2000]))
-                found.update(wanted.intersection(_WORD.findall(code)))
-        counts.update(found)
+    tags = {name for name, one in names.items() if one.kind in _TAGGED and language_at(one.file).name == "c"}
+    for file, lines in texts.items():
+        wanted = {name for name, one in names.items() if may_call(file, one.file)}
+        if wanted:
+            counts.update(_used(lines, wanted, bound.get(file, Bound()), tags))
     return counts
+
+
+def _used(lines: Sequence[str], wanted: Collection[str], bound: Bound, tags: Collection[str]) -> set[str]:
+    used = set(bound.names.intersection(wanted))
+    for line, is_comment in zip(lines, comment_lines(lines), strict=True):
+        if is_comment:
+            continue
+        code = _COMMENT_BEHIND.sub("", _STRING.sub(" ", line[:2000]))
+        before, end = "", 0
+        for found in _WORD.finditer(code):
+            name = found.group()
+            if name in wanted and name not in used and (name not in tags or before in _TAGGED):
+                used.update([name] if _is_meant(before, code[end : found.start()].strip(), bound) else ())
+            before, end = name, found.end()
+    return used
+
+
+def _is_meant(before: str, between: str, bound: Bound) -> bool:
+    """Return whether a name stands by itself where any may, or behind what a file calls the module.
+
+    `before`: the word ahead of it, and what is `between` them.
+    """
+    if not between.endswith((".", "->", "::")) or between.endswith(".."):
+        return bound.is_open
+    if between in {".", "::", "?."} and before in bound.modules:
+        return True
+    return bound.is_open and between.endswith("::")

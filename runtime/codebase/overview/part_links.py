@@ -6,6 +6,7 @@ counted once for each importing file. Pure functions.
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,12 +52,16 @@ class PartLinks:
         self._of_file: dict[str, dict[str, tuple[str, int]]] = {}
         self._edges: dict[tuple[str, str], dict[str, int]] = {}
         self._users: dict[str, dict[str, int]] = {}
+        self._from_file: dict[str, dict[str, int]] = {}
+        # The pieces of parts that are files, such as a header with what it declares.
+        self._pieces = {path: unit.files for unit in units if unit.is_file for path in unit.files}
         for file, target, line in links:
             # A file that speaks for its folder belongs to no part and uses the parts all the same.
             source = self._parts.get(file, "")
             if file == target:
                 continue
             self._of_file.setdefault(target, {}).setdefault(file, (file, line))
+            self._from_file.setdefault(file, {}).setdefault(target, line)
             into = self._parts.get(target)
             if into is not None and into != source:
                 if source:
@@ -67,12 +72,42 @@ class PartLinks:
         """Return the name under which a part's imports are counted."""
         return self._parts.get(unit.files[0], unit.path) if unit.is_file and unit.files else unit.path
 
+    @functools.cached_property
     def edges(self) -> list[PartLink]:
         """Return the edges between parts, most importing files first."""
         found = [
             PartLink(source, target, len(users), *min(users.items())) for (source, target), users in self._edges.items()
         ]
         return sorted(found, key=lambda link: (-link.files, link.source, link.target))
+
+    def part_at(self, path: str) -> str:
+        """Return the part that a file belongs to; an empty string for one that belongs to none."""
+        return self._parts.get(path, "")
+
+    def file_of(self, path: str) -> str:
+        """Return the file that a part is called by, if the part is one; any other path as it is."""
+        return self._parts[path] if path in self._pieces and self._parts[path] in self._pieces else path
+
+    def edges_from(self, part: str) -> list[PartLink]:
+        """Return the edges that lead from a part to others."""
+        return [link for link in self.edges if part and link.source == part]
+
+    def files_from(self, file: str) -> dict[str, tuple[str, int]]:
+        """Return the files and packages that a file and its pieces import, each with an import: the file and line."""
+        found: dict[str, tuple[str, int]] = {}
+        for piece in (file, *self._pieces.get(file, ())):
+            for target, line in self._from_file.get(piece, {}).items():
+                found.setdefault(target, (piece, line))
+        return found
+
+    def parts_from(self, file: str) -> dict[str, tuple[str, int]]:
+        """Return the other parts that a file and its pieces import, each with an import: the file and line."""
+        own, found = self.part_at(file), dict[str, tuple[str, int]]()
+        for target, place in sorted(self.files_from(file).items(), key=lambda item: item[1][1]):
+            part = self._parts.get(target)
+            if part is not None and part != own:
+                found.setdefault(part, place)
+        return found
 
     def users(self, part: str) -> Mapping[str, int]:
         """Return the files of other parts that import a part, each with the line of its first import."""

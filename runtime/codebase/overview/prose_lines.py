@@ -21,7 +21,9 @@ _ATX = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*$")
 _ADOC = re.compile(r"(={1,6})\s+(\S.*)$")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*$")
 _DIRECTIVE = re.compile(r"\s*(?:\.\.(?:\s|$)|:[\w-]+:(?:\s|$)|\[[^\]]+\]:\s|\[\^|---+\s*$|\+\+\+|%%)")
-_MARKUP = re.compile(r"\s*(?:</?[a-zA-Z!?]|!\[|\[!\[|\[\]\(|\||\{[%{#:]|:::|\|[\w-]+\||&nbsp;|export |import )")
+_MARKUP = re.compile(
+    r"\s*(?:<(?!(?:i|b|em|strong)>)/?[a-zA-Z!?]|!\[|\[!\[|\[\]\(|\||\{[%{#:]|:::|\|[\w-]+\||&nbsp;|export |import )"
+)
 _LIST = re.compile(r"\s*(?:[-*+•]\s|\d{1,3}[.)]\s|[a-z]\)\s)")
 _QUOTE = re.compile(r"\s{0,3}>\s?")
 _ADMONITION = re.compile(

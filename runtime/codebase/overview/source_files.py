@@ -1,7 +1,8 @@
 """Sorts the files of a folder into source files and those that lie beside them.
 
 Source files make up the parts. Tests, examples, documents, vendored and generated code and scripts of the build are
-no parts of what is built. In a folder that is itself of such a kind, they are. Pure functions.
+no parts of what is built, nor is code taken over from others. In a folder that is itself of such a kind, they are.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -9,33 +10,42 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import IndexedFile
 from runtime.codebase.language_registry import language_named
+from runtime.codebase.overview.taken_over import beside_folder, building_on_source, doubtful_folder
 
 _TESTING = frozenset({"__testfixtures__", "testfixtures", "__fixtures__", "__test__", "fuzz", "fuzz_targets"})
 # Folders with programs for those who work on the repository.
 _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
-    | {"xtask", "xtasks", "migrations"}
+    | {"xtask", "xtasks"}
 )
+_MIGRATIONS = re.compile(r"(?:^|/)(?:(?:\w+[-_])?migrations|db/migrate)(?:/|$)")
 # Programs that make a release, beside the metadata.
 _RELEASING = frozenset({"release.py", "publish.py"})
 _OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
-_BUILD_LANGUAGES = frozenset({"make", "makefile", "cmake", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"})
+_BUILD_LANGUAGES = frozenset(
+    {"make", "makefile", "cmake", "docker", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """Represents a folder that is no part: its kind (test, docs, script …), its number of files, one that has lines."""
+    """Represents a folder that is no part: its kind (test, docs, script …), its number of files, one that has lines.
+
+    `said`, `line`: for code taken over from others, the words of its licence, and their line in the file `first`.
+    """
 
     folder: str
     kind: str
     files: int
     first: str
+    said: str = ""
+    line: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +57,28 @@ class SourceFiles:
     asides: tuple[Aside, ...]
 
 
-def sort_files(files: Sequence[IndexedFile], place: str) -> SourceFiles:
-    """Sort the readable files below `place`."""
+def sort_files(
+    files: Sequence[IndexedFile],
+    place: str,
+    *,
+    licensed: Mapping[str, tuple[str, int, str]] | None = None,
+    links: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+) -> SourceFiles:
+    """Sort the readable files below `place`.
+
+    `licensed`: folders with code of others, each with the file, line and words of its licence; `links`: the imports.
+    """
     prefix = "" if place == "." else f"{place}/"
     below = [file for file in files if file.is_readable and file.path.startswith(prefix)]
     code = [file for file in below if _is_code(file)]
     kinds = {file.path: _kind(file.path, prefix) for file in code}
+    kinds |= _kinds_of_doubtful(kinds, prefix, links)
+    taken = {file.path: folder for file in code if (folder := beside_folder(file.path, licensed or {}))}
+    kinds |= {path: "taken_over" for path in taken if kinds[path] == "source"}
     source = [file for file in code if kinds[file.path] == "source"]
+    if sum(file.lines for file in source) < sum(file.lines for file in code if kinds[file.path] == "taken_over"):
+        # Most of the code is of others: it is what the repository is about.
+        source = [file for file in code if kinds[file.path] in {"source", "taken_over"}]
     # A folder of tests or examples is made of them.
     if not source:
         source = code
@@ -62,9 +87,40 @@ def sort_files(files: Sequence[IndexedFile], place: str) -> SourceFiles:
     for file in source:
         languages[file.language or ""] += file.lines
     beside = [file for file in below if file.path not in chosen]
+    told = {path: "source" if path in chosen else kinds[path] for path in kinds}
+    counts = Counter(folder for path, folder in taken.items() if told[path] == "taken_over")
+    others = [
+        Aside(folder, "taken_over", count, *_said(licensed or {}, folder)) for folder, count in counts.most_common()
+    ]
     return SourceFiles(
-        {file.path: file.lines for file in source}, tuple(languages.most_common()), tuple(_asides(beside, prefix))
+        {file.path: file.lines for file in source},
+        tuple(languages.most_common()),
+        (*_asides(beside, prefix, told), *others),
     )
+
+
+def _said(licensed: Mapping[str, tuple[str, int, str]], folder: str) -> tuple[str, str, int]:
+    file, line, words = licensed[folder]
+    return file, words, line
+
+
+def _kinds_of_doubtful(
+    kinds: Mapping[str, str], prefix: str, links: Callable[[], Iterable[tuple[str, str, int]]]
+) -> dict[str, str]:
+    """Return the kinds of files in folders whose name suggests code of others: source if they build on the source."""
+    doubtful: dict[str, list[str]] = {}
+    for path, kind in kinds.items():
+        folder = doubtful_folder(path[len(prefix) :])
+        if folder and kind in {"source", "vendored"}:
+            doubtful.setdefault(prefix + folder, []).append(path)
+    if not doubtful:
+        return {}
+    own = building_on_source(doubtful, links(), {path: kind for path, kind in kinds.items() if kind == "source"})
+    return {
+        path: "source" if folder in own else "contributed" if folder.lower().endswith("contrib") else "vendored"
+        for folder, paths in doubtful.items()
+        for path in paths
+    }
 
 
 def _is_code(file: IndexedFile) -> bool:
@@ -79,10 +135,11 @@ def _kind(path: str, prefix: str) -> str:
     folders = posixpath.dirname(inside).lower().split("/")
     if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)):
         return "test"
-    return "script" if not _TOOLING.isdisjoint(folders) or inside in _RELEASING else kind_of_path(inside)
+    is_tooling = not _TOOLING.isdisjoint(folders) or _MIGRATIONS.search("/".join(folders))
+    return "script" if is_tooling or inside in _RELEASING else kind_of_path(inside)
 
 
-def _asides(files: Iterable[IndexedFile], prefix: str) -> list[Aside]:
+def _asides(files: Iterable[IndexedFile], prefix: str, kinds: Mapping[str, str]) -> list[Aside]:
     """Return the outermost folders below `prefix` of one kind other than source, most files first."""
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
@@ -91,6 +148,8 @@ def _asides(files: Iterable[IndexedFile], prefix: str) -> list[Aside]:
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])
             kind = _kind(f"{folder}/x", "")
+            if doubtful_folder(f"{folder}/x"):
+                kind = kinds.get(file.path, "data")
             if kind not in {"source", "data"}:
                 counts[(prefix + folder, kind)] += 1
                 if file.lines:

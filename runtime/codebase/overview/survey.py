@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import FolderFiles, Placed
+from runtime.codebase.overview.hub import Hub, connector_of, hub_of
 from runtime.codebase.overview.main_parts import MainParts, Part
 from runtime.codebase.overview.part_links import PartLink
 from runtime.codebase.overview.purposes import purposes_of
 from runtime.codebase.overview.source_files import Aside
-from runtime.codebase.overview.ways_in import entries_of, reading_of
+from runtime.codebase.overview.ways_in import command_places, entries_of, reading_of
 
 MAX_DESCRIBED = 12
 MAX_LANGUAGES = 3
@@ -47,6 +48,7 @@ class Survey:
     entries: tuple[EntryPoint, ...]
     dependencies: tuple[Dependencies, ...]
     reading: tuple[Placed, ...]
+    hubs: tuple[Hub, ...] = ()
 
 
 def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIBED) -> Survey:
@@ -56,10 +58,17 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
     """
     files = FolderFiles(codebase, place)
     main = MainParts(files)
+    entries = entries_of(files, main.units)
+    reading = reading_of(files, main.links, entries)
+    begun = command_places(files, entries)
+    begun += [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
+    hub = hub_of(main.links, (*begun, *(entry.file for entry in entries)))
+    if hub is not None:
+        main.prefer([one.target for one in hub.imports], main.links.part_at(hub.name) or hub.name)
+    ranks = main.ranks()
     parts, purpose = main.parts(described), purposes_of(files)
     if not purpose and parts and parts[0].said is not None and not parts[0].said.about:
         purpose = [parts[0].said]
-    entries = entries_of(files, main.units)
     return Survey(
         place,
         tuple(purpose),
@@ -67,11 +76,19 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
         sum(files.sizes.values()),
         tuple(parts),
         files.sources.asides,
-        tuple(main.links.edges()),
+        tuple(sorted(main.links.edges, key=lambda edge: _place_of(edge, ranks))),
         tuple(entries),
         tuple(_dependencies(files)),
-        tuple(reading_of(files, main.links, entries)),
+        tuple(reading),
+        tuple(one.ordered(ranks) for one in (hub, connector_of(main.links, hub, ranks)) if one is not None),
     )
+
+
+def _place_of(edge: PartLink, ranks: dict[str, int]) -> tuple[int, int, int]:
+    """Return where an edge stands: those of more files first, of as many those between heavier parts."""
+    last = len(ranks)
+    ends = sorted((ranks.get(edge.source, last), ranks.get(edge.target, last)))
+    return -edge.files, ends[1], ends[0]
 
 
 def _languages(files: FolderFiles) -> Iterator[Placed]:

@@ -1,19 +1,28 @@
 """Divides the source files of a folder into its main parts: folders, packages, or single files.
 
 A folder that holds nearly everything is opened, as is one that only holds folders (`packages`, `crates`, `src`); any
-other folder is one part, and so is a file that lies beside the parts. Pure functions over paths and line counts.
+other folder is one part, and so is a file that lies beside the parts. A folder of many files of like size, beside other
+files of weight, stays one part. Pure functions over paths and line counts.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 # A part with this share of all lines says too little: its own parts are listed too.
 DOMINANT_SHARE = 0.6
 MAX_DEPTH = 12
+MAX_SHARE_OF_USERS, LEAST_USERS_OF_ALL = 0.9, 10
+# A folder of files alone is not opened if it has so many, none of them has more than this share of its lines, and at
+# least so many files beside it have this share of all.
+LEAST_ALIKE = 8
+MAX_SHARE_OF_ALIKE = 0.25
+LEAST_BESIDE = 3
+LEAST_SHARE_BESIDE = 0.2
 _NO_PARTS = frozenset(
     {
         "setup.py",
@@ -27,6 +36,10 @@ _NO_PARTS = frozenset(
         "bench.py",
     }
 )
+_BODIES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".mm"})
+_HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx"})
+# Programs that build the whole.
+BUILDING = frozenset({"build.rs", "build.zig", "setup.py"})
 _TOOLING = re.compile(r"(?:\.(?:config|conf)|rc|^(?:gulp|grunt|jake|rake|cake|web)file)\.[cm]?[jt]s$", re.IGNORECASE)
 
 
@@ -54,8 +67,13 @@ class _Divider:
             folder, inside = next(iter(below.items()))
             return self.units(folder, inside, depth + 1)
         found = [unit for path in direct if (unit := self._of_file(path)) is not None]
+        lines_beside = sum(unit.lines for unit in found)
+        has_others = len(found) >= LEAST_BESIDE and lines_beside >= LEAST_SHARE_BESIDE * self._total
         for folder, inside in below.items():
-            found += self._of_folder(folder, inside, depth)
+            if has_others and self._is_of_alike_files(folder, inside):
+                found.append(Unit(folder, tuple(inside), sum(self._sizes[path] for path in inside)))
+            else:
+                found += self._of_folder(folder, inside, depth)
         return _with_own_heads(found)
 
     def _of_file(self, path: str) -> Unit | None:
@@ -65,6 +83,12 @@ class _Divider:
             return None
         return Unit(path, (path,), lines, is_file=True)
 
+    def _is_of_alike_files(self, folder: str, files: Sequence[str]) -> bool:
+        direct, below = _children(folder, files)
+        lines = sum(self._sizes[path] for path in direct)
+        largest = max((self._sizes[path] for path in direct), default=0)
+        return not below and len(direct) >= LEAST_ALIKE and largest <= MAX_SHARE_OF_ALIKE * lines
+
     def _of_folder(self, folder: str, files: Sequence[str], depth: int) -> list[Unit]:
         direct, below = _children(folder, files)
         if not direct and len(below) == 1 and depth < MAX_DEPTH and folder not in self._packages:
@@ -73,15 +97,16 @@ class _Divider:
         lines = sum(self._sizes[path] for path in files)
         is_dominant = lines >= DOMINANT_SHARE * self._total and len(files) > 1
         is_package = folder in self._packages
-        is_container = not direct and len(below) > 1 and (len(self._packages.intersection(below)) > 0 or depth == 0)
-        if depth >= MAX_DEPTH or not (is_dominant or (is_container and not is_package)):
+        packages = len(self._packages.intersection(below))
+        is_container = not direct and len(below) > 1 and (packages > 1 if is_package else packages > 0 or depth == 0)
+        if depth >= MAX_DEPTH or not (is_dominant or is_container):
             return [Unit(folder, tuple(files), lines)]
         opened = self.units(folder, files, depth + 1)
         if not is_package:
             return opened
         inside_parts = {path for unit in opened for path in unit.files}
         rest = tuple(path for path in files if path not in inside_parts)
-        return [Unit(folder, rest, sum(self._sizes[path] for path in rest)), *opened]
+        return [*([Unit(folder, rest, sum(self._sizes[path] for path in rest))] if rest else []), *opened]
 
 
 def _with_own_pieces(units: Sequence[Unit]) -> list[Unit]:
@@ -120,15 +145,55 @@ def _with_own_heads(units: Sequence[Unit]) -> list[Unit]:
 
 
 def divide(
-    sizes: Mapping[str, int], place: str = ".", *, packages: Collection[str] = (), heads: Collection[str] = ()
+    sizes: Mapping[str, int],
+    place: str = ".",
+    *,
+    packages: Collection[str] = (),
+    heads: Collection[str] = (),
+    bodies: Mapping[str, str] | None = None,
 ) -> list[Unit]:
     """Return the parts of the folder `place`, by path; `sizes`: lines of the source files below it.
 
-    `packages`: folders with a metadata file of their own; `heads`: names of files that speak for their folder.
+    `packages`: folders with a metadata file of their own; `heads`: names of files that speak for their folder;
+    `bodies`: the file that each header of C declares.
     """
     known = frozenset(packages)
     found = _Divider(sizes, known, heads).units(place, sorted(sizes))
-    return sorted(found, key=lambda unit: unit.path)
+    return sorted(_with_own_headers(found, sizes, bodies or {}), key=lambda unit: unit.path)
+
+
+def bodies_of(sizes: Mapping[str, int], links: Sequence[tuple[str, str, int]]) -> dict[str, str]:
+    """Map each header of C to the one source file that bears its name and includes it; `links`: the imports.
+
+    A header that nearly all files include is for all of them.
+    """
+    found: dict[str, set[str]] = {}
+    users = Counter(target for _, target, _ in links)
+    most = MAX_SHARE_OF_USERS * sum(posixpath.splitext(path)[1] in _BODIES for path in sizes)
+    for file, target, _ in links:
+        (stem, ending), (header, kind) = posixpath.splitext(file), posixpath.splitext(target)
+        is_pair = ending in _BODIES and kind in _HEADERS and posixpath.basename(stem) == posixpath.basename(header)
+        if is_pair and file in sizes and target in sizes:
+            found.setdefault(target, set()).add(file)
+    return {
+        header: min(files)
+        for header, files in found.items()
+        if len(files) == 1 and (users[header] < LEAST_USERS_OF_ALL or users[header] <= most)
+    }
+
+
+def _with_own_headers(units: Sequence[Unit], sizes: Mapping[str, int], bodies: Mapping[str, str]) -> list[Unit]:
+    """Move headers to the parts of the files that they declare."""
+    owner = {path: unit.path for path, unit in unit_of(units).items()}
+    moved = {header: owner[body] for header, body in bodies.items() if header in owner and body in owner}
+    moved = {header: path for header, path in moved.items() if owner[header] != path}
+    joined = []
+    for unit in units if moved else ():
+        kept = tuple(path for path in unit.files if path not in moved)
+        files = (*kept, *(header for header, path in moved.items() if path == unit.path))
+        if kept:
+            joined.append(Unit(unit.path, files, sum(sizes[path] for path in files), unit.is_file))
+    return joined or list(units)
 
 
 def unit_of(units: Sequence[Unit]) -> dict[str, Unit]:

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.overview import entry_points
 from runtime.codebase.overview.entry_points import EntryPoint
-from runtime.codebase.overview.folder_files import FolderFiles, Placed
+from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
 from runtime.codebase.overview.manifests import Manifest
 from runtime.codebase.overview.part_links import PartLinks
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.purposes import names_of
 from runtime.codebase.overview.reading_order import design_documents, most_imported
-from runtime.codebase.overview.units import Unit
+from runtime.codebase.overview.units import BUILDING, Unit
 
 MAX_EXPORTING_FILES = 2
 MAX_GUARDS = 500
+MAX_CONTAINERS = 2
 LEAST_SHARE_OF_EXPORTING = 0.2
+_OF_TESTS = re.compile(r"(?:^|/)test\w*/")
+_GO_KINDS = ("function", "struct", "interface", "type")
+_TYPES = ("class", "struct", "interface", "trait", "object")
+_NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
 _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_sharp", "csharp", "swift", "scala", "dart"})
 
 
 def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
-    """Return the ways into a folder: declared commands, main functions, exports, then scripts.
+    """Return the ways into a folder: declared commands, main functions, exports, what is served or started, scripts.
 
-    Of main functions those that lie less deep come first; of scripts those called as the project is.
+    Of main functions those that lie less deep come first; of scripts those called as the project is. Where none of
+    these is found, the types that bear the name of the whole stand for them.
     """
     folders = dict.fromkeys((files.place, *(unit.path for unit in units if not unit.is_file)))
     manifests = [manifest for folder in folders for manifest in files.manifests_of(folder)]
@@ -33,31 +41,39 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     known = {entry.name for entry in commands}
     names = names_of(files)
     scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
-    mains = sorted(_main_functions(files), key=lambda entry: (entry.file.count("/"), entry.file))
-    return [
+    mains = sorted(_main_functions(files), key=lambda entry: _place_of_main(entry, names))
+    # Programs that tests run are ways into the tests.
+    mains = [entry for entry in mains if not _OF_TESTS.search(entry.file)] or mains
+    mains = [entry for entry in mains if posixpath.basename(entry.file) not in BUILDING]
+    found = [
         *commands,
         *mains,
         *_exports(files, manifests),
+        *_served(files),
         *(entry for entry in scripts if entry.name not in known),
+        *_started(files),
     ]
+    return found or list(_namesakes(files, names))
 
 
 def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoint]) -> list[Placed]:
     """Return where to begin reading, at most four places; `about` is the reason.
 
-    The reasons: `document` (named for the design), `main` or `exports`, `imported` (`count` source files import the
-    file `text`; the place is one such import), and `largest` (of `count` lines) where there is nothing else.
+    The reasons: `document` (named for the design), `main`, `exports`, `namesake`, `command` (it runs the file `text`),
+    `imported` (`count` source files import the file `text`; the place is one such import), and `largest` (of `count`
+    lines) where there is nothing else.
     """
     found: list[Placed] = []
     for path in design_documents(files.paths)[:1]:
         at, _ = next(headings(files.lines(path)), (1, ""))
         found.append(Placed(path, path, at, at, "document"))
     begun = next((place for entry in entries if (place := _begun_by(files, entry)) is not None), None)
-    code = (entry for entry in entries if entry.kind in {"main", "exports"})
+    code = (entry for entry in entries if entry.kind in {"main", "exports", "namesake"})
     # Of a library with a program for those who work on it, that lies deeper.
     entry = min(code, key=lambda entry: entry.file.removeprefix("src/").count("/"), default=None)
-    if begun is not None:
-        found.append(begun)
+    run = next((place for entry in entries if (place := _run_by(files, entry)) is not None), None)
+    if begun is not None or run is not None:
+        found += [place for place in (begun or run,) if place is not None]
     elif entry is not None:
         found.append(Placed(entry.name, entry.file, entry.start_line, entry.end_line, entry.kind))
     for imported in most_imported(links.most_imported(), files.sizes):
@@ -67,6 +83,20 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
         largest = max(files.sizes, key=lambda path: (files.sizes[path], path))
         found.append(Placed(largest, largest, 1, 1, "largest", files.sizes[largest]))
     return found
+
+
+def command_places(files: FolderFiles, entries: Sequence[EntryPoint]) -> list[str]:
+    """Return the files that declared commands run, or else the folders of the packages that declare them."""
+    run = [(entry, _run_by(files, entry)) for entry in entries if entry.kind == "command"]
+    return [posixpath.dirname(entry.file) if place is None else place.text for entry, place in run]
+
+
+def _run_by(files: FolderFiles, entry: EntryPoint) -> Placed | None:
+    """Return the file that a declared command runs, at the line that declares it."""
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(entry.file), entry.target))
+    if entry.kind != "command" or path not in files.sizes:
+        return None
+    return Placed(path, entry.file, entry.start_line, entry.end_line, "command")
 
 
 def _begun_by(files: FolderFiles, entry: EntryPoint) -> Placed | None:
@@ -82,6 +112,41 @@ def _begun_by(files: FolderFiles, entry: EntryPoint) -> Placed | None:
                 end = min(symbol.end_line, symbol.name_line + 1)
                 return Placed(symbol.name, path, symbol.name_line, end, "main")
     return None
+
+
+def _place_of_main(entry: EntryPoint, names: Collection[str]) -> tuple[int, bool, str]:
+    """Order main functions: those that lie less deep first, of these those in files called `main` or as the project."""
+    stem = posixpath.splitext(posixpath.basename(entry.file))[0]
+    return entry.file.removeprefix("src/").count("/"), stem not in {"main", *names}, entry.file
+
+
+def _served(files: FolderFiles) -> Iterator[EntryPoint]:
+    for path in sorted(path for path in files.sizes if entry_points.is_server_path(path[len(files.prefix) :])):
+        served = entry_points.served(path, files.lines(path))
+        if served is not None:
+            yield served
+
+
+def _started(files: FolderFiles) -> Iterator[EntryPoint]:
+    """Yield what the outermost containers and processes start."""
+    paths = [path for path in files.paths if entry_points.is_container_path(path)]
+    paths = [path for path in paths if kind_of_path(path[len(files.prefix) :]) not in _NO_PRODUCT]
+    outermost = min((path.count("/") for path in paths), default=0)
+    found = [
+        started
+        for path in sorted(paths, key=lambda path: (path.count("/"), len(path), path))
+        if path.count("/") == outermost and (started := entry_points.started(path, files.lines(path))) is not None
+    ]
+    yield from {entry.name: entry for entry in reversed(found[:MAX_CONTAINERS])}.values()
+
+
+def _namesakes(files: FolderFiles, names: Collection[str]) -> Iterator[EntryPoint]:
+    """Yield the first type that is called as the project is, which users of a library begin with."""
+    called = {name.replace("-", "").replace("_", "").lower() for name in names}
+    symbols = files.codebase.index.top_level_names(files.sizes, _TYPES)
+    own = [symbol for symbol in symbols if symbol.name.lower() in called and symbol.parent_id is None]
+    for symbol in sorted(own, key=lambda symbol: (symbol.file.count("/"), symbol.file, symbol.start_line))[:1]:
+        yield EntryPoint("namesake", symbol.qualified_name, symbol.file, symbol.name_line, symbol.name_line)
 
 
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
@@ -112,6 +177,21 @@ def _is_entry(files: FolderFiles, symbol: SymbolRecord) -> bool:
     return language != "go" or any(line.startswith("package main") for line in lines)
 
 
+def _go_exports(files: FolderFiles) -> Iterator[EntryPoint]:
+    """Yield the file of a Go package at the top that exports most names to its users."""
+    own = [path for path in in_folder(files.place, files.sizes) if path.endswith(".go")]
+    found: dict[str, list[SymbolRecord]] = {}
+    for symbol in files.codebase.index.top_level_names(own, _GO_KINDS):
+        if symbol.name[0].isupper() and symbol.parent_id is None:
+            found.setdefault(symbol.file, []).append(symbol)
+    for path in sorted(found, key=lambda path: (-len(found[path]), path))[:1]:
+        if not any(line.startswith("package main") for line in files.lines(path)):
+            lines = [symbol.name_line for symbol in found[path]]
+            end = max(line for line in lines if line < lines[0] + entry_points.MAX_EXPORT_LINES)
+            names = tuple(symbol.name for symbol in found[path])
+            yield EntryPoint("exports", path, path, lines[0], end, names=names)
+
+
 def _exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[EntryPoint]:
     """Yield what the outermost exporting files export, those of the largest packages first."""
     named = [
@@ -120,6 +200,7 @@ def _exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[Entr
         for each in manifest.main
     ]
     usual = [path for path in files.sizes if entry_points.EXPORTING.search(path)]
+    yield from _go_exports(files)
     candidates = {path for path in (*named, *usual) if path in files.sizes}
     lines = {path: files.lines_below(posixpath.dirname(path)) for path in candidates}
     found: list[str] = []

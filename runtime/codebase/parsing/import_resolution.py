@@ -18,7 +18,7 @@ class ImportResolver:
 
     `root_name` is the name of the root folder, which is the package's name when the root itself holds an `__init__.py`;
     `declared_modules` maps, by language, folders with a file such as `go.mod` (empty string for the root) to the module
-    name that it declares.
+    name that it declares; `rooted`: those of these folders in which paths begin at the root of the package.
     """
 
     def __init__(
@@ -26,8 +26,9 @@ class ImportResolver:
         paths: Collection[str],
         root_name: str = "",
         declared_modules: Mapping[str, Mapping[str, str]] | None = None,
+        rooted: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        self._repository = RepositoryPaths(paths, root_name, declared_modules)
+        self._repository = RepositoryPaths(paths, root_name, declared_modules, rooted)
 
     def resolve(self, importer: str, language: str | None, module: str, name: str = "") -> str | None:
         """Return the imported file or Go package folder, or None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +13,7 @@ from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import Placed
+from runtime.codebase.overview.hub import Hub
 from runtime.codebase.overview.main_parts import Part
 from runtime.codebase.overview.survey import MAX_DEPENDENCIES, Survey, survey
 from runtime.codebase.tool_parts.citing import cite
@@ -22,6 +24,7 @@ MAX_PARTS = 8
 MAX_ENTRIES = 8
 MAX_ASIDES = 6
 MAX_EDGES = 24
+MAX_HUB_PARTS = 8
 
 
 class DescribeFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,11 +39,14 @@ def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PA
 
     `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most two;
     languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files, lines, text,
-    about, source, names [{name, files, citation}], citation}] by weight, and parts_total; asides [{folder, kind, files,
-    citation}], folders that are no parts; edges [{source, target, files, citation}], with the number of files of one
-    part that import another; entries [{kind, name, target, names, names_total, file, citation}] and entries_total;
-    dependencies [{source, names, names_total, citation}]; reading [{reason, name, file, count, citation}]. A `text` is
-    quoted from the cited lines; `about`: the definition that it documents. `citation` is a position in the result's
+    about, source, names [{name, files, citation}], alike [{name, files, citation}], citation}] by weight, and
+    parts_total; asides [{folder, kind, files, text, citation}], folders that are no parts; edges [{source, target,
+    files, citation}], with the number of files of one part that import another; hubs [{name, entry, is_part, step,
+    target, total, parts_total, citation}], the imports by which the file or part where it is entered, and the part that
+    imports most others, draw the parts together (with `step` those that lead to it); entries [{kind, name, target,
+    names, names_total, file, citation}] and entries_total; dependencies [{source, names, names_total, citation}];
+    reading [{reason, name, file, count, citation}]. A `text` is quoted from the cited lines; `about`: the definition
+    that it documents; `alike`: one that so many files of the part have each. `citation` is a position in the result's
     citations.
     """
     log = AttemptLog(codebase.max_retries)
@@ -101,7 +107,8 @@ class _Result:
                     "folder": aside.folder,
                     "kind": aside.kind,
                     "files": aside.files,
-                    "citation": self._lines(aside.first, 1, 1, f"lies in {aside.folder}"),
+                    "text": aside.said,
+                    "citation": self._lines(aside.first, aside.line, aside.line, f"lies in {aside.folder}"),
                 }
                 for aside in found.asides[:MAX_ASIDES]
             ],
@@ -114,6 +121,7 @@ class _Result:
                 }
                 for edge in edges
             ],
+            "hubs": [row for hub in found.hubs for row in self._hub(hub)],
             "entries": [self._entry(entry) for entry in entries],
             "entries_total": len(found.entries),
             "dependencies": [
@@ -152,11 +160,23 @@ class _Result:
             "about": said.about if said else "",
             "source": said.file if said else "",
             "citation": self._placed(placed, "says what it is" if said else f"is in {part.name}")["citation"],
+            "alike": [
+                {"name": one.text, "files": one.count, "citation": self._placed(one, "defines it")["citation"]}
+                for one in ([part.alike] if part.alike else [])
+            ],
             "names": [
                 {"name": used.text, "files": used.count, "citation": self._placed(used, "defines it")["citation"]}
                 for used in part.names
             ],
         }
+
+    def _hub(self, hub: Hub) -> Iterator[dict[str, Any]]:
+        told = {"name": hub.name, "entry": hub.entry, "is_part": hub.is_part, "total": len(hub.imports)}
+        shown = hub.imports[:MAX_HUB_PARTS]
+        for one in (*hub.steps, *shown):
+            cited = self._lines(one.file, one.line, one.line, f"imports {one.target}")
+            row = {"step": one.file if one in hub.steps else "", "target": one.target, "citation": cited}
+            yield {**told, "parts_total": len(self._found.parts), **row}
 
     def _entry(self, entry: EntryPoint) -> dict[str, Any]:
         return {

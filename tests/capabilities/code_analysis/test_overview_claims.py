@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from actors.capabilities.code_analysis.answers.diagram import part_diagram
 from actors.capabilities.code_analysis.answers.overview import overview_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
@@ -72,6 +76,78 @@ def test_a_picture_shows_more_imports_than_are_listed() -> None:
     assert len(overview_claims(facts, draws=True)) == 9
 
 
+def hub_fact(name: str, line: int, **fields: Any) -> CodeFact:
+    return fact("hub", name, line, **{"about": "app.go", "signature": "app.go", "symbol_kind": "file", **fields})
+
+
+def test_what_draws_the_parts_together_is_told_once_and_ahead_of_other_imports() -> None:
+    facts = [
+        hub_fact("db", 3, count=2, of=5),
+        hub_fact("net", 4, count=2, of=5),
+        fact("edge", "db", about="app.go", count=1),
+        CodeFact("edge", Citation("net/wire.go", 1, 1), name="db", about="net", count=1),
+    ]
+    claims = overview_claims(facts)
+    assert texts(claims, "link") == ["`app.go` imports 2 of 5 parts: `db` and `net`", "`net` imports `db` in a file"]
+    assert [citation.start_line for citation in claims[0].citations] == [3, 4]
+
+
+def test_parts_that_are_left_out_are_counted_and_steps_are_named() -> None:
+    facts = [
+        hub_fact("lib/depot.rb", 2, about="lib/depot.rb", text="bin/depot", symbol_kind="step", count=9, of=12),
+        hub_fact("lib/box", 3, about="lib/depot.rb", count=9, of=12),
+    ]
+    assert texts(overview_claims(facts), "link") == [
+        "`lib/depot.rb`, which `bin/depot` imports, imports 9 of 12 parts, such as `lib/box`"
+    ]
+
+
+def test_the_package_at_the_top_is_called_so() -> None:
+    claims = overview_claims([hub_fact(".", 2, count=1, of=3)])
+    assert texts(claims, "link") == ["`app.go` imports 1 of 3 parts: the package at the top"]
+
+
+def test_a_part_that_draws_others_together_is_told_with_its_entry() -> None:
+    facts = [hub_fact("box", 1, about="app", signature="app/index.ts", symbol_kind="part", count=1, of=3)]
+    assert texts(overview_claims(facts), "link") == ["`app`, with `app/index.ts`, imports 1 of 3 parts: `box`"]
+
+
+def test_that_nothing_leads_in_or_from_part_to_part_is_said_of_a_whole_with_code_alone() -> None:
+    language = fact("language", "go", about="a.go", count=9, of=9, symbol_kind="whole")
+    parts = [fact("part", name, symbol_kind="file", count=1) for name in ("a.go", "b.go")]
+    claims = overview_claims([language, *parts])
+    assert [text[:31] for text in texts(claims, "link")] == ["No import of one part by another"[:31]]
+    assert [text[:25] for text in texts(claims, "entry")] == ["No entry point was found:"]
+    assert texts(overview_claims([language, parts[0]]), "link") == []
+    folder = fact("language", "go", about="a.go", count=9, of=9, symbol_kind="folder")
+    assert texts(overview_claims([folder]), "entry") == []
+    assert texts(overview_claims([fact("part", "a.md", symbol_kind="document", count=1)]), "entry") == []
+
+
+def test_who_asks_for_entries_is_told_that_none_was_found() -> None:
+    facts = [
+        fact("language", "go", about="a.go", count=9, of=9, symbol_kind="whole"),
+        fact("reading", "a.go", symbol_kind="largest", count=9),
+    ]
+    assert [claim.role for claim in overview_claims(facts, "entries")] == ["entry", "start"]
+
+
+def test_code_of_others_is_told_by_the_words_of_its_licence() -> None:
+    (claim,) = overview_claims([fact("aside", "lib/zip", symbol_kind="taken_over", count=3, text="Copyright 2012 Ann")])
+    assert claim.text == "It includes code taken over from others in `lib/zip` (3 files): «Copyright 2012 Ann»"
+    assert claim.quotes == ("Copyright 2012 Ann",)
+
+
+def test_what_most_files_of_a_part_define_is_told_ahead_of_other_names() -> None:
+    facts = [
+        fact("part", "cmd", symbol_kind="folder", count=21, of=1),
+        fact("part_alike", "run", 2, about="cmd", count=20),
+        fact("part_name", "run", 2, about="cmd"),
+        fact("part_name", "Stats", 3, about="cmd"),
+    ]
+    assert texts(overview_claims(facts), "part") == ["`cmd` (21 files) defines `run` in 20 of them and `Stats`"]
+
+
 def test_names_of_a_repository_mean_nothing_in_a_picture() -> None:
     claims = overview_claims([fact("edge", 'x"] --> evil["', about="a[b:1]", count=1)])
     drawn = part_diagram(claims)
@@ -87,6 +163,7 @@ def test_each_way_in_says_what_it_is() -> None:
             fact("entry", "main", 2, symbol_kind="main", of=4),
             fact("entry", "depot/__init__.py", 3, symbol_kind="exports", text="Box Shelf", count=9, of=4),
             fact("entry", "tool", 4, symbol_kind="script", of=4),
+            fact("entry", "application", 5, symbol_kind="server", of=4),
         ]
     )
     assert texts(claims, "entry") == [
@@ -94,7 +171,19 @@ def test_each_way_in_says_what_it_is() -> None:
         "`README.md` has the function `main`, where a program starts",
         "`README.md` exports `Box` and `Shelf` (2 of 9)",
         "`README.md` can be run as a program",
+        "`README.md` sets `application`, which a web server loads",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("container", "`README.md` starts `depot serve`"),
+        ("namesake", "`README.md` defines `depot serve`, which is called as the whole is"),
+    ],
+)
+def test_an_entry_that_is_started_or_called_as_the_whole_says_so(kind: str, text: str) -> None:
+    assert texts(overview_claims([fact("entry", "depot serve", symbol_kind=kind, of=1)]), "entry") == [text]
 
 
 def test_folders_that_are_no_parts_are_named_by_kind() -> None:
@@ -113,7 +202,7 @@ def test_imports_that_stand_on_one_line_stay_apart() -> None:
         "ok",
         {
             **{key: [] for key in ("purpose", "languages", "parts", "entries", "dependencies", "reading", "asides")},
-            **{"lines": 1, "parts_total": 0, "entries_total": 0},
+            **{"path": ".", "hubs": [], "lines": 1, "parts_total": 0, "entries_total": 0},
             "edges": [
                 {"source": "a", "target": "b", "files": 1, "citation": 0},
                 {"source": "a", "target": "c", "files": 1, "citation": 0},

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from runtime.codebase.index.rows import rooted_packages
 from runtime.codebase.parsing.import_resolution import ImportResolver
 
 PATHS = [
@@ -71,7 +74,9 @@ def resolver() -> ImportResolver:
         ("php/index.php", "php", "App\\Models\\User", "", "php/src/Models/User.php"),
         ("kt/src/com/shop/App.kt", "kotlin", "com.shop.Till", "", "kt/src/com/shop/Till.kt"),
         ("kt/src/com/shop/App.kt", "kotlin", "com.shop.Cart", "", "java/src/com/shop/Cart.java"),
+        ("kt/src/com/shop/App.kt", "kotlin", "com.shop.Cart.LIMIT", "", "java/src/com/shop/Cart.java"),
         ("kt/src/com/shop/App.kt", "kotlin", "kotlin.math.max", "", None),
+        ("java/src/com/shop/App.java", "java", "com.shop.Till", "", "kt/src/com/shop/Till.kt"),
         ("cs/App.cs", "c_sharp", "Shop.Core.Models", "", "cs/Shop.Core/Models"),
         ("cs/App.cs", "c_sharp", "Acme.Core.Models", "", "cs/Shop.Core/Models"),
         ("cs/App.cs", "c_sharp", "System.Models", "", None),
@@ -92,3 +97,51 @@ def test_when_the_root_is_itself_a_package_its_name_counts() -> None:
     assert resolver.resolve("models.py", "python", "requests.sub", "x") == "sub/x.py"
     assert resolver.resolve("models.py", "python", "requests", "") == "__init__.py"
     assert resolver.resolve("sub/x.py", "python", "..models", "Request") == "models.py"
+
+
+RUST_PATHS = [
+    *("old/Cargo.toml", "old/src/main.rs", "old/src/config.rs", "old/src/cmd/mod.rs", "old/src/cmd/cat.rs"),
+    *("new/Cargo.toml", "new/src/lib.rs", "new/src/log.rs", "new/src/part.rs", "new/src/part/inner.rs"),
+    *("shop-core/Cargo.toml", "shop-core/src/lib.rs", "shop-core/src/till.rs"),
+]
+
+
+@pytest.fixture(scope="module")
+def crates() -> ImportResolver:
+    names = {"old": "old", "new": "new", "shop-core": "shop-core"}
+    return ImportResolver(RUST_PATHS, "repo", {"rust": names}, {"rust": {"old"}})
+
+
+@pytest.mark.parametrize(
+    ("importer", "module", "target"),
+    [
+        ("old/src/cmd/cat.rs", "config::{Config, Delimiter}", "old/src/config.rs"),
+        ("old/src/cmd/cat.rs", "config", "old/src/config.rs"),
+        ("old/src/config.rs", "cmd::cat::run", "old/src/cmd/cat.rs"),
+        ("old/src/cmd/cat.rs", "csv", None),
+        ("new/src/part.rs", "log::info", None),
+        ("new/src/lib.rs", "log::info", "new/src/log.rs"),
+        ("new/src/part.rs", "inner::Depot", "new/src/part/inner.rs"),
+        ("new/src/part.rs", "shop_core::till::Till", "shop-core/src/till.rs"),
+        ("new/src/part.rs", "shop_core::Shop", "shop-core/src/lib.rs"),
+        ("new/src/part.rs", "shop_core", "shop-core/src/lib.rs"),
+        ("new/src/part.rs", "{", None),
+    ],
+)
+def test_rust_path_begins_at_a_module_a_crate_or_in_2015_at_the_root(
+    crates: ImportResolver, importer: str, module: str, target: str | None
+) -> None:
+    assert crates.resolve(importer, "rust", module) == target
+
+
+def test_package_without_an_edition_is_one_of_rust_2015(tmp_path: Path) -> None:
+    for folder, text in (
+        ("old", '[package]\nname = "old"\n'),
+        ("new", '[package]\nname = "new"\nedition = "2021"\n'),
+        ("inherits", '[package]\nname = "inherits"\nedition.workspace = true\n'),
+        (".", '[workspace]\nmembers = ["old", "new"]\n'),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "Cargo.toml").write_text(text)
+    paths = ["Cargo.toml", "old/Cargo.toml", "new/Cargo.toml", "inherits/Cargo.toml"]
+    assert rooted_packages(tmp_path, paths) == {"rust": {"old"}}

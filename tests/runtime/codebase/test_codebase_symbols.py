@@ -492,6 +492,19 @@ def test_the_first_line_of_a_script_and_the_content_of_a_header_tell_the_languag
     assert language_of_content("a.h", "c", "int f(void);\n") == "c"
 
 
+def test_header_that_declares_for_c_as_well_is_c() -> None:
+    guarded = '#ifdef __cplusplus\nextern "C" {\nnamespace n {}\n#endif\nint f(void);\n'
+    assert language_of_content("a.h", "c", guarded) == "c"
+    assert language_of_content("a.h", "c", guarded + "#if defined(__cplusplus)\n}\n#endif\n") == "c"
+    assert language_of_content("a.h", "c", guarded + "class Depot {\n") == "cpp"
+    assert language_of_content("a.h", "c", guarded.replace("#endif", "#else\nclass Depot;\n#endif")) == "cpp"
+    assert language_of_content("a.h", "c", "#ifdef __cplusplus\nclass Depot {};\n#endif\n") == "cpp"
+
+
+def test_words_of_cpp_in_a_comment_make_no_header_cpp() -> None:
+    assert language_of_content("a.h", "c", "/* called by\n   using a macro\n   class name */\nint f(void);\n") == "c"
+
+
 def test_calls_of_one_name_on_one_line_are_told_by_the_first_of_them_each_time() -> None:
     text = "def f(rows):\n" + "    return " + " + ".join(f"row{n}.get({n})" for n in range(30)) + "\n"
     for _ in range(30):

@@ -401,3 +401,123 @@ def test_a_project_is_called_by_its_folder_and_metadata_unless_a_definition_bear
     codebase = Codebase.open(tmp_path / "depot", tmp_path / "i.sqlite")
     assert project_names(codebase) == {"@x/store-kit": False, "depot": False, "store-kit": False, "Depot": True}
     codebase.close()
+
+
+def purposes_of(result: ToolResult) -> list[tuple[str, str]]:
+    return [(row["source"], row["text"]) for row in result.data["purpose"]]
+
+
+def test_a_readme_kept_for_the_forge_speaks_where_the_other_says_nothing(describe: Describe) -> None:
+    files = {"README.md": "# Depot\n\nThis readme is for developers.\n", "a.py": "x = 1\n"}
+    files[".github/README.md"] = "# Depot\n\nDepot is a store for boxes.\n"
+    assert purposes_of(describe(files)) == [(".github/README.md", "Depot is a store for boxes.")]
+
+
+def test_a_description_behind_the_modules_of_a_pom_is_read(describe: Describe) -> None:
+    pom = (
+        "<project>\n<parent>\n<description>Of the parent.</description>\n</parent>\n"
+        "<modules>\n<module>a</module>\n</modules>\n"
+        "<artifactId>depot</artifactId>\n<description>Keeps boxes on shelves.</description>\n"
+        "<dependencies>\n<dependency><description>Of another.</description></dependency>\n</dependencies>\n</project>\n"
+    )
+    result = describe({"pom.xml": pom, "a/A.java": "class A {}\n"})
+    assert purposes_of(result) == [("pom.xml", "Keeps boxes on shelves.")]
+
+
+@pytest.mark.parametrize(
+    ("readme", "expected"),
+    [
+        (
+            "Table of Contents\n=====\n\nIntroduction\n-----\n\nIt keeps boxes on shelves.\n",
+            "It keeps boxes on shelves.",
+        ),
+        ("# Depot\n\n<i>A store for many boxes.</i>\n", "A store for many boxes."),
+        (
+            "### Depot Shop [![build status](https://a.b/c.svg)](https://a.b)\n\nIt keeps boxes.\n\n## More\n",
+            "It keeps boxes.",
+        ),
+        ("# Depot\n\nShops have a lot of boxes. Depot is a store for boxes.\n", "Depot is a store for boxes."),
+        ("# Depot\n\nA simple store for boxes. For this, no other store existed.\n", "A simple store for boxes."),
+    ],
+)
+def test_what_it_is_is_found_below_odd_headings_marks_and_other_sentences(
+    describe: Describe, readme: str, expected: str
+) -> None:
+    assert purposes_of(describe({"README.md": readme, "a.py": "x = 1\n"})) == [("README.md", expected)]
+
+
+def test_an_installation_below_the_name_is_no_purpose(describe: Describe) -> None:
+    readme = "## Depot installation\n\nIt is put on the shelf.\n\n# More\n"
+    assert purposes_of(describe({"README.md": readme, "a.py": "x = 1\n"})) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "count"),
+    [
+        ("from depot.store import Shelf\n", 1),
+        ("from depot import store\n\nstore.Shelf()\n", 1),
+        ("import depot.store\n\ndepot.store.Shelf()\n", 1),
+        ("from depot.store import *\n\nShelf()\n", 1),
+        ("from depot.store import put\n\nput(Shelf=1)\n", 0),
+        ("from depot.store import put\n\nput().Shelf\n", 0),
+    ],
+)
+def test_a_name_is_used_where_it_is_imported_or_stands_behind_its_module(
+    describe: Describe, user: str, count: int
+) -> None:
+    files = {
+        "depot/__init__.py": "",
+        "depot/store.py": "class Shelf:\n    pass\n\n\ndef put(box):\n    return box\n",
+        "depot/user.py": user,
+    }
+    (part,) = [row for row in describe(files).data["parts"] if row["part"] == "depot/store.py"]
+    assert [row["files"] for row in part["names"] if row["name"] == "Shelf"] == [count]
+
+
+@pytest.mark.parametrize(("use", "count"), [("struct box *b;", 1), ("int box = 1;", 0), ("a.box = 1;", 0)])
+def test_a_structure_of_c_is_used_behind_its_word(describe: Describe, use: str, count: int) -> None:
+    files = {
+        "box.h": "struct box {\n    int size;\n};\n",
+        "main.c": f'#include "box.h"\n\nint main(void) {{\n    {use}\n    return 0;\n}}\n',
+    }
+    (part,) = [row for row in describe(files).data["parts"] if row["part"] == "box.h"]
+    assert [row["files"] for row in part["names"] if row["name"] == "box"] == [count]
+
+
+def test_a_name_in_another_language_is_no_use(describe: Describe) -> None:
+    files = {
+        "ui/serve.go": "package ui\n\nfunc Register() {}\n",
+        "ui/header.ts": "export class Header {}\n",
+        "go.mod": "module a.b/depot\n\ngo 1.22\n",
+        "router/router.go": 'package router\n\nimport "a.b/depot/ui"\n\nfunc G(c C) { ui.Register(); c.Header() }\n',
+        "main.go": "package main\n\nfunc main() {}\n",
+    }
+    (part,) = [row for row in describe(files).data["parts"] if row["part"] == "ui"]
+    assert {row["name"]: row["files"] for row in part["names"]} == {"Register": 1, "Header": 0}
+
+
+def test_a_container_of_packages_with_metadata_of_its_own_is_opened(describe: Describe) -> None:
+    files = {f"utils/{name}/pom.xml": "<project/>" for name in ("mock", "render")}
+    files |= {f"utils/{name}/A.java": "class A {}\n" for name in ("mock", "render")}
+    files |= {"utils/pom.xml": "<project/>", "core/B.java": "class B {}\n"}
+    assert sorted(parts_of(describe(files))) == ["core", "utils/mock", "utils/render"]
+
+
+def test_a_container_is_no_part_of_documents(describe: Describe) -> None:
+    result = describe({"README.md": "# Handbook\n\nHow we work.\n", "Dockerfile": "FROM a\nCMD serve\n"})
+    assert [row["kind"] for row in result.data["parts"]] == ["document"]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_part"),
+    [
+        ("db/migrate/a.rb", False),
+        ("db/old_migrations/a.rb", False),
+        ("app/migrations/a.rb", False),
+        ("c/migrate/a.rb", True),
+    ],
+)
+def test_migrations_of_data_are_no_parts(describe: Describe, path: str, is_part: bool) -> None:
+    files = {path: "class Box\nend\n", "app/models/box.rb": "class Shelf\nend\n", "lib/b.rb": "class Rail\nend\n"}
+    folders = [row["folder"] for row in describe(files).data["asides"]]
+    assert (path.rpartition("/")[0] not in folders) is is_part

@@ -1,13 +1,22 @@
 """Writes what a repository or folder is, how it is built, how it is entered, and where to begin reading.
 
 What it is for is quoted, a part is described by its own sentence or by the names that others use of it, and how parts
-hang together is told by counted imports. A list that is cut carries the number of all (`Claim.of`).
+hang together is told by what the entry imports and by counted imports. A list that is cut carries the number of all
+(`Claim.of`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from actors.capabilities.code_analysis.answers.overview_links import (
+    hub_claims,
+    is_told_by_hub,
+    link_claim,
+    listed,
+    of_kind,
+    without_link,
+)
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.overview_wording import Focus
@@ -16,6 +25,7 @@ MAX_LINKS = 5
 MAX_DRAWN = 16
 MAX_ENTRIES = 5
 MAX_ASIDES = 6
+MAX_TAKEN_OVER = 3
 _LANGUAGES = {
     **{
         "cpp": "C++",
@@ -29,7 +39,7 @@ _LANGUAGES = {
 _ASIDES = {
     **{"test": "tests", "docs": "documents", "example": "examples", "benchmark": "benchmarks", "script": "scripts"},
     **{"vendored": "vendored code", "generated": "generated code", "changelog": "changelogs"},
-    **{"translation": "translations", "declaration": "type declarations"},
+    **{"translation": "translations", "declaration": "type declarations", "contributed": "contributed code"},
 }
 
 
@@ -38,23 +48,24 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
 
     `focus`: only those about its entries, where to start, or its languages and dependencies.
     """
-    purposes = [_purpose(fact, "lead" if not place else "said") for place, fact in enumerate(_of(facts, "purpose"))]
-    entries = [_entry(fact) for fact in _of(facts, "entry")][:MAX_ENTRIES]
-    starts = [_start(fact) for fact in _of(facts, "reading")]
+    purposes = [_purpose(fact, "lead" if not place else "said") for place, fact in enumerate(of_kind(facts, "purpose"))]
+    entries = [_entry(fact) for fact in of_kind(facts, "entry")][:MAX_ENTRIES]
+    starts = [_start(fact) for fact in of_kind(facts, "reading")]
     if focus == "entries" and entries:
         return entries
+    entries = entries or list(_without_entry(facts))
+    if focus == "entries" and entries:
+        return [*entries, *starts]
     if focus == "start" and starts:
         return [*purposes[:1], *starts]
     if focus == "languages":
-        return [*_languages(facts, "lead"), *(_dependency(fact) for fact in _of(facts, "dependency"))]
+        return [*_languages(facts, "lead"), *(_dependency(fact) for fact in of_kind(facts, "dependency"))]
     about = [*_languages(facts, "said" if purposes else "lead")]
-    parts = [_part(fact, facts) for fact in _of(facts, "part")]
-    links = [_link(fact) for fact in _of(facts, "edge")][: MAX_DRAWN if draws else MAX_LINKS]
-    return [*purposes, *about, *parts, *links, *_asides(facts), *entries, *starts]
-
-
-def _of(facts: Sequence[CodeFact], kind: str) -> list[CodeFact]:
-    return [fact for fact in facts if fact.kind == kind]
+    parts = [_part(fact, facts) for fact in of_kind(facts, "part")]
+    hub = list(hub_claims(facts))
+    links = [link_claim(fact) for fact in of_kind(facts, "edge") if draws or not is_told_by_hub(fact, facts)]
+    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]] or list(without_link(facts))
+    return [*purposes, *about, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
 
 
 def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
@@ -64,25 +75,21 @@ def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
 
 def _languages(facts: Sequence[CodeFact], role: ClaimRole) -> Iterator[Claim]:
     """Yield one claim about the languages, with the largest file in each."""
-    found = _of(facts, "language")
+    found = of_kind(facts, "language")
     if not found:
-        documents = [fact for fact in _of(facts, "part") if fact.symbol_kind == "document"]
+        documents = [fact for fact in of_kind(facts, "part") if fact.symbol_kind == "document"]
         if documents and role == "lead":
             text = f"It holds documents and no code, such as {code_span(documents[0].name)}"
             yield Claim(role, text, (documents[0].citation,))
         return
     told = [f"{_language(fact.name)} ({fact.count:,} of {fact.of:,} lines)" for fact in found]
     largest = code_span(found[0].about)
-    text = f"Its source is {_listed(told)}; the largest file is {largest}"
+    text = f"Its source is {listed(told)}; the largest file is {largest}"
     yield Claim(role, text, (found[0].citation,))
 
 
 def _language(name: str) -> str:
     return _LANGUAGES.get(name, name.replace("_", " ").capitalize())
-
-
-def _listed(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
@@ -93,12 +100,20 @@ def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
         defines = f" defines {code_span(fact.about)}" if fact.about else ""
         text = f"{sized}{defines}: «{fact.text}»"
         return Claim("part", text, (fact.citation,), subject=fact.name, quotes=(fact.text,), of=fact.of)
-    used = [other for other in _of(facts, "part_name") if other.about == fact.name]
-    if not used:
+    alike = [other for other in of_kind(facts, "part_alike") if other.about == fact.name]
+    used = [
+        other for other in of_kind(facts, "part_name") if other.about == fact.name and other.name not in _names(alike)
+    ]
+    if not used and not alike:
         return Claim("part", sized, (fact.citation,), subject=fact.name, of=fact.of)
-    told = [_used(other, is_first=place == 0) for place, other in enumerate(used)]
-    citations = tuple(other.citation for other in used)
-    return Claim("part", f"{sized} defines {_listed(told)}", citations, subject=fact.name, of=fact.of)
+    told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
+    told += [_used(other, is_first=place == 0) for place, other in enumerate(used)]
+    citations = tuple(other.citation for other in (*alike, *used))
+    return Claim("part", f"{sized} defines {listed(told)}", citations, subject=fact.name, of=fact.of)
+
+
+def _names(facts: Sequence[CodeFact]) -> set[str]:
+    return {fact.name for fact in facts}
 
 
 def _used(fact: CodeFact, *, is_first: bool) -> str:
@@ -113,12 +128,6 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
 
 
-def _link(fact: CodeFact) -> Claim:
-    where = "a file" if fact.count == 1 else f"{fact.count:,} files"
-    text = f"{code_span(fact.about)} imports {code_span(fact.name)} in {where}"
-    return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
-
-
 def _entry(fact: CodeFact) -> Claim:
     file, name = code_span(fact.citation.file), code_span(fact.name)
     if fact.symbol_kind == "command":
@@ -129,7 +138,13 @@ def _entry(fact: CodeFact) -> Claim:
     elif fact.symbol_kind == "exports":
         names = fact.text.split()
         more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
-        text = f"{file} exports {_listed([code_span(each) for each in names])}{more}"
+        text = f"{file} exports {listed([code_span(each) for each in names])}{more}"
+    elif fact.symbol_kind == "server":
+        text = f"{file} sets {name}, which a web server loads"
+    elif fact.symbol_kind == "container":
+        text = f"{file} starts {name}"
+    elif fact.symbol_kind == "namesake":
+        text = f"{file} defines {name}, which is called as the whole is"
     else:
         text = f"{file} can be run as a program"
     return Claim("entry", text, (fact.citation,), subject=fact.name, of=fact.of)
@@ -138,7 +153,7 @@ def _entry(fact: CodeFact) -> Claim:
 def _dependency(fact: CodeFact) -> Claim:
     names = fact.text.split()
     more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
-    text = f"{code_span(fact.name)} declares as dependencies {_listed([code_span(name) for name in names])}{more}"
+    text = f"{code_span(fact.name)} declares as dependencies {listed([code_span(name) for name in names])}{more}"
     return Claim("said", text, (fact.citation,))
 
 
@@ -149,16 +164,39 @@ def _start(fact: CodeFact) -> Claim:
         "document": f"{name}: by its name it is about the design",
         "main": f"{code_span(fact.citation.file)}: a program starts in {name}",
         "exports": f"{name}: it exports what users of the package call",
+        "namesake": f"{code_span(fact.citation.file)}: it defines {name}, which is called as the whole is",
+        "command": f"{name}: a declared command runs it",
         "imported": f"{name}: {_files(fact.count)} of the source import it, {code_span(fact.citation.file)} for one",
         "largest": f"{name}: the largest source file, {fact.count:,} lines",
     }
     return Claim("start", reasons.get(fact.symbol_kind, name), (fact.citation,), subject=fact.name)
 
 
+def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim that no way into the whole was found, and what was looked for; none for one without code."""
+    for fact in [fact for fact in of_kind(facts, "language") if fact.symbol_kind == "whole"][:1]:
+        text = (
+            "No entry point was found: no declared command, function `main`, exporting file, program or server;"
+            f" the largest source file is {code_span(fact.about)}"
+        )
+        yield Claim("entry", text, (fact.citation,), subject=fact.about)
+
+
+def _taken_over(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim for each folder with code of others, by the words of its licence."""
+    for fact in [fact for fact in of_kind(facts, "aside") if fact.symbol_kind == "taken_over"][:MAX_TAKEN_OVER]:
+        text = (
+            f"It includes code taken over from others in {code_span(fact.name)} ({_files(fact.count)}): «{fact.text}»"
+        )
+        yield Claim("aside", text, (fact.citation,), subject=fact.name, quotes=(fact.text,))
+
+
 def _asides(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     """Yield one claim about the folders that are no parts, the largest of each kind."""
     by_kind: dict[str, list[CodeFact]] = {}
-    for fact in _of(facts, "aside"):
+    for fact in of_kind(facts, "aside"):
+        if fact.symbol_kind == "taken_over":
+            continue
         by_kind.setdefault(fact.symbol_kind, []).append(fact)
     told, citations = [], []
     for kind, found in list(by_kind.items())[:MAX_ASIDES]:

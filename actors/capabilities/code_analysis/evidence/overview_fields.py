@@ -23,9 +23,11 @@ def overview_fields(result: ToolResult) -> Iterator[dict[str, Any]]:
 def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["purpose"]:
         yield _fact("purpose", row, name=row["source"], text=row["text"])
+    place = "whole" if data["path"] == "." else "folder"
     for row in data["languages"]:
-        yield _fact("language", row, name=row["language"], about=row["source"], count=row["lines"], of=data["lines"])
-    for place, row in enumerate(data["parts"]):
+        told = {"name": row["language"], "about": row["source"], "count": row["lines"], "of": data["lines"]}
+        yield _fact("language", row, symbol_kind=place, **told)
+    for rank, row in enumerate(data["parts"]):
         yield _fact(
             "part",
             row,
@@ -35,12 +37,27 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
             about=row["about"],
             count=row["files"],
             of=data["parts_total"],
-            score=1 / (place + 1),
+            score=1 / (rank + 1),
         )
-        for used in row["names"]:
+        for one in row["alike"]:
+            yield _fact("part_alike", one, name=one["name"], about=row["part"], count=one["files"])
+        # Of a part that says itself what it is, the names are not told.
+        for used in () if row["text"] else row["names"]:
             yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"])
     for row in data["edges"][:MAX_EDGES]:
         yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
+    for row in data["hubs"]:
+        yield _fact(
+            "hub",
+            row,
+            name=row["target"],
+            about=row["name"],
+            signature=row["entry"],
+            text=row["step"],
+            symbol_kind="step" if row["step"] else "part" if row["is_part"] else "file",
+            count=row["total"],
+            of=row["parts_total"],
+        )
     for row in data["entries"]:
         yield _fact(
             "entry",
@@ -57,7 +74,7 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["reading"]:
         yield _fact("reading", row, name=row["name"], symbol_kind=row["reason"], count=row["count"])
     for row in data["asides"]:
-        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], count=row["files"])
+        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], text=row["text"], count=row["files"])
 
 
 def _fact(kind: str, row: dict[str, Any], **fields: Any) -> dict[str, Any]:
