@@ -36,6 +36,12 @@ _BRACED_HEAD = re.compile(
 _STATEMENT = re.compile(
     r"\s*\}?\s*(?:else|if|for|foreach|while|switch|catch|return|with|match|loop|try|do|unless|elif|case|when|using|lock)\b"
 )
+_OTHER_BRANCH = re.compile(
+    r"\s*\}?\s*(?:else|elif|elsif|elseif|catch|except|rescue|finally|ensure|case|when|default)\b"
+)
+_RETURNS_NOTHING = re.compile(
+    r"\s*(?:return(?: (?:None|nil|null|undefined|err|error|self|this|\(\)))?|break|continue|pass|next)\s*;?\s*\}?\s*$"
+)
 _DECORATOR = re.compile(r"\s*@[\w.]+\s*$")
 
 
@@ -53,3 +59,13 @@ def says_nothing(line: str) -> bool:
     if _NAMED_HEAD.match(cut):
         return True
     return _BRACED_HEAD.match(cut) is not None and not _STATEMENT.match(cut)
+
+
+def begins_other_branch(line: str) -> bool:
+    """Return whether a line begins a further branch, or a case, of what stands above it."""
+    return _OTHER_BRANCH.match(line[:MAX_LINE_CHARS]) is not None
+
+
+def returns_nothing(line: str) -> bool:
+    """Return whether a line only leaves, without a value or with an error that another line made."""
+    return _RETURNS_NOTHING.match(line[:MAX_LINE_CHARS]) is not None

@@ -37,6 +37,7 @@ from actors.capabilities.code_analysis.answers.evidence import evidence_of
 from actors.capabilities.code_analysis.answers.further_places import (
     MAX_PER_POINT,
     MAX_POINTS,
+    MAX_REMARK_LINES,
     further_claims,
     word_count,
 )
@@ -168,6 +169,30 @@ def test_words_that_are_left_tell_the_lines_that_decide_beside_the_telling_one(m
     assert list(short.quotes) == ["b = 2"]
     assert list(fuller.quotes) == expected
     assert fuller.citations == short.citations
+
+
+@pytest.mark.parametrize(
+    ("quoted", "told"),
+    [
+        # What a condition decides stands with it, also behind a remark, and apart from the next branch.
+        (
+            {1: "if a and b:", 3: "yield Conflict(x)", 4: "elif a:", 6: "yield Update(x)"},
+            "`if a and b:` `yield Conflict(x)`, `elif a:` `yield Update(x)`",
+        ),
+        (
+            {1: "if (a) {", 2: "both(x);", 3: "} else if (b) {", 4: "one(x);"},
+            "`if (a) {` `both(x);`, `} else if (b) {` `one(x);`",
+        ),
+        ({1: "a = 1", 2: "b = 2", 5: "c = 3"}, "`a = 1` `b = 2`, `c = 3`"),
+        ({1: "if a:", MAX_REMARK_LINES + 2: "b = 2"}, "`if a:` `b = 2`"),
+        ({1: "if a:", MAX_REMARK_LINES + 3: "b = 2"}, "`if a:`, `b = 2`"),
+        ({1: "a = 1", 4: "return err"}, "`a = 1`"),
+    ],
+)
+def test_a_condition_is_quoted_with_its_own_outcome(quoted: dict[int, str], told: str) -> None:
+    chosen = Excerpt(1, 6, 1, 6, "f(\n  a)", tuple(quoted), tuple(quoted.values()), 0.5)
+    (claim,) = further_claims([Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0)], 30)
+    assert claim.text.partition(": ")[2] == told
 
 
 def test_no_place_gives_way_to_deciding_lines_of_another_one() -> None:

@@ -97,6 +97,10 @@ def test_an_answer_leaves_out_places_that_bear_on_nothing_of_the_question() -> N
         "_addIgnoredPath(matcher: Matcher): void {",
         "@overload",
         "// what is retried",
+        "return;",
+        "return err",
+        "return None",
+        "continue",
     ],
 )
 def test_a_place_of_which_only_an_import_a_signature_or_a_remark_could_be_quoted_is_not_told(quote: str) -> None:
@@ -109,6 +113,8 @@ def test_a_place_of_which_only_an_import_a_signature_or_a_remark_could_be_quoted
         "if (attemptCount > retryOptions.limit) {",
         "for (const file of files) {",
         "return resolve(path)",
+        "return 98",
+        "return errors",
         "def wait(self, delay=5):",
         "} catch (error) {",
         "imported = retry()",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import msgspec
 
 from actors.capabilities.code_analysis.answers.comparison import compared
@@ -38,13 +40,12 @@ class Evidence(msgspec.Struct, frozen=True):
     def about_leads(self, kind: str) -> list[CodeFact]:
         """Facts of one kind about the uses of what answers, or of what the question names.
 
-        Who asks for the uses of a name is not told those of another thing.
+        Who asks for the uses of a name is not told those of another thing, unless nothing bears it.
         """
         named = set(self.question.identifiers)
         is_of_name = bool(named) and kind_of(self.question).of_uses and not self.is_of_names
-        names = named if is_of_name else {entity.name for entity in self.leads} | named
-        last = {name.rsplit(".", 1)[-1] for name in names}
-        return [fact for fact in self.of(kind) if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
+        facts = self.of(kind)
+        return (_about(facts, named) if is_of_name else []) or _about(facts, {e.name for e in self.leads} | named)
 
     def is_lead(self, name: str) -> bool:
         """True for the name of a place that answers, whole or by its last part."""
@@ -135,6 +136,12 @@ class Evidence(msgspec.Struct, frozen=True):
             return []
         place = (guide.citation.file, guide.citation.start_line)
         return [e for e in self.entities if (e.citation.file, e.citation.start_line) == place][:1]
+
+
+def _about(facts: Sequence[CodeFact], names: Collection[str]) -> list[CodeFact]:
+    """Return the facts about things of these names, whole or by their last parts."""
+    last = {name.rsplit(".", 1)[-1] for name in names}
+    return [fact for fact in facts if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
 
 
 def _call_in(entity: Entity, fact: CodeFact) -> Citation | None:

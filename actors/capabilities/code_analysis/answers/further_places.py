@@ -17,10 +17,11 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.line_kinds import deciding_lines
 from runtime.codebase.citation import Citation
+from runtime.codebase.search.excerpt_windows import leaves_open
 from runtime.codebase.search.excerpts import Excerpt
 from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.prose.sentences import Sentence
-from runtime.codebase.search.telling_lines import says_nothing
+from runtime.codebase.search.telling_lines import begins_other_branch, returns_nothing, says_nothing
 
 MAX_POINTS = 3
 MAX_PER_POINT = 3
@@ -30,6 +31,8 @@ MAX_QUOTE_CHARS = 140
 MAX_CITED_LINES = 25
 # How many lines that decide something are quoted besides the telling ones, where words are left.
 MAX_DECIDING = 3
+# So many lines of a remark may stand between a condition and its outcome.
+MAX_REMARK_LINES = 3
 _COMMENT_MARKS = " \t/#*!-;"
 
 
@@ -222,21 +225,27 @@ def _own_lines(fact: CodeFact, said: Sentence | None, told: Sequence[int]) -> tu
 def _telling(numbered: Sequence[tuple[int, str]], said: Sentence | None) -> list[list[tuple[int, str]]]:
     """Return those of the lines that the sentence does not repeat; each with the line that goes on with it.
 
-    Remarks, imports and bare signatures tell nothing by themselves.
+    Remarks, imports and bare signatures tell nothing by themselves, nor does a return without a value. What begins
+    another branch stands apart from the outcome of the one before.
     """
     runs: list[list[tuple[int, str]]] = []
-    last = 0
     for number, line in numbered:
         if said is not None and line.lstrip(_COMMENT_MARKS) in said.text:
             continue
         if says_nothing(line) or comment_lines([line])[0]:
             continue
-        if runs and number == last + 1:
+        if runs and _goes_on(runs[-1][-1], (number, line)):
             runs[-1].append((number, line))
         else:
             runs.append([(number, line)])
-        last = number
-    return runs
+    return [run for run in runs if len(run) > 1 or not returns_nothing(run[0][1])]
+
+
+def _goes_on(last: tuple[int, str], line: tuple[int, str]) -> bool:
+    """Return whether a line goes on with another: the next one of its branch, or its outcome behind a remark."""
+    if begins_other_branch(line[1]):
+        return False
+    return line[0] == last[0] + 1 or (leaves_open(last[1]) and line[0] <= last[0] + MAX_REMARK_LINES + 1)
 
 
 def _cut(text: str) -> str:

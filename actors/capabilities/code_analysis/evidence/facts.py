@@ -25,7 +25,9 @@ from actors.capabilities.code_analysis.evidence.values import (
 )
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
+from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.excerpts import Excerpt
+from runtime.primitives.dotted_names import last_part
 
 # A symbol merely defined in a mapped file was not searched for: it scores less than any hit.
 MAPPED_SCORE = 0.2
@@ -312,10 +314,17 @@ def _used(result: ToolResult) -> Iterator[CodeFact]:
 
 def _about(result: ToolResult, part: str, row: dict[str, Any], place: int) -> str:
     """Return the symbol that a row is about; of several definitions the first is the one whose uses were explored."""
-    symbol = str(result.data["symbol"])
+    symbol = _explored(result)
     if part == "others":
         return f"{symbol} of {row['of']}"
     return "" if part == "definitions" and place else symbol
+
+
+def _explored(result: ToolResult) -> str:
+    """Return the symbol whose uses were explored: the one that was asked for, or one of a similar name."""
+    asked = str(result.data["symbol"])
+    found = next((row["symbol"] for row in result.data.get("definitions", ())), asked)
+    return asked if last_part(found).lower() == last_part(normal_name(asked)).lower() else found
 
 
 def _remembered(result: ToolResult) -> Iterator[CodeFact]:
@@ -330,7 +339,7 @@ def _remembered(result: ToolResult) -> Iterator[CodeFact]:
             citation=citation,
             name=row["name"],
             symbol_kind="file" if row["name"] == row["file"] else "",
-            about=result.data["symbol"],
+            about=_explored(result),
             is_test=kind_of_path(citation.file) == "test",
         )
 

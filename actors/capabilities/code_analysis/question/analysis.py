@@ -60,6 +60,8 @@ _BARE_NAME = re.compile(
     r"(?:\s+(?:called|used|defined|implemented|declared|tested|added|changed|introduced|do|for|from|and|in)\b.*+)?\s*+\??\s*+$",
     re.IGNORECASE,
 )
+# «the setting for extra folders»: what follows an article and goes on like this is described, not named.
+_DESCRIBED = re.compile(r"\bthe\s+[a-z]{2,}\s+(?:for|from|in)\s+(?!this\b|the (?:code|repo))[a-z]", re.ASCII)
 # «this» and «that» point back by themselves or with a word for code in general; «this library», «that parses» do not.
 _FOLLOW_UP = re.compile(
     r"\b(?:it|its|they|them|(?:that|this|those|these)(?=\W*$|\s+(?:is|are|was|were|do|does|did|get|gets|has|have|can)\b"
@@ -213,7 +215,8 @@ def analyse(text: str, project: Mapping[str, bool] | None = None, names: Collect
     terms = query_terms(without_frame(core))
     spelt = [name for name in query_terms(text).identifiers if name.lower() not in _ABBREVIATIONS]
     named += [name for name in spelt if not any(name in path for path in paths)]
-    bare = [name for part in parts for name in _BARE_NAME.findall(part) if query_terms(name).counts]
+    naming = [part for part in parts if not _DESCRIBED.search(part)]
+    bare = [name for part in naming for name in _BARE_NAME.findall(part) if query_terms(name).counts]
     named += [name for name in bare if name not in paths]
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
