@@ -48,7 +48,11 @@ def test_the_share_of_good_answers_is_that_of_the_page_that_measured_it() -> Non
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # A link of figures alone, such as [0.24 s instead of 5.4](docs/performance.md#start-and-memory).
 TOLD = re.compile(r"\[(?P<told>\d[^\]]*)\]\((?P<place>[\w./-]*performance\.md)#(?P<anchor>[\w-]+)\)")
-LINKS = [(page, *each.groups()) for page in PAGES for each in TOLD.finditer(page.read_text(encoding="utf-8"))]
+LINKS = [
+    (page, each["told"], each["place"], each["anchor"])
+    for page in PAGES
+    for each in TOLD.finditer(page.read_text(encoding="utf-8"))
+]
 
 
 @pytest.mark.parametrize(
