@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.benchmarks.bar_chart import PANEL, Chart, bar_chart
 from tests.benchmarks.page import BEGIN, END, KEPT, PAGE, PLOT, draw, merged, tables, written
@@ -25,6 +27,14 @@ def run_of(*cases: dict[str, Any]) -> dict[str, Any]:
 def test_the_page_shows_the_figures_that_are_kept() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert written(page, json.loads(KEPT.read_text(encoding="utf-8"))) == page
+
+
+def test_the_page_tells_a_version_of_each_framework_that_the_project_measures_beside() -> None:
+    project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for peer in map(Requirement, project["dependency-groups"]["peers"]):
+        told = re.search(rf"{peer.name} (\d+(?:\.\d+)+)", page)
+        assert told is not None and peer.specifier.contains(told[1]), peer
 
 
 def test_a_case_that_is_measured_again_replaces_its_former_figures_in_their_place() -> None:
