@@ -61,6 +61,8 @@ MIN_OBJECT_STORE_MB = 80
 
 
 def _split_at_commas(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip().startswith(('["', "['")):
+        raise PydanticCustomError("json_list", "Entries are separated by commas, without brackets and quotes: a,b")
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -758,6 +760,8 @@ def _problem(item: ErrorDetails) -> str:
 
 def _told(item: Mapping[str, Any]) -> str:
     given, message = item["input"], str(item["msg"])
+    if isinstance(given, str) and item["type"] in ("dict_type", "model_type"):
+        message = "Input should be a mapping of keys, each in a variable of its own (NAME__KEY=value) or in the file"
     shown = f", not {given!r}" if isinstance(given, str | int | float) else ""
     return message + shown
 

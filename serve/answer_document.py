@@ -169,7 +169,8 @@ def _without_answer(envelope: Envelope) -> str:
         return envelope.interrupt.question
     if envelope.terminal_reason is None:
         return f"The run has no answer yet: it is {envelope.lifecycle}."
-    return f"The run ended without an answer: {envelope.terminal_reason} ({envelope.terminal_detail})."
+    detail = f" ({envelope.terminal_detail})" if envelope.terminal_detail else ""
+    return f"The run ended without an answer: {envelope.terminal_reason}{detail}."
 
 
 def _citation(item: dict[str, Any]) -> dict[str, Any]:

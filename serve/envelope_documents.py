@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.errors import InputError, JeevesError, NewerVersionError
+from runtime.errors import InputError, NewerVersionError, WireError
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.run_modes import check_run_mode
 from runtime.primitives.clock import SystemClock, utc_time
@@ -136,8 +136,12 @@ def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int
 def _envelope(document: bytes) -> Envelope:
     """Return an envelope; unknown fields are kept."""
     try:
-        return decode_envelope(msgspec.msgpack.encode(msgspec.json.decode(document)))
-    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError, JeevesError) as error:
+        given = msgspec.json.decode(document, type=dict[str, Any])
+        return decode_envelope(msgspec.msgpack.encode(given))
+    except WireError as error:
+        # It counts the bytes of our own encoding, which the caller never saw.
+        raise InputError(f"not an envelope: {error.__cause__}") from error
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise InputError(f"not an envelope: {error}") from error
 
 

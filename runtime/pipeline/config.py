@@ -78,7 +78,8 @@ class StageMeasures(_Frozen):
     """Names the fields of a stage's output that metrics count; a field without such a value counts nothing.
 
     `verdict`: a text, the decision of a critic; `confidence`: its number from 0 to 1. `issues`: what a check of
-    evidence removed, reason → count. `step_attempts`: step → its attempts, each an object with `status`.
+    evidence removed, reason → count. `step_attempts`: step → its attempts, each an object with `status`; one that
+    follows an attempt with the status `ok` or `partial` repeats nothing.
     """
 
     verdict: str | None = Field(default=None, min_length=1)

@@ -75,13 +75,14 @@ ISSUES = CounterMetric("meta_validator_issue_detections", "runs", "what such che
 RETRIES = CounterMetric(
     "workflow_retry_attempts",
     "runs",
-    "repeated work: `reintent`, `replan`, `step` (a tool call in another way), `stage` (a further attempt)",
+    "repeated work: `reintent`, `replan`, `step` (another way after one that brought nothing), `stage` (a further"
+    " attempt)",
     ("stage", "kind"),
 )
 RETRY_REASONS = CounterMetric(
     "workflow_retry_reasons",
     "runs",
-    "why work was repeated: the kind of a failure, the status of a tool call, or the critic's reason",
+    "why work was repeated: the kind of a failure, what a tool brought instead (`empty`, …), or the critic's reason",
     ("reason",),
 )
 DECISIONS = CounterMetric("critic_decisions", "runs", "decisions of critics", ("verdict",))

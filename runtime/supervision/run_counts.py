@@ -33,6 +33,7 @@ from runtime.run.envelope import Usage
 from runtime.supervision.commands import Command, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, Event, Payload, RunAdopted, StageFailed, StageSucceeded, TimerFired
 from runtime.supervision.state import Decision, RunState
+from runtime.tools.result import USABLE
 
 # The strategy of an attempt that was not made.
 _SKIPPED = "skipped"
@@ -127,7 +128,7 @@ def _of_issues(measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[C
 
 
 def _of_repeated_work(stage: str, measures: StageMeasures, output: Mapping[str, Any]) -> Iterator[Count]:
-    """Count routes back to an earlier stage, and steps of which a tool call was made again in another way."""
+    """Count routes back to an earlier stage, and attempts of a step that follow one without a usable result."""
     retries = measures.retries
     kind = None if retries is None else retries.kinds.get(str(_field(output, retries.field)))
     if retries is not None and kind is not None:
@@ -136,7 +137,8 @@ def _of_repeated_work(stage: str, measures: StageMeasures, output: Mapping[str, 
     steps = _field(output, measures.step_attempts)
     for attempts in steps.values() if isinstance(steps, Mapping) else ():
         for former, following in _pairs(attempts):
-            if following.get("strategy") != _SKIPPED:
+            # One that follows a usable result looks for something else: callers after a definition, the next file.
+            if former.get("status") not in USABLE and following.get("strategy") != _SKIPPED:
                 yield RETRIES, 1, (stage, "step")
                 yield RETRY_REASONS, 1, (str(former.get("status")),)
 

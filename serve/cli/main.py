@@ -54,7 +54,8 @@ def _run(arguments: Sequence[str] | None, prepare: Callable[[], None]) -> None:
         # Loading the commands takes a while; interrupting it must not show a traceback.
         from serve.cli.command_table import app
 
-        app(arguments)
+        # Given arguments begin with the name of a command, which was not typed behind that of this program.
+        app(arguments, prog_name=None if arguments is None else "jeeves")
     except JeevesError as error:
         if debugging:
             raise

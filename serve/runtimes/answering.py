@@ -174,7 +174,7 @@ async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrup
 
 async def prepared(refresh: Awaitable[dict[str, Any]], progress: ProgressOf, callbacks: AskCallbacks) -> dict[str, Any]:
     """Return the result of an index refresh, reporting its progress meanwhile, and once each lock it waits for."""
-    refreshing, told = asyncio.ensure_future(refresh), ""
+    refreshing, told, total = asyncio.ensure_future(refresh), "", 0
     try:
         while not refreshing.done():
             state = await progress()
@@ -182,13 +182,18 @@ async def prepared(refresh: Awaitable[dict[str, Any]], progress: ProgressOf, cal
                 told = state.waiting
                 callbacks.on_waiting(told)
             if state.total:
-                callbacks.on_indexing(state.done, state.total)
+                total = state.total
+                callbacks.on_indexing(state.done, total)
             await asyncio.wait({refreshing}, timeout=PROGRESS_EVERY_S)
     except BaseException:
         refreshing.cancel()
         await asyncio.wait({refreshing})
         raise
-    return refreshing.result()
+    repository = refreshing.result()
+    if total:
+        # It ended between two looks: whoever shows a bar would show it to the end of the run.
+        callbacks.on_indexing(total, total)
+    return repository
 
 
 async def prepared_within(

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.benchmarks.conftest import TellRows
 from tests.doors.program import Program
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.doors.test_http import MESSAGES, Service
@@ -27,6 +28,7 @@ MOST_OVERHEAD_MS = 15.0
 LEAST_READS_PER_S = 200.0
 QUESTIONS = 24
 READERS, READS = 8, 100
+TOPIC = "HTTP"
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
 
@@ -89,18 +91,22 @@ def lines(service: Service) -> Iterator[list[Line]]:
 
 
 @pytest.mark.benchmark(group="http")
-def test_the_gateway_adds_little_to_a_run(benchmark: Any, lines: list[Line]) -> None:
+def test_the_gateway_adds_little_to_a_run(benchmark: Any, tell_rows: TellRows, lines: list[Line]) -> None:
     line = lines[0]
     overheads = [line.overhead_ms() for _ in range(QUESTIONS // 4)]  # warm
     overheads.clear()
     benchmark.pedantic(lambda: overheads.append(line.overhead_ms()), rounds=QUESTIONS)
     p50, reply_ms = statistics.median(overheads), statistics.median(line.reply_ms() for _ in range(QUESTIONS))
     benchmark.extra_info |= {"overhead_p50_ms": p50, "overhead_max_ms": max(overheads), "reply_p50_ms": reply_ms}
+    rows = {"what the service adds to a run": p50, "a reply that needs no run": reply_ms}
+    tell_rows(TOPIC, "one question at a time", {who: {"p50, ms": took_ms} for who, took_ms in rows.items()})
     assert p50 <= MOST_OVERHEAD_MS or is_loaded(), benchmark.extra_info
 
 
 @pytest.mark.benchmark(group="http")
-def test_reads_of_a_runs_state_are_answered_often_enough(benchmark: Any, lines: list[Line]) -> None:
+def test_reads_of_a_runs_state_are_answered_often_enough(
+    benchmark: Any, tell_rows: TellRows, lines: list[Line]
+) -> None:
     run_id = lines[0].asked("POST", MESSAGES, {"message": QUESTION})["run_id"]
 
     def read(line: Line) -> None:
@@ -111,4 +117,5 @@ def test_reads_of_a_runs_state_are_answered_often_enough(benchmark: Any, lines: 
         benchmark.pedantic(lambda: list(threads.map(read, lines)), rounds=3, warmup_rounds=1)
     rate = READERS * READS / benchmark.stats.stats.min
     benchmark.extra_info |= {"reads_per_s": rate}
+    tell_rows(TOPIC, f"the state of a run, {READERS} connections", {"here": {"reads/s": rate}})
     assert rate >= LEAST_READS_PER_S or is_loaded(), benchmark.extra_info

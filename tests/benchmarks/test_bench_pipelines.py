@@ -27,7 +27,7 @@ from runtime.settings import RaySettings
 from runtime.testing import PipelineBuilder
 from tests.benchmarks.conftest import TellRows
 from tests.benchmarks.idle_capability import NAMES
-from tests.benchmarks.pacing import Pace, best, children, cpu_s, paced
+from tests.benchmarks.pacing import Pace, best, children, cpu_s, memory_mb, paced
 from tests.conformance.hosts import system_spec
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(1_200)]
@@ -36,6 +36,8 @@ RUNS = {1: 100, 16: 300, 128: 600}
 ROUNDS = 3
 WARM_UP = 32
 IN_FLIGHT = (128, 1_000, 10_000)
+# What fewer runs hold is lost in what processes take and give back meanwhile.
+MEASURABLE = 1_000
 CALLS_AT_ONCE = 1_000
 TEXT = "x" * 4_000
 PEERS_PYTHON = "JEEVES_PEERS_PYTHON"
@@ -109,7 +111,7 @@ async def round_of(system: Any, pipeline: PipelineConfig) -> Round:
 
 
 def own_pids() -> list[int]:
-    """The processes that carry runs here."""
+    """The processes that carry runs here, this one first."""
     # Ray appends the method that a process is in.
     return [os.getpid(), *(pid for pid, name in children().items() if name.partition(".")[0] in OURS)]
 
@@ -179,18 +181,28 @@ def test_runs_in_flight(benchmark: Any, tell_rows: TellRows, tmp_path: Path) -> 
     """What a run costs while few are under way, and when ten thousand are submitted before any is waited for."""
     pipeline = seq7()
     rows: dict[str, dict[str, float]] = {}
+    memory: dict[str, dict[str, float]] = {}
     with asyncio.Runner() as loop, system_of(pipeline, tmp_path) as system:
         loop.run(round_of(system, pipeline))
+        # Processes give little back, so that all is held against what they had before.
+        idle_mb = memory_mb(own_pids()[1:])
         for count in IN_FLIGHT:
-            pace, waiting = loop.run(all_submitted(system, pipeline, count))
+            pace, waiting, held_mb = loop.run(all_submitted(system, pipeline, count))
             told = {"runs/s": pace.runs_per_s, "CPU of a run, ms": pace.cpu_ms, "unfinished when all were in": waiting}
             rows[f"{count:,} submitted at once"] = told
+            if count >= MEASURABLE:
+                more_mb = held_mb - idle_mb
+                memory[f"{count:,} in flight"] = {"MB more": more_mb, "MB for 1,000 runs": more_mb * 1_000 / waiting}
     benchmark.pedantic(lambda: None, rounds=1)
     tell_rows("Pipelines", "seven stages in a row, more and more at once", rows)
+    tell_rows("Start and memory", "memory of runs in flight: bus, supervisor and agents of seven stages", memory)
 
 
-async def all_submitted(system: Any, pipeline: PipelineConfig, count: int) -> tuple[Pace, int]:
-    """Submit `count` runs, then wait for each; return their pace, and how many had not ended when all were in."""
+async def all_submitted(system: Any, pipeline: PipelineConfig, count: int) -> tuple[Pace, int, float]:
+    """Submit `count` runs, then wait for each.
+
+    Return their pace, how many had not ended when all were in, and the memory of the system then.
+    """
     room = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def submitted() -> Any:
@@ -205,6 +217,7 @@ async def all_submitted(system: Any, pipeline: PipelineConfig, count: int) -> tu
     began_s, before_s = time.perf_counter(), cpu_s(counted)
     run_ids = await asyncio.gather(*(submitted() for _ in range(count)))
     waiting = await system.running()
+    held_mb = memory_mb(counted[1:])
     assert all(await asyncio.gather(*map(ended, run_ids)))
     took_s = time.perf_counter() - began_s
-    return Pace(count / took_s, (cpu_s(counted) - before_s) / count * 1e3), waiting
+    return Pace(count / took_s, (cpu_s(counted) - before_s) / count * 1e3), waiting, held_mb

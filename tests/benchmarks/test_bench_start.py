@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +61,15 @@ def warm(program: Program) -> Iterator[Program]:
     program.run("down").answers()
 
 
-def actors_of(program: Program) -> int:
-    """Count the actors of a warm system."""
-    pids = processes_that_mention(str(program.state_dir))
-    names = [Path("/proc", str(pid), "cmdline").read_bytes() for pid in pids]
-    return len([name for name in names if name.startswith(b"ray::") and b"IDLE" not in name])
+def actors_among(pids: Iterable[int]) -> list[int]:
+    """The processes of actors among these."""
+    names = {pid: Path("/proc", str(pid), "cmdline").read_bytes() for pid in pids}
+    return [pid for pid, name in names.items() if name.startswith(b"ray::") and b"IDLE" not in name]
+
+
+def actor_mb(actors: Sequence[int]) -> float:
+    """The memory of the one in the middle."""
+    return statistics.median(memory_mb([pid]) for pid in actors)
 
 
 def test_the_help_of_the_program(benchmark: Any, tell_rows: TellRows) -> None:
@@ -82,18 +86,20 @@ def test_the_help_of_the_program(benchmark: Any, tell_rows: TellRows) -> None:
 
 def test_a_cold_and_a_warm_question_and_their_memory(benchmark: Any, tell_rows: TellRows, warm: Program) -> None:
     ask = ("ask", QUESTION, "--repo", str(REPOSITORY), "--json")
-    count = actors_of(warm)
-    held_mb = memory_mb(processes_that_mention(str(warm.state_dir)))
+    pids = processes_that_mention(str(warm.state_dir))
+    actors = actors_among(pids)
+    count, held_mb, each_mb = len(actors), memory_mb(pids), actor_mb(actors)
     warm_s = [first_line_s(warm.start(*ask)) for _ in range(WARM_QUESTIONS)]
     after_mb = memory_mb(processes_that_mention(str(warm.state_dir)))
     warm.run("down").answers()
-    cold_s, empty_s, empty_mb = [], [], []
+    cold_s, empty_s, empty_mb, each_empty_mb = [], [], [], []
     for _ in range(ROUNDS):
         cold_s.append(first_line_s(warm.start(*ask)))
         began_s, process = time.perf_counter(), empty(count)
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         empty_s.append(time.perf_counter() - began_s)
         empty_mb.append(memory_mb(children()))
+        each_empty_mb.append(actor_mb(actors_among(children())))
         process.communicate(timeout=60)
     warm.run("up").answers()
     benchmark.pedantic(lambda: None, rounds=1)
@@ -115,3 +121,5 @@ def test_a_cold_and_a_warm_question_and_their_memory(benchmark: Any, tell_rows: 
             f"Ray and {count} actors that do nothing": {"MB": min(empty_mb)},
         },
     )
+    each = {"here": {"MB": each_mb}, "an actor of Ray that does nothing": {"MB": min(each_empty_mb)}}
+    tell_rows(TOPIC, f"memory of one actor, the median of {count}", each)

@@ -1,4 +1,4 @@
-"""The README compares Jeeves with the alternatives: each figure stands on the page that measured it."""
+"""Figures that a page takes from another one, as the README's comparison does, stand on the page that measured them."""
 
 from __future__ import annotations
 
@@ -43,3 +43,37 @@ def test_the_share_of_good_answers_is_that_of_the_page_that_measured_it() -> Non
     good = re.search(r"^\| good \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
     assert good is not None
     assert all(f"{share} %" in TABLE for share in good.groups())
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# A link of figures alone, such as [0.24 s instead of 5.4](docs/performance.md#start-and-memory).
+TOLD = re.compile(r"\[(?P<told>\d[^\]]*)\]\((?P<place>[\w./-]*performance\.md)#(?P<anchor>[\w-]+)\)")
+LINKS = [
+    (page, each["told"], each["place"], each["anchor"])
+    for page in PAGES
+    for each in TOLD.finditer(page.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "told", "place", "anchor"), LINKS, ids=[f"{page.name}: {told}" for page, told, _, _ in LINKS]
+)
+def test_a_figure_that_leads_to_where_it_was_measured_is_the_one_there(
+    page: Path, told: str, place: str, anchor: str
+) -> None:
+    there = [float(each.replace(",", "")) for each in FIGURE.findall(section(page.parent / place, anchor))]
+    for figure in FIGURE.findall(told):
+        decimals = len(figure.partition(".")[2])
+        assert float(figure.replace(",", "")) in {round(each, decimals) for each in there}, figure
+
+
+def test_the_sizes_of_a_deployment_are_those_that_were_measured() -> None:
+    guide = ROOT / "docs/guides/deploy.md"
+    rows = [line.strip("| ").split(" | ") for line in section(guide, "sizing").splitlines() if line.startswith("|")][2:]
+    assert len(rows) >= 4
+    measured = ""
+    for what, memory, where in rows:
+        if (link := re.search(r"\(([\w./-]+\.md)(?:#([\w-]+))?\)", where)) is not None:
+            page = guide.parent / link[1]
+            measured = section(page, link[2]) if link[2] else page.read_text(encoding="utf-8")
+        assert set(FIGURE.findall(memory)) - set(FIGURE.findall(measured)) == set(), what

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,12 @@ def namespaces() -> set[str]:
     return {entry["namespace"] for entry in there if entry["namespace"].startswith("jeeves")}
 
 
+def listed(program: Program) -> list[dict[str, Any]]:
+    """The runs that a program lists."""
+    runs: list[dict[str, Any]] = json.loads(program.run("runs", "list", "--json").answers().out)
+    return runs
+
+
 def test_systems_share_a_cluster_and_each_is_found_and_ended_by_its_name(
     cluster: dict[str, str], tmp_path: Path
 ) -> None:
@@ -60,10 +68,13 @@ def test_systems_share_a_cluster_and_each_is_found_and_ended_by_its_name(
     # A question of other settings gets a system of its own beside them.
     elsewhere.ask(QUESTION, repo, "--system", "a", timeout_s=PATIENCE_S).answers()
     wait_until(lambda: namespaces() == {"jeeves-a", "jeeves-b"}, 60)
+    ours, theirs = ({run["run_id"] for run in listed(program)} for program in (jeeves, elsewhere))
+    assert ours and theirs and ours.isdisjoint(theirs)
 
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: jeeves.run("status", "--system", "a").status == 1)
     left = jeeves.run("status", "--system", "a")
+    assert left.out.startswith("not up here, but on the cluster: ")
     assert "a (on the cluster)" in left.out
     jeeves.ask(QUESTION, repo, "--system", "a", timeout_s=PATIENCE_S).answers()
     ended = jeeves.run("down", "--system", "a", timeout_s=PATIENCE_S).answers()

@@ -544,6 +544,20 @@ def test_validate_says_what_is_no_envelope(stdin: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ([], "Expected `object`, got `array`"),
+        ({}, "Object missing required field `run_id`"),
+        ({"run_id": "r-1", "request": REQUEST, "lifecycle": "odd"}, "Invalid enum value 'odd' - at `$.lifecycle`"),
+    ],
+)
+def test_what_is_no_envelope_is_told_in_words_about_the_document(document: Any, told: str) -> None:
+    stdin = json.dumps(document).encode()
+    assert here("result", stdin).answers(1).document["message"] == f"not an envelope: {told}"
+    assert here("validate", stdin).answers().document["faults"] == [f"not an envelope: {told}"]
+
+
+@pytest.mark.parametrize(
     ("command", "stdin"), [("create", GARBAGE[12]), ("process", GARBAGE[13])], ids=["create", "process"]
 )
 def test_a_document_of_the_wrong_shape_is_told_where_it_is_wrong(command: str, stdin: bytes) -> None:

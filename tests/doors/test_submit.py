@@ -18,7 +18,8 @@ from typer.testing import CliRunner, Result
 
 from runtime.errors import ClusterError, InputError, OwnedError, UnknownNameError
 from serve.batch.fix_lock import check_fix_id, only_one
-from serve.cli.commands.submit import app
+from serve.cli.command_table import COMMANDS
+from serve.cli.commands.submit import OWN_OPTIONS, app
 from serve.jobs.job_environment import join_cluster_of_job
 from serve.ray_jobs import AGENT_AWAITED_FOR_S, WAITS_FOR_AGENT, RayJobs, check_name, job_name
 
@@ -217,10 +218,10 @@ def test_the_driver_of_a_job_uses_its_cluster_unless_told_otherwise() -> None:
 
 def test_arguments_reach_the_job_as_they_are_quoted_for_its_shell(server: JobServer) -> None:
     given = ["batch", "--address", server.address, "--folder", "/a b", "--env", "X=1=2", "--no-follow"]
-    ended = command(*given, "in; rm -r x.jsonl", "--out", "$HOME", "--name", "y")
+    ended = command(*given, "in; rm -r x.jsonl", "--out", "$HOME", "--mode", "y")
     assert (ended.exit_code, ended.stderr.endswith("-1 is submitted\n")) == (0, True)
     (job,) = server.jobs.values()
-    wanted = "cd '/a b' && exec python -P -m serve.jobs.batch 'in; rm -r x.jsonl' --out '$HOME' --name y"
+    wanted = "cd '/a b' && exec python -P -m serve.jobs.batch 'in; rm -r x.jsonl' --out '$HOME' --mode y"
     assert (job["entrypoint"], job["runtime_env"]["env_vars"]) == (wanted, {"X": "1=2"})
     command("fix", "--address", server.address, "--name", "nightly", "--no-follow", "--repo", ".")
     assert "-m serve.jobs.fix --id nightly --repo ." in server.jobs["nightly-1"]["entrypoint"]
@@ -246,6 +247,26 @@ def test_a_job_runs_our_code_whatever_its_folder_has_of_that_name(server: JobSer
 def test_a_variable_without_a_value_is_refused_before_anything_is_submitted(server: JobServer) -> None:
     ended = command("batch", "--address", server.address, "--env", "X", "in.jsonl")
     assert isinstance(ended.exception, InputError) and server.jobs == {}
+
+
+@pytest.mark.parametrize("option", [*sorted(OWN_OPTIONS), "--address=http://127.0.0.1:1"])
+def test_an_option_of_submit_behind_the_arguments_of_the_job_is_refused_before_anything_is_submitted(
+    server: JobServer, option: str
+) -> None:
+    ended = command("batch", "--address", server.address, "in.jsonl", "--out", "out.jsonl", option)
+    assert isinstance(ended.exception, InputError) and server.jobs == {}
+    assert ended.exception.message.startswith(f"{option.partition('=')[0]} is an option of `jeeves submit batch`")
+
+
+def test_options_that_only_submit_has_are_those_that_neither_batch_nor_fix_has() -> None:
+    def options(*path: str) -> set[str]:
+        found: Any = next(each for each in COMMANDS if each.name == path[0]).load()
+        for name in path[1:]:
+            found = found.commands[name]
+        return {name for parameter in found.params for name in parameter.opts if name.startswith("--")}
+
+    own = options("submit", "batch") | options("submit", "fix")
+    assert own - options("batch") - options("fix") == OWN_OPTIONS
 
 
 def command(*arguments: str) -> Result:

@@ -354,6 +354,27 @@ def test_principals_endpoints_and_proxies_are_read() -> None:
     assert settings.http.trusted_proxies == ("127.0.0.1/32", "2001:db8::/32")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("JEEVES_HTTP__REPOSITORIES", '{"shop": "/srv/shop"}', "each in a variable of its own (NAME__KEY=value)"),
+        ("JEEVES_LIMITS__RATES", '{"per_minute": 5}', "each in a variable of its own (NAME__KEY=value)"),
+        ("JEEVES_HTTP__ALLOWED_HOSTS", '["a.example", "b.example"]', "separated by commas, without brackets"),
+        ("JEEVES_WARM_PIPELINES", "['code_analysis']", "separated by commas, without brackets"),
+    ],
+)
+def test_json_in_a_variable_is_a_fault_that_says_how_it_is_written(variable: str, value: str, told: str) -> None:
+    (fault,) = faults_of(env={variable: value})
+    assert fault.startswith(f"environment: {variable}: ")
+    assert told in fault and value in fault
+
+
+def test_keys_of_a_mapping_and_hosts_in_brackets_are_read_from_variables() -> None:
+    variables = {"JEEVES_HTTP__REPOSITORIES__SHOP": "/srv/shop", "JEEVES_HTTP__ALLOWED_HOSTS": "[::1],a.example"}
+    http = load_settings(env={**HOME_ENV, **variables}).http
+    assert (http.repositories, http.allowed_hosts) == ({"shop": Path("/srv/shop")}, ("[::1]", "a.example"))
+
+
 def test_settings_are_the_same_after_a_round_trip_as_json(tmp_path: Path) -> None:
     (tmp_path / "jeeves.yaml").write_text("logging: {level: debug}\n")
     settings = load_settings(env={"HOME": str(tmp_path), "JEEVES_CONFIG_DIR": str(tmp_path)})

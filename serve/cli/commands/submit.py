@@ -19,6 +19,9 @@ STOPPED = 1
 _REPEATED_LOG = ", last available logs"
 # Of what follows the options of these commands, every argument belongs to the job.
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+_METAVAR = "[OPTIONS] ARGUMENTS_OF_THE_JOB..."
+OWN_OPTIONS = frozenset(("--address", "--name", "--folder", "--env", "--no-follow"))
+"""Options of these commands that neither `batch` nor `fix` has; `fix` has a `--python` of its own."""
 _BEHIND = "Run `{}` as a job: give its arguments behind the options; a job that was stopped goes on."
 
 Address = Annotated[
@@ -35,8 +38,8 @@ NoFollow = Annotated[bool, typer.Option("--no-follow", help="Return once the job
 JobName = Annotated[str, typer.Argument(metavar="JOB", help="Name of a job, or id of a submission.")]
 
 
-@app.command("batch", context_settings=_PASSED_ON, help=_BEHIND.format("jeeves batch"))
-@app.command("fix", context_settings=_PASSED_ON, help=_BEHIND.format("jeeves fix"))
+@app.command("batch", options_metavar=_METAVAR, context_settings=_PASSED_ON, help=_BEHIND.format("jeeves batch"))
+@app.command("fix", options_metavar=_METAVAR, context_settings=_PASSED_ON, help=_BEHIND.format("jeeves fix"))
 def submit(
     context: typer.Context,
     address: Address = None,
@@ -49,6 +52,7 @@ def submit(
     """Submit the command of this name as a job."""
     kind = str(context.info_name)
     variables = _variables(env or [])
+    _check_order(kind, context.args)
     place = folder or Path.cwd()
     named = job_name(kind, place, context.args) if name is None else check_name(name)
     # Paths among the arguments mean the same there as here, if the folder is there; what it has of Python is not ours.
@@ -91,6 +95,15 @@ def stop(job: JobName, address: Address = None) -> None:
 def _with_id(kind: str, name: str, arguments: list[str]) -> list[str]:
     """Return the arguments of the job; a fix goes on under the name of its job."""
     return ["--id", name, *arguments] if kind == "fix" else arguments
+
+
+def _check_order(kind: str, arguments: list[str]) -> None:
+    behind = [each.partition("=")[0] for each in arguments if each.partition("=")[0] in OWN_OPTIONS]
+    if behind:
+        raise InputError(
+            f"{behind[0]} is an option of `jeeves submit {kind}` and stands behind the first argument of the job, which"
+            f" would get it: jeeves submit {kind} {behind[0]} … {arguments[0][:80]!r} …"
+        )
 
 
 def _variables(given: list[str]) -> dict[str, str]:

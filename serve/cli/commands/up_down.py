@@ -89,7 +89,7 @@ def status(
     systems = _systems(settings)
     if record is None:
         document = {"up": False, **document, **({"systems": systems} if systems else {})}
-        say_json(document) if as_json else say(f"not up\n{_told_of_systems(systems)}{told}")
+        say_json(document) if as_json else say(_told_of_absence(settings.system, systems) + told)
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
     if as_json:
@@ -106,6 +106,12 @@ def _systems(settings: Settings) -> dict[str, int | None]:
 
         found.update(dict.fromkeys(named_systems(settings)))
     return found | {name: record.pid for name, record in warm_records(settings).items()}
+
+
+def _told_of_absence(system: str, systems: dict[str, int | None]) -> str:
+    """Say that no process of this machine keeps the system, which may be on the cluster all the same."""
+    there = " here, but on the cluster: kept by a service, by `up` on another machine, or left behind"
+    return f"not up{there if system in systems else ''}\n{_told_of_systems(systems)}"
 
 
 def _told_of_systems(systems: dict[str, int | None]) -> str:

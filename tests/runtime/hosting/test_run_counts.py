@@ -51,9 +51,9 @@ MEASURED = (
 )
 TIMED_OUT = {"strategy": "as_asked", "status": "timeout"}
 ATTEMPTS = {
-    "step-1": [TIMED_OUT, {"strategy": "reduced", "status": "success"}],
+    "step-1": [TIMED_OUT, {"strategy": "reduced", "status": "ok"}],
     "step-2": [TIMED_OUT, {"strategy": "skipped", "status": "timeout"}],
-    "step-3": [{"strategy": "as_asked", "status": "success"}],
+    "step-3": [{"strategy": "as_asked", "status": "ok"}],
 }
 BACK = {"verdict": "reintent", "route": "back", "because": "stuck", "confidence": 0.25}
 APPROVED = {"verdict": "approved", "route": "complete", "confidence": 0.75}
@@ -128,6 +128,28 @@ async def test_the_events_of_a_run_count_under_every_name(metrics: Metrics) -> N
         "jeeves_stage_seconds tell success": 1,
     }
     assert (metrics.totals.running, metrics.totals.queued) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "reasons"),
+    [
+        (("ok", "ok", "partial", "ok", "empty"), []),
+        (("empty", "empty", "ok", "ok"), ["empty", "empty"]),
+        (("not_found", "ok"), ["not_found"]),
+        (("ok", "error", "partial"), ["error"]),
+    ],
+)
+async def test_only_an_attempt_after_one_without_a_usable_result_is_a_repetition(
+    metrics: Metrics, statuses: tuple[str, ...], reasons: list[str]
+) -> None:
+    attempts = {"step": [{"strategy": f"way-{at}", "status": status} for at, status in enumerate(statuses)]}
+    hosted = Hosted(MEASURED, {**SIMPLE, "plan": [{"attempts": attempts}]}, keep_metrics=metrics.keep)
+    await hosted.run()
+    hosted.runner.report_metrics()
+    shown = metrics.shown()
+    assert shown.get("workflow_retry_attempts plan step", 0) == len(reasons)
+    told = {name: count for name, count in shown.items() if name.startswith("workflow_retry_reasons")}
+    assert told == {f"workflow_retry_reasons {reason}": reasons.count(reason) for reason in reasons}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,21 @@ def test_without_any_there_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("detail", "told"),
+    [(None, "user_cancelled."), ("", "user_cancelled."), ("never mind", "user_cancelled (never mind).")],
+)
+def test_a_run_that_ended_without_an_answer_says_why_if_somebody_said_it(detail: str | None, told: str) -> None:
+    envelope = Envelope(
+        run_id=RunId("r-1"),
+        request=Request("p", "?"),
+        lifecycle="terminated",
+        terminal_reason="user_cancelled",
+        terminal_detail=detail,
+    )
+    assert document_of(ASK, envelope, "rules")["answer"] == f"The run ended without an answer: {told}"
+
+
+@pytest.mark.parametrize(
     ("key", "value", "told"),
     [
         ("citations", "a.py", r"Expected `array \| null`, got `str` - at `$.citations`"),
