@@ -1,6 +1,6 @@
-"""Tells which parameter a line of documentation describes: a sentence about one says nothing of the whole function.
+"""Tells which parameter a line of documentation describes.
 
-Fields begin with `:param name:` or `@param name`, and `name (type): …` below `Args:`; what stands further right below
+A sentence about one says nothing of the whole function. Fields begin with `:param name:` or `@param name`, and `name (type): …` below `Args:`; what stands further right below
 one goes on with it. Pure.
 """
 
