@@ -31,9 +31,10 @@ def test_what_it_is_leads_in_its_own_words() -> None:
     assert claims[0].quotes == ("Depot is a store.",)
 
 
-def test_without_its_own_words_the_language_leads() -> None:
-    (claim,) = overview_claims([fact("language", "cpp", about="a.cc", count=1200, of=1500)])
-    assert (claim.role, claim.text) == ("lead", "Its source is C++ (1,200 of 1,500 lines); the largest file is `a.cc`")
+@pytest.mark.parametrize(("of", "largest"), [(1500, "the largest file in C++"), (1200, "the largest file")])
+def test_without_its_own_words_the_language_leads(of: int, largest: str) -> None:
+    (claim,) = overview_claims([fact("language", "cpp", about="a.cc", count=1200, of=of)])
+    assert (claim.role, claim.text) == ("lead", f"Its source is C++ (1,200 of {of:,} lines); {largest} is `a.cc`")
 
 
 def test_a_part_tells_its_own_sentence_or_the_names_used_of_it_or_its_size() -> None:

@@ -83,8 +83,8 @@ def _languages(facts: Sequence[CodeFact], role: ClaimRole) -> Iterator[Claim]:
             yield Claim(role, text, (documents[0].citation,))
         return
     told = [f"{_language(fact.name)} ({fact.count:,} of {fact.of:,} lines)" for fact in found]
-    largest = code_span(found[0].about)
-    text = f"Its source is {listed(told)}; the largest file is {largest}"
+    in_language = f" in {_language(found[0].name)}" if found[0].count < found[0].of else ""
+    text = f"Its source is {listed(told)}; the largest file{in_language} is {code_span(found[0].about)}"
     yield Claim(role, text, (found[0].citation,))
 
 
