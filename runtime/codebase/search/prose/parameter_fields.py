@@ -1,7 +1,7 @@
 """Tells which parameter a line of documentation describes.
 
-A sentence about one says nothing of the whole function. Fields begin with `:param name:` or `@param name`, and `name (type): …` below `Args:`; what stands further right below
-one goes on with it. Pure.
+A sentence about one says nothing of the whole function. Fields begin with `:param name:` or `@param name`, and
+`name (type): …` below `Args:`; what stands further right below one goes on with it. Pure.
 """
 
 from __future__ import annotations
