@@ -12,6 +12,7 @@ import pytest
 
 from runtime.errors import GitWriteError, StateStorageError
 from tests.capabilities.code_change.played_agent import CHANGED, CODE, FILES, Agent, git, repository
+from tests.examples import long_but
 from tests.runtime.codebase.test_git_writing import killed_with_locks
 
 
@@ -41,7 +42,7 @@ async def test_a_locked_index_is_told_and_the_phase_can_be_submitted_again(agent
     assert (agent.root / "load.py").read_text() == CHANGED
 
 
-@pytest.mark.parametrize("step", [17, 19])
+@pytest.mark.parametrize("step", long_but([17, 19], 0))
 async def test_a_session_whose_server_was_killed_with_locks_in_its_hands_is_resumed_and_ends_the_same(
     agent: Agent, step: int
 ) -> None:
@@ -57,7 +58,7 @@ async def test_a_session_whose_server_was_killed_with_locks_in_its_hands_is_resu
 
 
 @pytest.mark.parametrize("is_dirty", [False, True], ids=["in the folder", "in a work tree"])
-@pytest.mark.parametrize("step", [13, 17, 18])
+@pytest.mark.parametrize("step", long_but([13, 17, 18], 1))
 async def test_a_deleted_branch_is_noticed_at_the_next_step_and_a_resumed_session_has_it_again(
     agent: Agent, step: int, is_dirty: bool
 ) -> None:
@@ -141,7 +142,9 @@ def committed(root: Path) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.parametrize("name", ["Load.py", "LOAD.PY", "DOCS/rules.md", "Docs/new.md", "docs/RULES.md"])
+@pytest.mark.parametrize(
+    "name", long_but(["Load.py", "LOAD.PY", "DOCS/rules.md", "Docs/new.md", "docs/RULES.md"], 0, 4)
+)
 async def test_a_name_that_differs_from_another_in_case_alone_is_refused(agent: Agent, name: str) -> None:
     await agent.start()
     await agent.go_to(13)
@@ -248,7 +251,7 @@ async def test_a_base_branch_that_moved_is_merged_into_and_one_that_is_gone_is_t
     assert git(agent.root, "merge-base", "--is-ancestor", moved, "main") == ""
 
 
-@pytest.mark.parametrize("step", [13, 14, 17, 18, 19])
+@pytest.mark.parametrize("step", long_but([13, 14, 17, 18, 19], 2))
 async def test_a_work_tree_that_is_deleted_in_a_live_session_is_told_and_comes_back_at_its_resumption(
     agent: Agent, step: int
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from runtime.contracts.contract import Contract
 from runtime.contracts.loading import parse_contract
 from tests.capabilities.code_change.played_agent import CHANGED, Agent, git, repository
+from tests.examples import long_but
 from tests.runtime.contracts.test_loading import SHIPPED
 
 BROKEN = f"{CHANGED}\n\nBROKEN = 1 / 0\n"
@@ -75,7 +76,7 @@ async def test_commits_that_were_made_after_the_review_are_checked_before_the_me
     assert "BROKEN" not in git(agent.root, "show", "main:load.py")
 
 
-@pytest.mark.parametrize("step", [18, 19])
+@pytest.mark.parametrize("step", long_but([18, 19], 1))
 async def test_checks_do_not_judge_files_that_are_not_what_is_merged(tmp_path: Path, step: int) -> None:
     agent = player(tmp_path, contract(duty="quality" if step == 18 else "verify"))
     await agent.start()
@@ -195,7 +196,7 @@ def swapping(tmp_path: Path, file: str, sound: str) -> str:
     return f"{away}; {SOUND}; passed=$?; {back}; exit $passed"
 
 
-@pytest.mark.parametrize("duty", ["verify", "quality"])
+@pytest.mark.parametrize("duty", long_but(["verify", "quality"], 0))
 async def test_a_file_that_another_one_stood_for_while_the_checks_ran_is_told_to_the_end(
     tmp_path: Path, duty: str
 ) -> None:
@@ -257,7 +258,7 @@ async def test_a_new_file_of_a_change_without_a_branch_may_not_be_another_one_wh
     assert any("more.py; what the checks passed on" in warning for warning in told["warnings"])
 
 
-@pytest.mark.parametrize("stand_in", ["cp -r {sound} checked", "ln -s {sound} checked"])
+@pytest.mark.parametrize("stand_in", long_but(["cp -r {sound} checked", "ln -s {sound} checked"], 0))
 async def test_a_folder_that_another_one_stood_for_while_the_checks_ran_is_told_to_the_end(
     tmp_path: Path, stand_in: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from runtime.contracts.loading import parse_contract
 from tests.capabilities.code_change.played_agent import CHANGED, Agent, git, repository
+from tests.examples import long_but
 from tests.runtime.contracts.test_loading import SHIPPED
 
 WAITS = "! grep -q Needed net.py || grep -q GOOD load.py"
@@ -82,7 +83,7 @@ async def test_after_a_merge_of_the_base_branch_its_files_are_no_part_of_the_cha
     assert told.count("net.py") == 2, told
 
 
-@pytest.mark.parametrize("step", [13, 14, 17])
+@pytest.mark.parametrize("step", long_but([13, 14, 17], 0))
 async def test_the_base_branch_may_be_merged_before_the_server_has_committed(agent: Agent, step: int) -> None:
     await agent.start()
     await agent.go_to(step)
@@ -93,7 +94,7 @@ async def test_the_base_branch_may_be_merged_before_the_server_has_committed(age
     assert git(agent.root, "show", "main:load.py") == CHANGED.strip()
 
 
-@pytest.mark.parametrize("is_merged_first", [True, False])
+@pytest.mark.parametrize("is_merged_first", long_but([True, False], 0))
 async def test_the_way_back_from_a_commit_of_the_agent_keeps_a_merge(agent: Agent, is_merged_first: bool) -> None:
     await agent.start(flags=["fast"])
     await agent.see("read_code", "load.py")

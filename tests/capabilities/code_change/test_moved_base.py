@@ -11,6 +11,7 @@ from runtime.contracts.observations import Effect
 from tests.capabilities.code_change.played_agent import Agent, git, repository
 from tests.capabilities.code_change.test_checked_commits import contract
 from tests.capabilities.code_change.test_merged_bases import move_main
+from tests.examples import long_but
 
 PASSES_WITHOUT = "! grep -q evil cache.py"
 
@@ -68,7 +69,7 @@ async def test_a_moved_base_branch_on_which_the_checks_pass_is_told_all_the_same
     assert "the operator's checks passed on what is there now" in str(told["notes"])
 
 
-@pytest.mark.parametrize("is_out", [False, True], ids=["switched away", "edited"])
+@pytest.mark.parametrize("is_out", long_but([False, True], 1), ids=["switched away", "edited"])
 async def test_checks_that_cannot_run_on_the_base_branch_are_waited_for(tmp_path: Path, is_out: bool) -> None:
     agent = player(tmp_path, checked=True)
     await agent.start()
@@ -85,7 +86,7 @@ async def test_checks_that_cannot_run_on_the_base_branch_are_waited_for(tmp_path
     assert (await agent.step())["outcome"] == "completed"
 
 
-@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("checked", long_but([False, True], 1))
 async def test_a_merge_that_is_repeated_after_a_kill_is_the_sessions_own(tmp_path: Path, checked: bool) -> None:
     agent = player(tmp_path, checked=checked)
     await agent.start()
