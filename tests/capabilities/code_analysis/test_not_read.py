@@ -47,7 +47,14 @@ async def test_a_path_that_nobody_may_read_is_told_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    "question", ["What does relay/van.py do?", "Where is self.key set?", "What is relay/../relay/van.py?", "Why a / b?"]
+    "question",
+    [
+        "What does relay/van.py do?",
+        "Where is self.key set?",
+        "What is relay/../relay/van.py?",
+        "Why a / b?",
+        "What does <b>van</b> do?",
+    ],
 )
 async def test_a_path_that_may_be_read_and_a_dotted_name_are_not_told(desk: AnalysisHarness, question: str) -> None:
     assert not_read(of(desk), question, "") == []

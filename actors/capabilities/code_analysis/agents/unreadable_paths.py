@@ -19,6 +19,8 @@ MAX_REPORTED = 4
 MAX_LOOKED_UP = 20
 _MAX_PATH_CHARS = 200
 
+# `</b>` of markup.
+_CLOSING_TAG = re.compile(r"</[A-Za-z][\w:-]{0,60}\s?>")
 _WORD = re.compile(r"[^\s`'\"<>(){},;|]+")
 _OUTSIDE = re.compile(r"^/[\w.~-]|(?:^|/)\.\.(?:/|$)")
 
@@ -47,11 +49,12 @@ def not_read(codebase: Codebase, question: str, claims: str, cited: Iterable[str
     A word that only looks like an outside path, such as the route of a service, is ignored when `claims` has it or when
     one of the files `cited` has it in quotes.
     """
-    words = dict.fromkeys(word.rstrip(".?!:") for word in _WORD.findall(question) if len(word) <= _MAX_PATH_CHARS)
+    found = _WORD.findall(_CLOSING_TAG.sub(" ", question))
+    words = dict.fromkeys(word.rstrip(".?!:") for word in found if len(word) <= _MAX_PATH_CHARS)
     paths = [word for word in words if "." in word or "/" in word][:MAX_LOOKED_UP]
     files = tuple(dict.fromkeys(cited))
-    found = (_sentence_about(codebase, path, claims, files) for path in paths)
-    said = dict.fromkeys(sentence for sentence in found if sentence is not None)
+    sentences = (_sentence_about(codebase, path, claims, files) for path in paths)
+    said = dict.fromkeys(sentence for sentence in sentences if sentence is not None)
     return list(said)[:MAX_REPORTED]
 
 
