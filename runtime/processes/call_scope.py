@@ -30,7 +30,7 @@ class CallScope:
 
     @property
     def is_called_off(self) -> bool:
-        """Whether the work is to end."""
+        """True once the work is to end."""
         return self._is_called_off
 
     def forbid(self) -> None:
