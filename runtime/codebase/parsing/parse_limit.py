@@ -33,6 +33,8 @@ MAX_SLOW_SOURCES = 1_000
 # The slowest text of this size takes two seconds.
 UNCHECKED_BYTES = 4_000
 MAX_TRIED_SOURCES = 10_000
+# A shorter text takes a tenth of a gigabyte; 4,000 bytes of `/*` take Python's grammar more than one.
+UNTRIED_BYTES = 1_000
 _PAIRS = (b"()", b"[]", b"{}")
 _ALL_BUT = {pair: bytes(set(range(256)) - set(pair)) for pair in _PAIRS}
 
@@ -105,7 +107,7 @@ class ParseLimit:
         why = self._refused.get(_digest(source)) if len(self._refused) else None
         if why is None and has_too_many_open(source):
             why = f"more than {MAX_OPEN_BRACKETS} brackets of a kind are open at once: read as text"
-        if why is None and self._trial is not None and len(source) > UNCHECKED_BYTES:
+        if why is None and self._trial is not None and len(source) > UNTRIED_BYTES:
             why = self._tried(self._trial, grammar, source)
         if why is not None:
             raise SlowSourceError(why)
