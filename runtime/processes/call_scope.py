@@ -28,6 +28,11 @@ class CallScope:
         self._is_called_off = False
         self._programs: set[int] = set()
 
+    @property
+    def is_called_off(self) -> bool:
+        """True once the work is to end."""
+        return self._is_called_off
+
     def forbid(self) -> None:
         """Let the work end at its next check, without killing its programs yet; does not wait for anything."""
         self._is_called_off = True

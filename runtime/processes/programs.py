@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import os
+import select
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -21,6 +23,9 @@ from runtime.processes.process_tree import kill_group, kill_tree
 
 ASK_AFTER_S = 0.25
 CHUNK_BYTES = 1 << 16
+# A program that was killed has this long for what it wrote to be read: what left its tree may hold its output open.
+REST_S = 1.0
+_LOOK_S = 0.25
 _PARENT_DEATH = ("--pdeathsig", "KILL")
 
 IsStuck = Callable[[Callable[[], bool]], bool]
@@ -62,7 +67,7 @@ def run_program(
     scope = current_scope()
     scope.check()
     process = _started(command, cwd, environment, survives_limits=survives_limits)
-    late = threading.Event()
+    late, stuck, over = threading.Event(), threading.Event(), threading.Event()
 
     def end_late() -> None:
         late.set()
@@ -70,9 +75,12 @@ def run_program(
 
     def end_stuck() -> None:
         if is_stuck is not None and is_stuck(over.is_set):
+            stuck.set()
             kill_tree(process.pid)
 
-    over = threading.Event()
+    def is_killed() -> bool:
+        return late.is_set() or stuck.is_set() or scope.is_called_off
+
     timers = [threading.Timer(timeout_s, end_late)]
     if is_stuck is not None:
         timers.append(threading.Timer(ASK_AFTER_S, end_stuck))
@@ -83,7 +91,7 @@ def run_program(
             timer.start()
         try:
             assert process.stdout is not None
-            data = _end_of(process.stdout, max_output_bytes) if keeps_end else process.stdout.read(max_output_bytes)
+            data = _output(process.stdout, max_output_bytes, is_killed, keeps_end=keeps_end)
             if keeps_end or len(data) < max_output_bytes:
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 has_ended = True
@@ -117,10 +125,21 @@ def _started(
     )
 
 
-def _end_of(stream: IO[bytes], max_bytes: int) -> bytes:
-    """Read a stream to its end, and return the last bytes of it."""
-    kept = bytearray()
-    while read := stream.read(CHUNK_BYTES):
+def _output(stream: IO[bytes], max_bytes: int, is_killed: Callable[[], bool], *, keeps_end: bool) -> bytes:
+    """Return the first bytes of a stream, or the last, up to soon after the program was killed, whoever has it open."""
+    kept, ends_at_s = bytearray(), float("inf")
+    ready = select.poll()
+    ready.register(stream, select.POLLIN)
+    while keeps_end or len(kept) < max_bytes:
+        if is_killed():
+            ends_at_s = min(ends_at_s, time.monotonic() + REST_S)
+        if time.monotonic() > ends_at_s:
+            break
+        if not ready.poll(_LOOK_S * 1000):
+            continue
+        read = os.read(stream.fileno(), CHUNK_BYTES if keeps_end else min(CHUNK_BYTES, max_bytes - len(kept)))
+        if not read:
+            break
         kept += read
         if len(kept) > 2 * max_bytes:
             del kept[:-max_bytes]

@@ -81,6 +81,20 @@ class TestSessions:
             told = await driver.submit(payload)
             assert (told["error"]["code"], told["step"]) == ("payload_mismatch", 3)
 
+    async def test_a_text_that_takes_a_parser_gigabytes_is_judged_by_its_lines(
+        self, carrier: Any, tmp_path: Path
+    ) -> None:
+        """16 KB of C without a bracket take 10 GB at their end."""
+        driver = Driver(carrier, repository(tmp_path / "project"))
+        await driver.start()
+        await driver.go_to(13)
+        await driver.carrier.call(calls.CheckTarget(driver=driver.name, session_id=driver.session_id, file="deep.c"))
+        (driver.root / "deep.c").write_text(("x=>" * 100 + "\n") * 60)
+        task = driver.last["next_task"]
+        proven = [{"item": each["item"], "status": "done", "evidence": "deep.c:1"} for each in task["checklist"]]
+        payload = {"task_id": task["id"], "checklist": proven, "tools_used": ["check_write_target"], "summary": "done"}
+        assert (await driver.submit(payload))["step"] == 14
+
     async def test_many_refusals_close_no_circuit(self, carrier: Any, tmp_path: Path) -> None:
         driver = Driver(carrier, repository(tmp_path / "project"))
         await driver.start()

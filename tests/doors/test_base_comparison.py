@@ -120,6 +120,43 @@ def test_a_commit_graph_that_lies_moves_no_base(repo: Path) -> None:
     assert new(repo, ("a.js", 2)) == [("a.js", 2)]
 
 
+def test_a_shallow_boundary_hides_no_newer_base(repo: Path) -> None:
+    """A side branch leads to an older commit, whose violation `main` has mended since."""
+    on_main(repo, {"a.js": "one\nmended\nthree\nfour\n"})
+    git(repo, "commit", "-q", "--allow-empty", "-m", "Ours")
+    ours = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "checkout", "-q", "-b", "side", "main~1")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "Side")
+    git(repo, "checkout", "-q", "branch")
+    git(repo, "merge", "-q", "--strategy", "ours", "side", "-m", "Merge")
+    write(repo, {"a.js": FOUR})
+    assert new(repo, ("a.js", 2)) == [("a.js", 2)]
+    (repo / ".git" / "shallow").write_text(f"{ours}\n")
+    with pytest.raises(InputError, match=f"ends at {ours[:12]}, as in a shallow clone"):
+        new(repo, ("a.js", 2))
+
+
+def test_a_shallow_clone_that_ends_behind_what_both_have_is_compared(repo: Path) -> None:
+    on_main(repo, {"a.js": EDITED})
+    git(repo, "commit", "-q", "--allow-empty", "-m", "Ours")
+    base = git(repo, "rev-parse", "main").strip()
+    (repo / ".git" / "shallow").write_text(f"{base}\n")
+    assert git(repo, "rev-list", "--count", "HEAD").strip() == "2"
+    write(repo, {"a.js": "one\nTWO\nthree\n4\n"})
+    assert new(repo, ("a.js", 2), ("a.js", 4)) == [("a.js", 4)]
+
+
+def test_unrelated_history_that_a_shallow_clone_has_whole_is_no_cut(repo: Path) -> None:
+    base = git(repo, "rev-parse", "main").strip()
+    git(repo, "checkout", "-q", "--orphan", "other")
+    git(repo, "commit", "-q", "-m", "Other")
+    git(repo, "checkout", "-q", "branch")
+    git(repo, "merge", "-q", "--strategy", "ours", "--allow-unrelated-histories", "other", "-m", "Merge")
+    (repo / ".git" / "shallow").write_text(f"{base}\n")
+    write(repo, {"a.js": EDITED})
+    assert new(repo, ("a.js", 1), ("a.js", 2)) == [("a.js", 2)]
+
+
 def test_a_file_taken_out_of_the_index_alone_is_no_source_of_a_copy(repo: Path) -> None:
     git(repo, "rm", "-q", "--cached", "a.js")
     write(repo, {"copy.js": FOUR})

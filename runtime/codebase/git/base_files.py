@@ -22,6 +22,7 @@ from runtime.errors import InputError, RepositoryError
 _REGULAR = frozenset({"100644", "100755"})
 _SUBMODULE = "160000"
 _PATHS_AT_ONCE = 200
+_MOST_FIRST = 100
 _RENAMES = ("--raw", "-z", "--relative", "--find-renames", "--diff-filter=R", "--no-abbrev")
 _HASH = re.compile(r"[0-9a-f]{40,64}")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
@@ -48,7 +49,7 @@ class BaseFiles(msgspec.Struct, frozen=True):
 def base_commits(git: Git, revision: str) -> tuple[str, ...]:
     """Return the newest commits that HEAD and a branch, tag or commit have in common, then that one's own.
 
-    Raises InputError for a revision that names none, and where there is nothing in common.
+    Raises InputError for a revision that names none, and where there is nothing in common or that cannot be known.
     """
     nothing = f"{revision!r} names no commit of the repository"
     try:
@@ -67,7 +68,28 @@ def base_commits(git: Git, revision: str) -> tuple[str, ...]:
             f"{revision!r} and HEAD have no commit in common; a shallow clone may lack it, fetch the whole history",
             revision=revision,
         )
+    if (cut := _cut_off(git, told)) is not None:
+        raise InputError(
+            f"the history between {revision!r} and HEAD ends at {cut[:12]}, as in a shallow clone, so that it is not "
+            "known what they have in common; fetch the whole history",
+            revision=revision,
+        )
     return tuple(dict.fromkeys((*common, told)))
+
+
+def _cut_off(git: Git, commit: str) -> str | None:
+    """Return a commit on one side alone of HEAD and another whose parents are left out; None without such.
+
+    Behind it may be a newer commit that both have: whoever may write below `.git` may name one. What ends behind a
+    commit that both have changes nothing.
+    """
+    if git.run("rev-parse", "--is-shallow-repository").strip() != "true":
+        return None
+    first = git.run("rev-list", "--max-parents=0", f"{commit}...HEAD").split()
+    # To look at each takes a process of its own: a history that begins so often is taken for a cut one.
+    known = first[:_MOST_FIRST]
+    cut = (each for each in known if "\nparent " in git.run("cat-file", "commit", each).partition("\n\n")[0])
+    return next(cut, None) or next(iter(first[_MOST_FIRST:]), None)
 
 
 def base_files(git: Git, commit: str, paths: Sequence[str]) -> BaseFiles:

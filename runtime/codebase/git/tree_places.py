@@ -86,7 +86,8 @@ def _target(link: Path) -> str:
 
 def _leads_to(marker: Path, admin: Path) -> bool:
     named = _named(marker)
-    return named is not None and named.resolve() == admin.resolve()
+    # Not `resolve`, which fails where links lead in a circle.
+    return named is not None and os.path.realpath(named) == os.path.realpath(admin)
 
 
 def _named(marker: Path) -> Path | None:

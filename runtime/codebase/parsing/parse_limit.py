@@ -5,7 +5,8 @@ read. A query takes time quadratic in the depth of a tree, so that none starts d
 be stopped as parsing can: with a progress callback of its own, tree-sitter 0.26.1 ends the process. Nor can what the
 parser does at the end of a text whose brackets stay open, which takes memory quadratic in their number: 16 KB of
 `%w(` take 7.7 GB in Java. So many open brackets are not parsed at all, and a text that was too much for a process that
-indexes (`refuse`) is parsed nowhere.
+indexes (`refuse`) is parsed nowhere. Texts that no index has tried may do the same without a bracket, as 16 KB of `x=>`
+in C: a process that must not end has them tried in another one (`try_first`).
 """
 
 from __future__ import annotations
@@ -31,8 +32,15 @@ MAX_QUERY_DEPTH = 1_000
 MAX_SLOW_SOURCES = 1_000
 # The slowest text of this size takes two seconds.
 UNCHECKED_BYTES = 4_000
+MAX_TRIED_SOURCES = 10_000
+# A shorter text takes a tenth of a gigabyte; 4,000 bytes of `/*` take Python's grammar more than one.
+UNTRIED_BYTES = 1_000
 _PAIRS = (b"()", b"[]", b"{}")
 _ALL_BUT = {pair: bytes(set(range(256)) - set(pair)) for pair in _PAIRS}
+
+
+Trial = Callable[["Language", bytes], str | None]
+"""Returns why a text is not to be parsed in this process; None if it may be."""
 
 
 class SlowSourceError(BrokenTreeError):
@@ -57,6 +65,12 @@ class ParseLimit:
         self._least_s = least_s
         self._clock = clock
         self._refused: SizedCache[bytes, str] = SizedCache(MAX_SLOW_SOURCES)
+        self._trial: Trial | None = None
+        self._passed: SizedCache[bytes, str] = SizedCache(MAX_TRIED_SOURCES)
+
+    def try_first(self, trial: Trial) -> None:
+        """Have each larger text tried once before it is parsed, and refused with the reason that `trial` gives."""
+        self._trial = trial
 
     def limit_s(self, source: bytes) -> float:
         """Return the seconds of processor time that parsing and querying a text may take, inclusive."""
@@ -70,7 +84,7 @@ class ParseLimit:
         """Return the tree of a text; SlowSourceError if it takes longer than the limit, or is not to be parsed."""
         import tree_sitter
 
-        start_s = self._start(source)
+        start_s = self._start(grammar, source)
         if len(source) > UNCHECKED_BYTES:
             self._parse_checked(grammar, source, start_s)
         # Nodes of a tree parsed with a callback read their texts through it, which takes long.
@@ -79,7 +93,7 @@ class ParseLimit:
 
     def parse_once(self, grammar: Language, source: bytes) -> LimitedTree:
         """Return the tree of a text as `parse` does, in half the time; `text_of` is fast within `texts_from` alone."""
-        start_s = self._start(source)
+        start_s = self._start(grammar, source)
         return LimitedTree(self, self._parse_checked(grammar, source, start_s), source, start_s)
 
     def require_in_time(self, source: bytes, start_s: float) -> None:
@@ -89,13 +103,26 @@ class ParseLimit:
             self.refuse(source, why)
             raise SlowSourceError(why)
 
-    def _start(self, source: bytes) -> float:
+    def _start(self, grammar: Language, source: bytes) -> float:
         why = self._refused.get(_digest(source)) if len(self._refused) else None
         if why is None and has_too_many_open(source):
             why = f"more than {MAX_OPEN_BRACKETS} brackets of a kind are open at once: read as text"
+        if why is None and self._trial is not None and len(source) > UNTRIED_BYTES:
+            why = self._tried(self._trial, grammar, source)
         if why is not None:
             raise SlowSourceError(why)
         return self._clock()
+
+    def _tried(self, trial: Trial, grammar: Language, source: bytes) -> str | None:
+        digest = _digest(source)
+        if self._passed.get(digest) is not None:
+            return None
+        why = trial(grammar, source)
+        if why is None:
+            self._passed.put(digest, "", 1)
+        else:
+            self.refuse(source, why)
+        return why
 
     def _parse_checked(self, grammar: Language, source: bytes, start_s: float) -> Tree:
         import tree_sitter

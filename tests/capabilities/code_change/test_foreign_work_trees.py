@@ -124,6 +124,17 @@ async def test_a_work_tree_whose_git_was_led_elsewhere_is_linked_again_once_that
     assert git(agent.root, "show", "main:load.py") == CHANGED.strip()
 
 
+async def test_a_work_tree_whose_git_leads_in_a_circle_is_linked_again(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    (agent.workspace / "loop").symlink_to("loop")
+    (agent.workspace / ".git").write_text("gitdir: loop\n")
+    resumed = agent.restarted()
+    assert (await resumed.start(recovery="resume"))["step"] == 14
+    (resumed.workspace / "loop").unlink()
+    assert (await resumed.finish())["outcome"] == "completed"
+
+
 @pytest.mark.long
 async def test_what_was_taken_away_for_a_work_tree_makes_room_for_it(agent: Agent, other: Path) -> None:
     folder = await edited(agent)

@@ -239,6 +239,10 @@ def test_named_paths_alone_are_checked_and_those_outside_are_refused(tmp_path: P
     assert [each.path for each in report(root, "F", paths=("sub/b.py",)).violations] == ["sub/b.py"]
     (root / "link.py").symlink_to(tmp_path / "outside.py")
     assert report(root, "F", paths=("link.py",)).unchecked[0].reason == "it is a link out of the repository"
+    (root / "loop.py").symlink_to("loop.py")
+    (root / "dangling.py").symlink_to("gone.py")
+    for name in ("loop.py", "dangling.py"):
+        assert [each.reason for each in report(root, "F", paths=(name,)).unchecked] == ["it cannot be read"]
     for path, told in (("../outside.py", "no file or folder"), ("gone.py", "gone.py"), ("notes.txt", "holds no file")):
         with pytest.raises(InputError, match=told):
             report(root, "F", paths=(path,))

@@ -149,6 +149,19 @@ def test_a_command_that_takes_too_long_is_told_of_although_it_has_named_a_place(
     assert not report.is_whole
 
 
+@pytest.mark.parametrize(
+    ("end", "is_whole"),
+    [("kill -9 $$", False), ("exit 128", True), ("exit 129", False), ("exit 192", False), ("exit 193", True)],
+)
+def test_a_command_that_a_signal_ended_has_failed_although_it_has_named_a_place(
+    tmp_path: Path, end: str, is_whole: bool
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    report = listed(tmp_path, f'rules: [{{id: own, command: [sh, -c, "echo a.py:1: wrong; {end}"]}}]')
+    assert [each.message for each in report.violations] == ["wrong"]
+    assert report.is_whole is is_whole
+
+
 def test_rules_are_inert_until_their_exact_content_was_allowed(tmp_path: Path) -> None:
     root, consent = tmp_path / "root", Consent(tmp_path / "state")
     (root / ".jeeves").mkdir(parents=True)
@@ -170,6 +183,11 @@ def test_rules_are_inert_until_their_exact_content_was_allowed(tmp_path: Path) -
         ("rules: [{id: a, pattern: x, command: [x]}]", "give a pattern or a command"),
         ("rules: [{id: Bad, pattern: x}]", "a rule is named by lower-case words"),
         ("rules: [{id: a, pattern: x}, {id: a, pattern: y}]", "two rules are named a"),
+        ("rules: [{id: long-function, pattern: x}]", "a check that is there without rules"),
+        ("rules: [{id: syntax-error, pattern: x}]", "a check that is there without rules"),
+        ("rules: [{id: project, pattern: x}]", "a check that is there without rules"),
+        ('rules: [{id: a, command: ["x\\0"]}]', "the character U\\+0000"),
+        ('test_command: ["x\\0"]', "the character U\\+0000"),
         ("rules: [{id: a, pattern: x, timeout_s: 0}]", "greater than 0"),
         ("other: 1", "other"),
         ("[]", "1 fault"),

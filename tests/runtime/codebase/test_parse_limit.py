@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from contextlib import closing
@@ -22,6 +23,7 @@ from runtime.codebase.parsing.bodies.empty_bodies import FileJudge, code_lines
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit, SlowSourceError, has_too_many_open
 from runtime.codebase.parsing.syntax import FileSyntax, Symbol
+from runtime.codebase.parsing.trial_process import NO_MEMORY, TrialProcess
 from runtime.codebase.resolution.code_words import lines_in_code
 from runtime.codebase.resolution.default_values.kept_values import KeptValues
 from runtime.codebase.resolution.python_scopes import FileUses
@@ -189,3 +191,35 @@ def test_what_the_index_could_not_have_parsed_no_question_parses(tmp_path: Path)
         with pytest.raises(SlowSourceError, match="it was fatal"):
             PARSE_LIMIT.parse(load_grammar("c"), form)
     assert PARSE_LIMIT.parse(load_grammar("c"), app).root.child_count == 200
+
+
+def test_a_text_without_brackets_that_would_take_gigabytes_ends_the_process_that_tries_it() -> None:
+    trial, limit = TrialProcess(memory_bytes=300_000_000), ParseLimit()
+    limit.try_first(trial.why_not)
+    hostile, plain = b"x=>" * 3_000, b"int f(void) { return 1; }\n" * 200
+    try:
+        for parses in (limit.parse, limit.parse_once):
+            with pytest.raises(SlowSourceError, match=re.escape(NO_MEMORY)):
+                parses(load_grammar("c"), hostile)
+        assert limit.parse(load_grammar("c"), plain).root.child_count == 200
+    finally:
+        trial.close()
+
+
+@pytest.mark.parametrize(("size", "tried"), [(999, 0), (1_000, 0), (1_001, 1)])
+def test_a_larger_text_is_tried_once(size: int, tried: int) -> None:
+    texts: list[bytes] = []
+    limit = ParseLimit()
+    limit.try_first(lambda _grammar, text: texts.append(text))
+    for _ in range(2):
+        limit.parse(load_grammar("c"), b"\n" * size)
+    assert len(texts) == tried
+
+
+def test_a_text_is_refused_with_the_reason_that_the_process_that_tries_it_gives() -> None:
+    trial = TrialProcess()
+    try:
+        assert trial.why_not(load_grammar("c"), b"int f();\n") is None
+        assert "brackets of a kind are open" in str(trial.why_not(load_grammar("c"), b"(" * 1_001))
+    finally:
+        trial.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -93,6 +94,40 @@ def test_a_program_whose_call_is_called_off_is_killed_with_its_children(tmp_path
     assert until_gone(numbers, 1.0) == []
     thread.join(5)
     assert [type(error) for error in raised] == [CalledOffError]
+
+
+LEFT_BEHIND = "setsid sh -c \"echo \\$\\$ >> '$0'; sleep 600\" & echo told; exit 3"
+"""A shell that ends and leaves a process in a session of its own, which has its output open."""
+
+
+@pytest.mark.parametrize("keeps_end", [False, True])
+def test_a_program_is_not_waited_for_longer_because_something_it_left_behind_has_its_output_open(
+    keeps_end: bool, tmp_path: Path
+) -> None:
+    notes, began_s = tmp_path / "numbers", time.monotonic()
+    command = ("sh", "-c", LEFT_BEHIND, str(notes))
+    finished = run_program(command, cwd=Path("/"), timeout_s=1.0, max_output_bytes=1_000, keeps_end=keeps_end)
+    for pid in numbers_in(notes, 1):
+        os.killpg(pid, signal.SIGKILL)
+    assert (finished.output, finished.is_late) == (b"told\n", True)
+    assert time.monotonic() - began_s < 60
+
+
+def test_a_call_that_is_called_off_ends_although_something_has_the_output_of_its_program_open(tmp_path: Path) -> None:
+    notes, scope = tmp_path / "numbers", CallScope()
+    thread = threading.Thread(target=lambda: _ends_called_off(scope, notes))
+    thread.start()
+    left = numbers_in(notes, 1)
+    scope.call_off()
+    thread.join(20)
+    for pid in left:
+        os.killpg(pid, signal.SIGKILL)
+    assert not thread.is_alive()
+
+
+def _ends_called_off(scope: CallScope, notes: Path) -> None:
+    with pytest.raises(CalledOffError):
+        run_in(scope, lambda: run("sh", "-c", LEFT_BEHIND, str(notes)))
 
 
 def test_no_program_is_started_once_a_call_is_called_off() -> None:

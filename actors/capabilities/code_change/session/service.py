@@ -14,6 +14,7 @@ from actors.capabilities.code_change.session.session_host import MemoryLimits, S
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES
 from runtime.agents.hosted_service import HostedService, OpenPart
 from runtime.codebase.files.consent import Consent
+from runtime.codebase.parsing.trial_process import guard_parsing
 from runtime.contracts.loading import load_contract
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
@@ -27,6 +28,8 @@ def open_host(settings: Mapping[str, Any], part: OpenPart) -> SessionHost:
 
     Raises StateStorageError, and DocumentFaults for a contract with faults.
     """
+    # What an agent has just written is parsed here, where the sessions of others are as well.
+    guard_parsing()
     state_dir = Path(settings["state_dir"])
     ports = Ports(part(CODE_CHANGES), SystemClock(), state_dir / WORK_TREES, "", partial(is_driven, state_dir / OWNERS))
     limits = MemoryLimits(int(settings["sessions_in_memory"]), float(settings["session_idle_s"]))

@@ -16,6 +16,8 @@ from actors.capabilities.violation_fix.checks.violation import Finding
 from runtime.processes.named_commands import MAX_OUTPUT_BYTES, run_named
 
 MAX_FINDINGS = 10_000
+# A shell gives 128 and the number of the signal that ended what it ran.
+_SHELL_BASE, _LAST_SIGNAL = 128, 64
 _BEHIND_PATH = re.compile(r":(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*(?P<message>\S.*)")
 _TOLD = re.compile(rf"(?P<path>[^:\n]+){_BEHIND_PATH.pattern}")
 # Colours and the like, and links, as terminals read them.
@@ -52,8 +54,8 @@ class Nameable(msgspec.Struct, frozen=True):
 def command_findings(rules: Sequence[ProjectRule], nameable: Nameable) -> tuple[list[Finding], list[str]]:
     """Return what the commands of rules name, and notes on commands that failed.
 
-    A command fails when it cannot be run, takes too long or names more than is read, and when it ends with another
-    status than 0 and names no file that could be told, nor one that the rule or the caller leaves out.
+    A command fails when it cannot be run, takes too long, is killed or names more than is read, and when it ends with
+    another status than 0 and names no file that could be told, nor one that the rule or the caller leaves out.
     """
     found: list[Finding] = []
     notes: list[str] = []
@@ -74,7 +76,7 @@ def command_findings(rules: Sequence[ProjectRule], nameable: Nameable) -> tuple[
                 of_rule.append(finding(rule, path, *line_and_column, match["message"]))
             else:
                 leaves_out = True
-        if end.is_late or not (end.passed or of_rule or leaves_out):
+        if end.is_late or _is_killed(end.status) or not (end.passed or of_rule or leaves_out):
             notes.append(f"the command of rule {rule.id} failed: {end.told}")
         elif len(of_rule) > MAX_FINDINGS:
             notes.append(f"the command of rule {rule.id} names {len(of_rule)} places, of which {MAX_FINDINGS} are told")
@@ -82,3 +84,8 @@ def command_findings(rules: Sequence[ProjectRule], nameable: Nameable) -> tuple[
             notes.append(f"the command of rule {rule.id} prints more than {MAX_OUTPUT_BYTES} bytes: the last are read")
         found += of_rule[:MAX_FINDINGS]
     return found, notes
+
+
+def _is_killed(status: int | None) -> bool:
+    """Return whether a signal ended a program, by its status or by what a shell around it makes of that."""
+    return status is not None and (status < 0 or _SHELL_BASE < status <= _SHELL_BASE + _LAST_SIGNAL)

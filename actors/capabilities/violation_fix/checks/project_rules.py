@@ -22,8 +22,14 @@ from typing import Annotated, Literal
 import msgspec
 import pydantic
 
-from actors.capabilities.violation_fix.checks.options import ProjectRule, is_rule_name
-from actors.capabilities.violation_fix.checks.violation import Finding
+from actors.capabilities.violation_fix.checks.options import (
+    PROJECT_RULES,
+    STRUCTURE_CHECKS,
+    UNUSED_EXCEPTION,
+    ProjectRule,
+    is_rule_name,
+)
+from actors.capabilities.violation_fix.checks.violation import SYNTAX_ERROR, Finding
 from runtime.codebase.files.consent import Consent
 from runtime.codebase.files.ignore_rules import IgnoreRules, parse_pattern
 from runtime.codebase.files.source_text import SourceText
@@ -33,13 +39,25 @@ from runtime.primitives.yaml_documents import model_faults, parse_yaml, raise_fa
 from runtime.processes.call_scope import check_called_off
 
 RULES_FILE = ".jeeves/checks.yaml"
+_OF_JEEVES = frozenset({*STRUCTURE_CHECKS, PROJECT_RULES, UNUSED_EXCEPTION, SYNTAX_ERROR})
 NOT_ALLOWED = f"{RULES_FILE} is not in force until you run `jeeves allow`"
 
 
 def _named(text: str) -> str:
     if not is_rule_name(text):
         raise ValueError("a rule is named by lower-case words joined by hyphens, 60 characters at most")
+    if text in _OF_JEEVES:
+        raise ValueError(f"{text} is the name of a check that is there without rules; choose another one")
     return text
+
+
+def _argument(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it holds the character U+0000, which no argument of a program can")
+    return text
+
+
+_Argument = Annotated[str, pydantic.AfterValidator(_argument)]
 
 
 def _pattern(text: str) -> str:
@@ -55,7 +73,7 @@ class _Rule(pydantic.BaseModel):
     id: Annotated[str, pydantic.AfterValidator(_named)]
     message: str = pydantic.Field("", max_length=500)
     pattern: Annotated[str, pydantic.AfterValidator(_pattern)] = ""
-    command: list[str] = []
+    command: list[_Argument] = []
     paths: list[str] = []
     severity: Literal["error", "warning"] = "warning"
     timeout_s: float = pydantic.Field(60.0, gt=0, le=3600)
@@ -71,7 +89,7 @@ class _Rules(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", strict=True)
 
     rules: list[_Rule] = []
-    test_command: list[str] = []
+    test_command: list[_Argument] = []
 
 
 class ProjectChecks(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -104,8 +105,9 @@ def _named(root: Path, path: str) -> FileEntry:
     status = (root / path).lstat()
     why: SkipReason | None = None
     if stat.S_ISLNK(status.st_mode):
-        inside = (root / path).resolve().is_relative_to(root)
-        why = "symlink_duplicate" if inside else "symlink_outside"
+        inside = Path(os.path.realpath(root / path)).is_relative_to(root)
+        # As the walk has it: a link to nothing, or in a circle, cannot be read.
+        why = "symlink_outside" if not inside else "symlink_duplicate" if (root / path).exists() else "unreadable"
     elif not stat.S_ISREG(status.st_mode):
         why = "not_a_file"
     elif is_secret(path):
