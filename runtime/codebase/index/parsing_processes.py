@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.file_rows import Cutting, FileRows, file_rows
+from runtime.codebase.parsing.parse_limit import UNTRIED_BYTES
 from runtime.processes.process_tree import die_with_parent
 from runtime.processes.worker_main import limit_memory
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import ProcessPoolExecutor
 
 MAX_PROCESSES = 4
 # What each may use at least: several times what the largest file that is parsed takes.
@@ -29,7 +30,10 @@ WORTH_CHARS = 1_000_000
 AHEAD_FILES = 8
 
 
+# So many files that end processes are no accident, and each takes seconds: no larger file is parsed any more.
+MAX_FATAL_FILES = 20
 FATAL = "the process that parsed it ended, or had no memory left: read as text"
+TOO_MANY_FATAL = f"{MAX_FATAL_FILES} files before it ended the processes that parsed them: read as text"
 
 
 def processes_beside(memory_bytes: int, cores: int | None = None, *, is_suspect: bool = False) -> int:
@@ -70,6 +74,7 @@ class ParsingProcesses:
         self._under_way: list[Parsing] = []
         # Of files that were under way when a process died.
         self._found: dict[Future[FileRows], FileRows] = {}
+        self._fatal = 0
 
     @property
     def ahead(self) -> int:
@@ -81,14 +86,20 @@ class ParsingProcesses:
         self._seen_chars += len(source.text)
         if not self._count or self._seen_chars < WORTH_CHARS:
             return None
-        asked = (path, language, source, cutting)
-        try:
-            parsing = Parsing(self._started().submit(file_rows, *asked), asked)
-        except BrokenExecutor:
-            self._parse_again()
-            parsing = Parsing(self._started().submit(file_rows, *asked), asked)
+        parsing = self._begun((path, language, source, cutting))
         self._under_way.append(parsing)
         return parsing
+
+    def _begun(self, asked: tuple[str, str | None, SourceText, Cutting]) -> Parsing:
+        if self._fatal >= MAX_FATAL_FILES and len(asked[2].text) > UNTRIED_BYTES:
+            done: Future[FileRows] = Future()
+            done.set_result(file_rows(*asked, unparsed=TOO_MANY_FATAL))
+            return Parsing(done, asked)
+        try:
+            return Parsing(self._started().submit(file_rows, *asked), asked)
+        except BrokenExecutor:
+            self._parse_again()
+            return Parsing(self._started().submit(file_rows, *asked), asked)
 
     def rows_of(self, parsing: Parsing) -> FileRows:
         """Wait for the rows of a file; those of its text, with status `failed`, where no process can parse it."""
@@ -96,7 +107,7 @@ class ParsingProcesses:
             try:
                 rows = parsing.rows.result()
             except MemoryError:
-                rows = file_rows(*parsing.asked, unparsed=FATAL)
+                rows = self._as_text(parsing)
             except BrokenExecutor:
                 self._parse_again()
                 rows = self._found[parsing.rows]
@@ -127,9 +138,13 @@ class ParsingProcesses:
         try:
             return alone.submit(file_rows, *parsing.asked).result()
         except (BrokenExecutor, MemoryError):
-            return file_rows(*parsing.asked, unparsed=FATAL)
+            return self._as_text(parsing)
         finally:
             alone.shutdown()
+
+    def _as_text(self, parsing: Parsing) -> FileRows:
+        self._fatal += 1
+        return file_rows(*parsing.asked, unparsed=FATAL)
 
 
 def _executor(count: int, memory_bytes: int) -> ProcessPoolExecutor:

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.index.parsing_processes import FATAL, WORTH_CHARS, processes_beside
+from runtime.codebase.index.parsing_processes import (
+    AHEAD_FILES,
+    FATAL,
+    MAX_FATAL_FILES,
+    TOO_MANY_FATAL,
+    WORTH_CHARS,
+    processes_beside,
+)
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.processes.worker_process import WorkerProcess
@@ -91,6 +98,29 @@ def test_a_file_that_ends_each_process_that_parses_it_is_read_as_text(tmp_path: 
         f"{PLACE}:index_suspects", {"root": str(root), "index_path": str(path), "memory_bytes": TOO_LITTLE_BYTES}
     )
     assert told_of(path) == [("Bomb.java", "failed", FATAL), ("app.py", "parsed", "")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("bombs", "status"), [(MAX_FATAL_FILES - 1, "parsed"), (MAX_FATAL_FILES, "failed"), (MAX_FATAL_FILES + 1, "failed")]
+)
+def test_after_many_files_that_end_processes_no_larger_one_is_parsed(
+    tmp_path: Path, worker: WorkerProcess, bombs: int, status: str
+) -> None:
+    path, root = tmp_path / "state" / "index.sqlite", hostile(tmp_path)
+    for number in range(1, bombs):
+        shutil.copy(root / "Bomb.java", root / f"Bomb{number:02}.java")
+    # More than are read ahead of what is known.
+    for number in range(2 * AHEAD_FILES):
+        (root / f"between{number}.py").write_text("")
+    (root / "large.py").write_text("def run():\n    return 1\n" * 50)
+    worker.call(
+        f"{PLACE}:index_suspects", {"root": str(root), "index_path": str(path), "memory_bytes": TOO_LITTLE_BYTES}
+    )
+    told = {str(file): (found, note) for file, found, note in told_of(path)}
+    assert told["app.py"] == ("parsed", "")
+    assert told["large.py"] == (status, TOO_MANY_FATAL if status == "failed" else "")
+    assert {note for file, (_, note) in told.items() if file.startswith("Bomb")} <= {FATAL, TOO_MANY_FATAL}
 
 
 @pytest.mark.long
