@@ -128,6 +128,8 @@ def validity(document: bytes) -> dict[str, Any]:
 
 
 def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int) -> Decision:
+    if "\0" in request.raw_input:
+        raise InputError("raw_input holds the character U+0000, which no question may; leave it out")
     return decide(
         pipeline, new_state(run_id), Event(run_id, 1, at_ms, RunRequested(request, schema_version=SCHEMA_VERSION))
     )

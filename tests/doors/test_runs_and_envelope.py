@@ -566,6 +566,13 @@ def test_a_document_of_the_wrong_shape_is_told_where_it_is_wrong(command: str, s
     assert "$." in error["message"]
 
 
+@pytest.mark.parametrize(("command", "wrapped"), [("create", False), ("process", True)])
+def test_a_question_with_a_character_that_no_text_may_have_is_refused(command: str, wrapped: bool) -> None:
+    request = {**REQUEST, "raw_input": "What\0 is it?"}
+    error = told(command, {"request": request} if wrapped else request, 1)
+    assert "raw_input holds the character U+0000" in str(error)
+
+
 @pytest.mark.parametrize("command", ["create", "process", "result"])
 @pytest.mark.parametrize("stdin", [b"", b"\xff\xfe", DEEP], ids=["nothing", "no text", "deep"])
 def test_the_program_itself_says_so_too(tree: Tree, command: str, stdin: bytes) -> None:
