@@ -210,6 +210,11 @@ EXACT = {
         "a = a if isinstance(a, list) else [a]\nreturn a",
     ),
     "assign_other": ("if not a:\n    a = b.x\nreturn a", "a = a or b.x\nreturn a"),
+    "assign_other a text": ("if not a:\n    a = 'x'\nreturn a", "a = a or 'x'\nreturn a"),
+    "assign_other a flag": (
+        "x = a is b\nfor y in c:\n    if not x:\n        x = True\n    b(x)\n    x = False",
+        "x = a is b\nfor y in c:\n    x = True\n    b(x)\n    x = False",
+    ),
 }
 
 
@@ -389,6 +394,15 @@ KEPT = {
         "if not a.x:\n    a.x = c\nreturn a",
         "if not a:\n    a = b or c\nreturn a",
         "if not a:\n    a = b\nelse:\n    a = c\nreturn a",
+        "if not a:\n    a = True\nreturn a",
+        "x = a\nif not x:\n    x = True\nreturn x",
+        "x = a == b\nif not x:\n    x = True\nreturn x",
+        "x = a is b\nif not x:\n    x = False\nreturn x",
+        "for x in a:\n    if not x:\n        x = True\n    b(x)",
+        "if a:\n    x = False\nif not x:\n    x = True\nreturn x",
+        "x = False\nx += a\nif not x:\n    x = True\nreturn x",
+        "x = False\nimport x.y\nif not x:\n    x = True\nreturn x",
+        "x = False\nif (x := a):\n    b(x)\nif not x:\n    x = True\nreturn x",
     ],
     "call_choice": [
         "if a:\n    b.add(1)\nelse:\n    c.add(1)",

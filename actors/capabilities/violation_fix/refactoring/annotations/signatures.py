@@ -38,6 +38,7 @@ from actors.capabilities.violation_fix.refactoring.placement import decorator_na
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 _TEXT_ITERATORS = frozenset({"Iterator", "Iterable", "Generator", "AsyncIterator"})
+_FEWEST_FUNCTIONS = 3
 _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
 
 
@@ -76,7 +77,8 @@ class Annotator:
     @cached_property
     def _is_module_annotated(self) -> bool:
         """True where every function of the file has all of its annotations, as under strict typing."""
-        return bool(self._places) and all(_is_complete(place) for place in self._places)
+        # One or two functions tell of no rule.
+        return len(self._places) >= _FEWEST_FUNCTIONS and all(_is_complete(place) for place in self._places)
 
     def signature(self, place: FunctionPlace, extraction: Extraction) -> Signature:
         """Return the annotations. Raises RefusedRefactoring where strict typing asks for one that is not known."""
