@@ -224,6 +224,47 @@ def test_it_writes(name: str) -> None:
     assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
 
 
+MATCHES = """{head}
+def f(a, b, c):
+    if SHIFT.match(a):
+        return 'shift'
+    if CONDITION.match(a):
+        return 'eq'
+    if BARRIER.match(a):
+        return 'isb'
+    return b
+{tail}"""
+PATTERNS = "SHIFT = c('<')\nCONDITION = c('eq')\nBARRIER = c('isb')"
+
+
+def test_patterns_that_are_matched_one_after_the_other_are_gone_through() -> None:
+    done = all_of_kind(MATCHES.format(head=PATTERNS, tail=""), "loop_over")
+    assert done == PATTERNS + (
+        "\ndef f(a, b, c):\n"
+        "    for name, pattern in (('shift', SHIFT), ('eq', CONDITION), ('isb', BARRIER)):\n"
+        "        if pattern.match(a):\n"
+        "            return name\n"
+        "    return b\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        (PATTERNS.replace("BARRIER", "OTHER"), ""),
+        (PATTERNS.replace("BARRIER", "OTHER"), "BARRIER = c('isb')"),
+        (PATTERNS, "BARRIER = c('dsb')"),
+        (PATTERNS, "def g():\n    global BARRIER\n    BARRIER = c('dsb')"),
+        (PATTERNS, "def g(BARRIER):\n    return BARRIER"),
+        (PATTERNS.replace("BARRIER =", "if c:\n    BARRIER ="), ""),
+        (PATTERNS.replace("BARRIER = c('isb')", "from c import BARRIER"), ""),
+    ],
+)
+def test_what_may_be_bound_anew_is_looked_up_where_it_stands(head: str, tail: str) -> None:
+    source = MATCHES.format(head=head, tail=tail)
+    assert all_of_kind(source, "loop_over") == source
+
+
 def test_keyword_arguments_are_a_dictionary_unless_the_name_is_bound_anew() -> None:
     source = "def f(**kw):\n    if 'a' in kw:\n        x = kw.pop('a')\n    else:\n        x = 1\n    return x\n"
     assert all_of_kind(source, "get_item") == "def f(**kw):\n    x = kw.pop('a', 1)\n    return x\n"
