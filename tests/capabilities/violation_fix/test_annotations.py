@@ -808,3 +808,40 @@ def test_a_class_is_known_that_a_module_of_the_package_takes_over_from_another()
     expected = "def _do_part(size: int, made: parts.Board) -> None"
     assert signature(source, rules("from shop.made_parts import *\n")) == expected
     assert signature(source, rules("x = 1\n")) == "def _do_part(size, made)"
+
+
+RESULT = """
+    {known}
+
+    from elsewhere import load
+
+
+    def work(rows: list[int], limit: int) -> {returns}:
+        # begin
+        if limit:
+            found = load(rows)
+        else:
+            found = load(limit)
+        # end
+        found.show(limit)
+        {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "returns", "end", "written"),
+    [
+        ("from typing import Any", "None", "return", "def _do_part(rows: list[int], limit: int) -> Any"),
+        ("from typing import Iterator", "None", "return", None),
+        ("from typing import Any", "int", "return limit", None),
+        ("from typing import Any", "Any", "return limit", None),
+    ],
+)
+def test_one_result_of_unknown_type_may_be_anything_in_a_function_that_returns_nothing(
+    known: str, returns: str, end: str, written: str | None
+) -> None:
+    source = RESULT.format(known=known, returns=returns, end=end)
+    if written is None:
+        assert "the type of the result is not known" in refusal(source, STRICT)
+    else:
+        assert signature(source, STRICT) == written
