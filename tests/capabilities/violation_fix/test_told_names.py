@@ -181,3 +181,54 @@ KEYS = """
 def test_what_sets_fixed_items_is_named_after_them(first: str, second: str, name: str | None) -> None:
     found = names(KEYS.format(first=first, second=second))
     assert found.get((3, 9)) == name
+
+
+@pytest.mark.parametrize(("end", "is_told"), [("yield row, schema", True), ("limit.show(row, schema)", False)])
+def test_a_branch_that_yields_is_named_after_what_the_function_does_and_its_case(end: str, is_told: bool) -> None:
+    source = f"""
+        def filter(rows, group_schema, limit):
+            log.debug(limit)
+            if group_schema:
+                for row, schema in rows.of(group_schema):
+                    if schema is None:
+                        continue
+                    {end}
+            if rows:
+                log.debug(rows)
+                log.debug(limit)
+                log.debug(limit, rows)
+                log.debug(limit, limit)
+                log.debug(rows, rows)
+                log.debug(rows, limit)
+                log.debug(limit, None)
+            yield rows, limit
+    """
+    found = names(source, "filter")
+    assert (found.get((4, 7)) == "_filter_group_schema") is is_told
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "output", "name"),
+    [
+        ("CreateViewToTableOp", "CreateViewOp", "create", "_build_create_view_op"),
+        ("DropViewToTableOp", "DropViewOp", "drop", "_build_drop_view_op"),
+        ("ViewToTable", "ViewOfRows", "drop", None),
+        ("CreateViewOp", "make_view", "create", None),
+        ("CreateViewOp", "CreateViewList", "wide_change", "_create_wide_change"),
+    ],
+)
+def test_one_of_two_things_is_named_after_what_their_classes_share(
+    first: str, second: str, output: str, name: str | None
+) -> None:
+    source = f"""
+        def work(view, limit):
+            log.debug(limit)
+            if view.table:
+                {output} = {first}(view.name, view.table)
+            else:
+                columns = view.columns
+                {output} = {second}(view.name, *columns)
+            log.debug(limit)
+            return limit.ask({output})
+    """
+    assert names(source).get((3, 7)) == name

@@ -206,7 +206,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     label = context.label
     if label is None or label.noun.startswith("missing") or context.extraction.form is Form.IF_JUMP:
         return
-    if label.chain < 2 and not context.is_main_part:
+    if label.chain < 2 and not (context.is_main_part or context.extraction.crossings.yields):
         return
     quality = 0.62 if label.is_case else 0.54
     quality += 0.1 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0

@@ -30,12 +30,16 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, joined_name
 
 
+# What is called so is done, and no thing that a verb goes with.
+_DEEDS = frozenset({"create", "delete", "drop", "remove"})
+
+
 def from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     """Name what makes one or two things after these, with a verb for how they come about."""
     names = list(context.outputs)
     if context.extraction.form is Form.RETURN and (returned := context.returned_name):
         names = [returned] if any(returned in bound_names(statement) for statement in context.statements) else []
-    if not names or len(names) > 2 or not all(is_good_noun(name) for name in names):
+    if not names or len(names) > 2 or not all(is_good_noun(name) and name not in _DEEDS for name in names):
         return
     asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
     if any(is_flag(context.nodes, name) for name in names) and not asks:
