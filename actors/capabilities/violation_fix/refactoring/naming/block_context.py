@@ -74,7 +74,7 @@ class BlockContext:
 
     @cached_property
     def _used_after(self) -> frozenset[str]:
-        """What the function spells behind the block, in the branches around it and after them."""
+        """The names that the function spells behind the block, in the branches around it and after them."""
         last = last_line(self.statements[-1])
         nodes = (part for statement in self.place.function.body for part in own_nodes(statement))
         later = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and node.lineno > last)
