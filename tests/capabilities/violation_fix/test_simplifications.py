@@ -649,6 +649,9 @@ EARLY = {
     "r = None\nfor x in y:\n    if x:\n        r = x\n    if r:\n        break\nreturn r": None,
     "try:\n    r = x()\nexcept OSError:\n    r = None\nelse:\n    y()\nreturn r": None,
     "if x:\n    r = 1\n    y(r)\nelse:\n    r = 2\nreturn r": None,
+    # A declared type would be left of a name that nothing uses.
+    "r: int\nif x:\n    r = 1\nelse:\n    r = 2\nreturn r": None,
+    "s: int\nif x:\n    r = 1\nelse:\n    r = 2\nreturn r": "s: int\nif x:\n    return 1\nreturn 2",
 }
 
 

@@ -29,7 +29,6 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, joined_name
 
-
 # What is called so is done, and no thing that a verb goes with.
 _DEEDS = frozenset({"create", "delete", "drop", "remove"})
 
