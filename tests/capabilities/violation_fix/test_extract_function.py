@@ -430,7 +430,7 @@ def test_the_rest_of_a_chain_of_branches_moves_behind_an_else() -> None:
                 log.append(3)
     """)
     assert extracted(source, 5, 8) == text("""
-        def _do_part(a, log):
+        def _do_part(log, a):
             if a == 2:
                 log.append(2)
             else:
@@ -442,7 +442,7 @@ def test_the_rest_of_a_chain_of_branches_moves_behind_an_else() -> None:
                 log.append(1)
             # two
             else:
-                _do_part(a, log)
+                _do_part(log, a)
     """)
 
 

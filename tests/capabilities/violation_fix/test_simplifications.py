@@ -210,6 +210,11 @@ EXACT = {
         "a = a if isinstance(a, list) else [a]\nreturn a",
     ),
     "assign_other": ("if not a:\n    a = b.x\nreturn a", "a = a or b.x\nreturn a"),
+    "assign_other a text": ("if not a:\n    a = 'x'\nreturn a", "a = a or 'x'\nreturn a"),
+    "assign_other a flag": (
+        "x = a is b\nfor y in c:\n    if not x:\n        x = True\n    b(x)\n    x = False",
+        "x = a is b\nfor y in c:\n    x = True\n    b(x)\n    x = False",
+    ),
 }
 
 
@@ -217,6 +222,47 @@ EXACT = {
 def test_it_writes(name: str) -> None:
     before, after = EXACT[name]
     assert all_of_kind(function(before), name.partition(" ")[0]) == function(after)
+
+
+MATCHES = """{head}
+def f(a, b, c):
+    if SHIFT.match(a):
+        return 'shift'
+    if CONDITION.match(a):
+        return 'eq'
+    if BARRIER.match(a):
+        return 'isb'
+    return b
+{tail}"""
+PATTERNS = "SHIFT = c('<')\nCONDITION = c('eq')\nBARRIER = c('isb')"
+
+
+def test_patterns_that_are_matched_one_after_the_other_are_gone_through() -> None:
+    done = all_of_kind(MATCHES.format(head=PATTERNS, tail=""), "loop_over")
+    assert done == PATTERNS + (
+        "\ndef f(a, b, c):\n"
+        "    for name, pattern in (('shift', SHIFT), ('eq', CONDITION), ('isb', BARRIER)):\n"
+        "        if pattern.match(a):\n"
+        "            return name\n"
+        "    return b\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        (PATTERNS.replace("BARRIER", "OTHER"), ""),
+        (PATTERNS.replace("BARRIER", "OTHER"), "BARRIER = c('isb')"),
+        (PATTERNS, "BARRIER = c('dsb')"),
+        (PATTERNS, "def g():\n    global BARRIER\n    BARRIER = c('dsb')"),
+        (PATTERNS, "def g(BARRIER):\n    return BARRIER"),
+        (PATTERNS.replace("BARRIER =", "if c:\n    BARRIER ="), ""),
+        (PATTERNS.replace("BARRIER = c('isb')", "from c import BARRIER"), ""),
+    ],
+)
+def test_what_may_be_bound_anew_is_looked_up_where_it_stands(head: str, tail: str) -> None:
+    source = MATCHES.format(head=head, tail=tail)
+    assert all_of_kind(source, "loop_over") == source
 
 
 def test_keyword_arguments_are_a_dictionary_unless_the_name_is_bound_anew() -> None:
@@ -389,6 +435,15 @@ KEPT = {
         "if not a.x:\n    a.x = c\nreturn a",
         "if not a:\n    a = b or c\nreturn a",
         "if not a:\n    a = b\nelse:\n    a = c\nreturn a",
+        "if not a:\n    a = True\nreturn a",
+        "x = a\nif not x:\n    x = True\nreturn x",
+        "x = a == b\nif not x:\n    x = True\nreturn x",
+        "x = a is b\nif not x:\n    x = False\nreturn x",
+        "for x in a:\n    if not x:\n        x = True\n    b(x)",
+        "if a:\n    x = False\nif not x:\n    x = True\nreturn x",
+        "x = False\nx += a\nif not x:\n    x = True\nreturn x",
+        "x = False\nimport x.y\nif not x:\n    x = True\nreturn x",
+        "x = False\nif (x := a):\n    b(x)\nif not x:\n    x = True\nreturn x",
     ],
     "call_choice": [
         "if a:\n    b.add(1)\nelse:\n    c.add(1)",
@@ -594,6 +649,9 @@ EARLY = {
     "r = None\nfor x in y:\n    if x:\n        r = x\n    if r:\n        break\nreturn r": None,
     "try:\n    r = x()\nexcept OSError:\n    r = None\nelse:\n    y()\nreturn r": None,
     "if x:\n    r = 1\n    y(r)\nelse:\n    r = 2\nreturn r": None,
+    # A declared type would be left of a name that nothing uses.
+    "r: int\nif x:\n    r = 1\nelse:\n    r = 2\nreturn r": None,
+    "s: int\nif x:\n    r = 1\nelse:\n    r = 2\nreturn r": "s: int\nif x:\n    return 1\nreturn 2",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +16,12 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPl
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
 from actors.capabilities.violation_fix.refactoring.simplifications.registry import (
+    CHOOSING,
     REDUCING,
     SIMPLIFICATIONS,
     simplifications_in,
 )
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import spots_in
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, last_line
 
 # A reader takes few cuts; the branches of one chain may be more.
@@ -172,9 +175,14 @@ class _Planner:
         self.blocked: dict[str, str] = {}
         self.analysed = 0
         self.max_cuts = MAX_CUTS_IF_LONG if far_over else MAX_CUTS
+        self.built_alike: frozenset[str] = frozenset()
 
     def plan(self, source: str) -> Plan | None:
         """Return the plan that a reader takes most likely, if that is likely enough."""
+        text = SourceText(source)
+        place = find_function(text.tree, self.name)
+        spots = spots_in(text, place, self.options.line_length) if place is not None else iter(())
+        self.built_alike = frozenset(ast.dump(spot.node) for spot in spots if spot.is_one_of_many)
         return self._best(source, (), 1.0)
 
     def _best(self, source: str, before: tuple[_Step, ...], score: float) -> Plan | None:
@@ -270,6 +278,9 @@ class _Planner:
     def _simplifications(self, text: SourceText, place: FunctionPlace) -> list[_Step]:
         steps = []
         for spot, kind in simplifications_in(text, place, self.options.line_length):
+            # Branches that were alike stay so, also where a cut has taken the other one away.
+            if kind in CHOOSING and ast.dump(spot.node) in self.built_alike:
+                continue
             try:
                 source = SIMPLIFICATIONS[kind](spot)
             except RefusedRefactoring as refused:

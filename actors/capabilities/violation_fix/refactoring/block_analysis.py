@@ -31,6 +31,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import changed_first
 from actors.capabilities.violation_fix.refactoring.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host, visible_to
@@ -188,10 +189,11 @@ class _BlockAnalysis:
             free -= visible_to(host, self.function.place)
         if form is not Form.RETURN:
             self._refuse_keeping_alive(outputs)
+        parameters = self._ordered(inputs | free)
         return Extraction(
             statements=tuple(self.statements),
             form=form,
-            parameters=self._ordered(inputs | free),
+            parameters=parameters if outputs else changed_first(parameters, self.statements),
             outputs=self._ordered(outputs),
             crossings=self.crossings,
             falls_through=self.falls_through,

@@ -33,6 +33,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
     Scope,
+    bound_names,
     has_lazy_annotations,
     names_in_module,
     places_of,
@@ -122,7 +123,7 @@ class CandidateSearch:
 
     def _candidate(self, analysis: FunctionAnalysis, cut: Cut, limits: Limits) -> Candidate | None:
         statements = cut.statements
-        if not _keeps_limits(statements, limits) or _is_function_body(analysis.place, statements):
+        if not _keeps_limits(statements, limits) or _leaves_nothing(analysis.place, statements):
             return None
         try:
             block = block_of(self.source, analysis.place, statements)
@@ -158,6 +159,10 @@ class CandidateSearch:
             self.refusals.append(refused.refusal)
             return None
         if signature == UNTYPED and is_annotated(analysis.place):
+            if (line := _first_excuse(self.source, block)) is not None:
+                message = "a checker that reads no unannotated function would find the excuse unused"
+                self.refusals.append(Refused("unused_excuse", message, (line,)))
+                return None
             score *= UNTYPED_FACTOR
         score *= OPAQUE_FACTOR if signature.opaque else 1.0
         return Candidate(
@@ -194,12 +199,26 @@ class CandidateSearch:
         return frozenset(_plain(name) for name in names)
 
 
-def _is_function_body(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
-    """Return whether statements are all of a function but its docstring."""
+def _leaves_nothing(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
+    """Return whether statements are all that a function does: it would only hand on what it is given."""
     body: Sequence[ast.stmt] = place.function.body
     if ast.get_docstring(place.function) is not None:
         body = body[1:]
-    return list(statements) == list(body) and isinstance(place.function, Function)
+    rest = body[len(statements) :]
+    if list(statements) != list(body[: len(statements)]) or len(rest) > 1:
+        return False
+    returned = rest[0].value if rest and isinstance(rest[0], ast.Return) else None
+    made = frozenset[str]().union(*(bound_names(statement) for statement in statements))
+    return not rest or (isinstance(returned, ast.Name) and returned.id in made)
+
+
+_EXCUSE = re.compile(r"#\s*(?:type|mypy|pyright):\s*ignore\b")
+
+
+def _first_excuse(source: SourceText, block: Block) -> int | None:
+    """Return the first line of a block that excuses something from a type checker."""
+    lines = range(block.first_line, block.last_line + 1)
+    return next((number for number in lines if _EXCUSE.search(source.line(number))), None)
 
 
 def _plain(name: str) -> str:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.complexity import complexity_of
@@ -16,6 +17,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import is_assertion
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 # How many simple statements may prepare the compound statement of a block, and how many may follow it.
@@ -80,9 +82,25 @@ def _cuts_in(body: list[ast.stmt], parents: tuple[ast.stmt, ...], source: Source
             if stores_result(body[needed:end]) and any(compound[needed : end - 1]):
                 found.append((needed, end - 1, Shape.RESULT))
             for first, last, kind in found:
-                if (first, last) not in seen:
+                is_part = _parts_checks(body, first, last) or _parts_paragraph(body, first, last, begins, source)
+                if (first, last) not in seen and not is_part:
                     yield Cut(body[first:last], parents, kind)
                 seen.add((first, last))
+
+
+def _parts_paragraph(
+    body: Sequence[ast.stmt], begin: int, end: int, begins: Sequence[bool], source: SourceText
+) -> bool:
+    """Return whether statements go past a paragraph under a comment and hold only a part of that."""
+    return any(
+        source.is_comment(first_line(body[start]) - 1) and (start < begin < stop < end or begin < start < end < stop)
+        for start, stop in _paragraphs(begins)
+    )
+
+
+def _paragraphs(begins: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    starts = [number for number, is_start in enumerate(begins) if is_start]
+    return pairwise(starts)
 
 
 def _unread_stores(statements: Sequence[ast.stmt]) -> int:
@@ -137,6 +155,8 @@ def _shape(
         return Shape.PARAGRAPH if paragraphs == 1 else Shape.REST
     if begins[begin] and end == len(body):
         return Shape.REST
+    if _is_run_of_checks(body, begin, end):
+        return Shape.STATEMENT
     if all(compound[begin:end]) and (end == len(body) or not compound[end]) and (not begin or not compound[begin - 1]):
         return Shape.SERIES
     if _makes_one_result(body, begin, end, compound) or (is_inner and _leads_to_last(body, begin, end, compound)):
@@ -147,6 +167,40 @@ def _shape(
     is_led = all(_prepares(statement, body[first]) for statement in body[begin:first])
     is_followed = all(_continues(statement, body[begin:end]) for statement in body[first + 1 : end])
     return Shape.PREPARED if is_led and is_followed else None
+
+
+def _is_run_of_checks(body: Sequence[ast.stmt], begin: int, end: int) -> bool:
+    """Return whether statements are all of those in a row that raise unless the same thing is as it should be."""
+    if end - begin < 2 or not all(_check_alike(body[at], body[at + 1]) for at in range(begin, end - 1)):
+        return False
+    return not _parts_checks(body, begin, end)
+
+
+def _parts_checks(body: Sequence[ast.stmt], begin: int, end: int) -> bool:
+    """Return whether a statement beside others goes on with what these check."""
+    goes_on = end < len(body) and _check_alike(body[end - 1], body[end])
+    return goes_on or (begin > 0 and _check_alike(body[begin - 1], body[begin]))
+
+
+def _check_alike(one: ast.stmt, other: ast.stmt) -> bool:
+    """Return whether two statements right behind each other only raise, and ask about the same name."""
+    if first_line(other) > last_line(one) + 1:
+        return False
+    return bool(_checked_by(one) & _checked_by(other))
+
+
+def _checked_by(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement asks for, if it raises wherever it does anything."""
+    if isinstance(statement, ast.Assert):
+        return names_read(statement.test)
+    if isinstance(statement, ast.Expr) and is_assertion(statement.value):
+        return names_read(statement.value)
+    if not isinstance(statement, ast.If) or not isinstance(statement.body[-1], ast.Raise):
+        return frozenset()
+    if not statement.orelse:
+        return names_read(statement.test)
+    further = _checked_by(statement.orelse[0]) if len(statement.orelse) == 1 else frozenset[str]()
+    return names_read(statement.test) | further if further else further
 
 
 def _makes_one_result(body: Sequence[ast.stmt], begin: int, end: int, compound: Sequence[bool]) -> bool:

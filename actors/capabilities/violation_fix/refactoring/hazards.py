@@ -192,15 +192,28 @@ def spelling_of(jump: Jump) -> str:
     if isinstance(jump, ast.Return):
         if is_bare(jump):
             return "return"
-        if isinstance(jump.value, ast.Constant):
-            return f"return {jump.value.value!r}"
+        if jump.value is not None and (text := _constant_text(jump.value)) is not None:
+            return f"return {text}"
         return f"return at {jump.lineno}:{jump.col_offset}"
     return type(jump).__name__
 
 
 def is_constant(jump: Jump) -> bool:
     """Check that a jump means the same outside the block: a returned value is not worked out there."""
-    return not isinstance(jump, ast.Return) or jump.value is None or isinstance(jump.value, ast.Constant)
+    return not isinstance(jump, ast.Return) or jump.value is None or _constant_text(jump.value) is not None
+
+
+def _constant_text(value: ast.expr) -> str | None:
+    """Return the text of a constant, a negative number or a tuple of such; None for anything else."""
+    if isinstance(value, ast.Constant):
+        return repr(value.value)
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) and isinstance(value.operand, ast.Constant):
+        number = value.operand.value
+        return f"-{number!r}" if isinstance(number, int | float) and not isinstance(number, bool) else None
+    if not isinstance(value, ast.Tuple):
+        return None
+    parts = [_constant_text(part) for part in value.elts]
+    return None if None in parts else f"({', '.join(str(part) for part in parts)},)"
 
 
 def has_examples(body: Sequence[ast.stmt]) -> bool:

@@ -58,6 +58,9 @@ def _early_returns(source: SourceText, function: Function) -> list[Edit]:
         return []
     if any(isinstance(part, Scope) and part is not function for part in parts):
         return []
+    # A type that is declared without a value would be of a name that nothing uses.
+    if any(isinstance(part, ast.AnnAssign) and part.value is None and _target(part) == name for part in parts):
+        return []
     compound = function.body[-2]
     default = function.body[-3] if len(function.body) > 2 else None
     tails = list(_tails([compound], name, is_loop=isinstance(compound, ast.For)))

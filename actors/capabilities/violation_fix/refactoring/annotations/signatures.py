@@ -38,6 +38,7 @@ from actors.capabilities.violation_fix.refactoring.placement import decorator_na
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 
 _TEXT_ITERATORS = frozenset({"Iterator", "Iterable", "Generator", "AsyncIterator"})
+_FEWEST_FUNCTIONS = 3
 _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
 
 
@@ -45,7 +46,7 @@ _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
 class Signature:
     """Holds the annotations of a new function as text; none of them where it stays without.
 
-    `opaque` are the parameters whose type is not known, written as Any.
+    `opaque` are the parameters, or the result, whose type is not known, written as Any.
     """
 
     parameters: dict[str, str] = field(default_factory=dict)
@@ -76,7 +77,8 @@ class Annotator:
     @cached_property
     def _is_module_annotated(self) -> bool:
         """True where every function of the file has all of its annotations, as under strict typing."""
-        return bool(self._places) and all(_is_complete(place) for place in self._places)
+        # One or two functions tell of no rule.
+        return len(self._places) >= _FEWEST_FUNCTIONS and all(_is_complete(place) for place in self._places)
 
     def signature(self, place: FunctionPlace, extraction: Extraction) -> Signature:
         """Return the annotations. Raises RefusedRefactoring where strict typing asks for one that is not known."""
@@ -139,7 +141,7 @@ class _TypedExtraction:
         self._writer = AnnotationWriter(package, line, hidden)
 
     def signature(self) -> Signature | str:
-        """Return the annotations, or the name whose type is not known; one parameter may be anything."""
+        """Return the annotations, or the name whose type is not known; one parameter or the result may be anything."""
         parameters: dict[str, str] = {}
         opaque: list[str] = []
         for name in self._extraction.parameters:
@@ -151,6 +153,9 @@ class _TypedExtraction:
                 return name
             parameters[name] = written
         returns = self._returns()
+        if returns is None and not opaque and self._is_kept_inside():
+            returns = self._writer.write(named("typing.Any")) if "Any" in self._package.module.bindings else None
+            opaque = list(self._extraction.outputs)
         return "the result" if returns is None else Signature(parameters, returns, tuple(opaque))
 
     @property
@@ -191,6 +196,14 @@ class _TypedExtraction:
         if self._types.fills_first(name, self._block) or self._narrows(name):
             return None
         return self._writer.write(named("typing.Any")) if "Any" in self._package.module.bindings else None
+
+    def _is_kept_inside(self) -> bool:
+        """Return whether the one result goes to a function that returns nothing: no checker misses its type there."""
+        returns, extraction = self._place.function.returns, self._extraction
+        is_one = len(extraction.outputs) == 1 and extraction.form in (Form.PLAIN, Form.THEN_JUMP)
+        return (
+            is_one and isinstance(returns, ast.Constant) and returns.value is None and not extraction.crossings.yields
+        )
 
     def _write(self, found: Type | None) -> str | None:
         if found is None or found == NONE or self._is_bound_elsewhere(found):

@@ -70,7 +70,15 @@ class BlockContext:
 
     @cached_property
     def effects(self) -> BlockEffects:
-        return BlockEffects(self.statements, self.inputs)
+        return BlockEffects(self.statements, self.inputs, self._used_after)
+
+    @cached_property
+    def _used_after(self) -> frozenset[str]:
+        """The names that the function spells behind the block, in the branches around it and after them."""
+        last = last_line(self.statements[-1])
+        nodes = (part for statement in self.place.function.body for part in own_nodes(statement))
+        later = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and node.lineno > last)
+        return frozenset(spelled(node) for node in later)
 
     @property
     def function_name(self) -> str:
@@ -150,6 +158,17 @@ class BlockContext:
     def has_blank_lines(self) -> bool:
         """True where a blank line parts the statements of the block: a comment above it covers the first part."""
         return any(self.source.is_blank(first_line(statement) - 1) for statement in self.statements[1:])
+
+    @cached_property
+    def is_one_work(self) -> bool:
+        """True where what stands behind the first blank line only goes on with what was made above it."""
+        statements = list(self.statements)
+        gaps = (
+            number for number, each in enumerate(statements) if number and self.source.is_blank(first_line(each) - 1)
+        )
+        first = next(gaps, len(statements))
+        made = frozenset[str]().union(*(bound_names(each) for each in statements[:first]))
+        return all(bound_names(each) <= made for each in statements[first:])
 
     @cached_property
     def nodes(self) -> list[ast.AST]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -54,11 +54,15 @@ class Effect:
 
 
 class BlockEffects:
-    """Collects the effects of consecutive statements; what they do to objects that they made is none."""
+    """Collects the effects of consecutive statements; what they do to objects that they made is none.
 
-    def __init__(self, statements: Sequence[ast.stmt], inputs: Sequence[str]) -> None:
+    `used_after` are names, as they are spelled, that the function goes on to read or fill: they are its work.
+    """
+
+    def __init__(self, statements: Sequence[ast.stmt], inputs: Sequence[str], used_after: Collection[str] = ()) -> None:
         self._statements = statements
         self._inputs = frozenset(inputs)
+        self._used_after = frozenset(used_after)
 
     @cached_property
     def _nodes(self) -> list[ast.AST]:
@@ -90,7 +94,9 @@ class BlockEffects:
 
     @cached_property
     def all(self) -> tuple[Effect, ...]:
-        return tuple(effect for effect in self.everything if not _is_bookkeeping(effect))
+        return tuple(
+            effect for effect in self.everything if effect.target in self._used_after or not _is_bookkeeping(effect)
+        )
 
     @cached_property
     def everything(self) -> tuple[Effect, ...]:
@@ -167,9 +173,17 @@ class BlockEffects:
         return tuple(set_)
 
 
+def changed_first(names: Sequence[str], statements: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """Return names with the only one of them first that statements change, where there is just one."""
+    effects = (effect for effect in BlockEffects(statements, names).all if effect.kind is not EffectKind.CALL)
+    changed = {effect.target.partition(".")[0] for effect in effects} & set(names)
+    return tuple(sorted(names, key=lambda name: name not in changed)) if len(changed) == 1 else tuple(names)
+
+
 def _gives_up(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Return):
-        return statement.value is None or (isinstance(statement.value, ast.Constant) and not statement.value.value)
+        values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+        return all(value is None or (isinstance(value, ast.Constant) and not value.value) for value in values)
     return isinstance(statement, ast.Raise | ast.Continue)
 
 

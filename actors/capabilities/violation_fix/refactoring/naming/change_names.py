@@ -44,6 +44,32 @@ def from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("set", owner, noun), quality - 0.04, f"the attribute {noun} of {owner}")
 
 
+def from_keys(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name what sets one or two items under fixed keys of several words after these."""
+    keys = fixed_keys(context)
+    if not keys or len(keys) > _FEW_KEYS or context.outputs or not ends_plainly(context) or context.has_guards:
+        return
+    noun = common_noun(keys)
+    is_joined = noun.count("_and_") > (len(keys) > 1)
+    if is_joined or len(words_of(keys[0])) < 2 or not all(is_good_noun(key) for key in keys):
+        return
+    is_shared = len({words_of(key)[0] for key in keys}) == 1
+    if is_shared:
+        yield SuggestedName(joined_name("set", noun), 0.7 * min(map(noun_quality, keys)), f"the items {noun}")
+
+
+_FEW_KEYS = 2
+
+
+def fixed_keys(context: BlockContext) -> list[str]:
+    """Return the keys of the items that a block sets, where that is all it does and they are of one thing."""
+    effects = context.effects.all
+    is_all = all(effect.kind is EffectKind.ITEM and effect.name for effect in effects)
+    if not is_all or len({effect.target for effect in effects}) != 1:
+        return []
+    return list(dict.fromkeys(effect.name for effect in effects))
+
+
 def _only_counts(context: BlockContext) -> bool:
     """Check for attributes that are only ever raised or lowered: what is done besides that is the point."""
     stored = [
@@ -195,6 +221,9 @@ def from_one_object(context: BlockContext) -> Iterator[SuggestedName]:
         return
     noun = owner.rpartition(".")[2]
     kinds = {effect.kind for effect in effects}
+    # Which items is more than that some are.
+    if 0 < len(fixed_keys(context)) <= _FEW_KEYS:
+        return
     # One item is no update of the whole.
     is_update = EffectKind.ATTRIBUTE in kinds or (EffectKind.ITEM in kinds and context.changes_several_items)
     if not is_good_noun(noun) or not is_update:

@@ -13,14 +13,14 @@ from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.cuts import Shape
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind, serves
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_attributes,
     from_calls,
     from_collection,
+    from_keys,
     from_last_call,
     from_one_object,
     from_settings,
@@ -29,11 +29,7 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
 from actors.capabilities.violation_fix.refactoring.naming.check_names import from_validation
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import BUILTIN_TYPES
 from actors.capabilities.violation_fix.refactoring.naming.deeds import (
-    PURE_VERBS,
-    UNTOLD,
-    deeds_in,
     hides_deeds,
-    makes_by_deed,
 )
 from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
 from actors.capabilities.violation_fix.refactoring.naming.made_names import from_made, from_returned, from_yields
@@ -41,7 +37,6 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
     MIDDLING_NOUNS,
     VERBS,
-    common_noun,
     in_camel_case,
     is_good_noun,
     noun_of_comment,
@@ -51,12 +46,9 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     words_of,
     words_of_comment,
 )
+from actors.capabilities.violation_fix.refactoring.naming.output_names import from_outputs
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
-    QUESTION_WORDS,
     is_constant,
-    is_flag,
-    opens_to_read,
-    verb_for,
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
@@ -66,6 +58,7 @@ from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
 )
 
 MAX_NAME_LENGTH = 36
+BY_COMMENT = "the comment above the block"
 MAX_NAME_WORDS = 5
 _MANY_CASES = 4
 
@@ -95,8 +88,20 @@ def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
     words = {singular(word) for word in suggestion.name.split("_")}
     hidden = [name for name in context.outputs if not any(_is_told(word, words) for word in words_of(name))]
     # What only the code around it explains has its words from a comment.
-    hidden = [] if len(context.outputs) == 1 and not is_good_noun(context.outputs[0]) else hidden
+    is_by_comment = suggestion.reason == BY_COMMENT and _is_told_by_comment_alone(context)
+    # To handle something may end in anything.
+    is_by_comment = is_by_comment and not suggestion.name.startswith("_handle_")
+    hidden = [] if is_by_comment or _has_poor_output(context) else hidden
     return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
+
+
+def _has_poor_output(context: BlockContext) -> bool:
+    return len(context.outputs) == 1 and not is_good_noun(context.outputs[0])
+
+
+def _is_told_by_comment_alone(context: BlockContext) -> bool:
+    """Return whether the names of the outputs tell less than a comment that says what comes about."""
+    return len(context.outputs) > 1 or _has_poor_output(context)
 
 
 def _is_told(word: str, words: Collection[str]) -> bool:
@@ -104,6 +109,8 @@ def _is_told(word: str, words: Collection[str]) -> bool:
     return singular(word) in words or (len(word) > 2 and any(each.startswith(word) for each in words))
 
 
+# They promise a result.
+_ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _CHECKING = frozenset({"check", "ensure", "validate", "verify"})
 _SYNONYMS = (
     _CHECKING,
@@ -140,7 +147,7 @@ def _from_comment_on_result(context: BlockContext) -> Iterator[SuggestedName]:
         return
     changed = [_changed_by(effect) for effect in context.effects.all] + list(context.outputs)
     if changed and all(_ends_alike(words_of(name), words[1:]) for name in changed):
-        yield SuggestedName(joined_name(words), 0.8, "the comment above the block")
+        yield SuggestedName(joined_name(words), 0.8, BY_COMMENT)
 
 
 def _changed_by(effect: Effect) -> str:
@@ -155,7 +162,10 @@ def _ends_alike(name: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
-    if not context.comment or context.has_inner_comments or context.has_blank_lines or context.returns_several:
+    is_alone = _is_told_by_comment_alone(context)
+    if not context.comment or context.has_inner_comments or context.returns_several:
+        return
+    if context.has_blank_lines and not (is_alone and context.is_one_work):
         return
     used = context.words_used
     words, is_whole = words_of_comment(context.comment)
@@ -170,7 +180,7 @@ def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
         # Who asks for something does not change what was there.
         if words[0] in _ASKING and set(context.outputs) & set(context.inputs):
             return
-        yield SuggestedName(joined_name(words), quality, "the comment above the block")
+        yield SuggestedName(joined_name(words), quality, BY_COMMENT)
     heading = noun_of_comment(context.comment) if not context.has_long_comment else []
     if (
         heading
@@ -192,86 +202,11 @@ def _from_skipping(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("should_skip", context.loop_noun), 0.8, "tests that skip an item of the loop")
 
 
-def _from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
-    names = list(context.outputs)
-    if context.extraction.form is Form.RETURN and (returned := context.returned_name):
-        names = [returned] if any(returned in bound_names(statement) for statement in context.statements) else []
-    if not names or len(names) > 2 or not all(is_good_noun(name) for name in names):
-        return
-    asks = len(names) == 1 and words_of(names[0])[0] in QUESTION_WORDS and names[0] not in context.inputs
-    if any(is_flag(context.nodes, name) for name in names) and not asks:
-        return
-    found = _verb_beside_effects(context, names)
-    if found is None:
-        return
-    verb, quality = found
-    noun = common_noun(names)
-    quality *= min(noun_quality(name) for name in names)
-    if "_and_" in noun:
-        # What is worked out of other things has two results; what is changed has had them before.
-        quality -= 0.15 if set(names) & set(context.inputs) else 0.05
-    # A result that may be missing is looked for, or read; to get it promises too much.
-    if verb in ("get", "determine") and (context.has_guards or context.extraction.form is Form.IF_NONE):
-        quality -= 0.25
-    if asks:
-        yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
-        return
-    quality *= 0.8 if _is_one_of_several(context) else 1.0
-    if set(words_of(noun)) == set(words_of(context.function_noun or "")):
-        quality -= 0.15
-    if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):
-        quality *= 0.9
-    yield SuggestedName(joined_name(verb, noun), quality, f"the output {', '.join(names)}")
-
-
-def _verb_beside_effects(context: BlockContext, names: Sequence[str]) -> tuple[str, float] | None:
-    """Return the verb for how a block comes by its outputs, which tells its effects too, and how sure it is."""
-    verb, quality = _verb_for_all(context, names)
-    deeds = deeds_in(context)
-    if len(deeds) > 1:
-        return None
-    if deeds and verb in PURE_VERBS:
-        if UNTOLD in deeds or not makes_by_deed(names, context):
-            return None
-        verb, quality = next(iter(deeds)), min(quality, 0.7)
-    effects = [effect for effect in context.effects.of_success if not serves(effect, names)]
-    if not effects:
-        return verb, quality
-    # Reading a file and the like is an effect that the verb of the output can cover.
-    verbs = {next(iter(words_of(effect.name)), "") for effect in effects}
-    covered = verbs.pop() if len(verbs) == 1 else ""
-    covers = covered in _READING or covered in deeds
-    return (covered, 0.7) if covers and all(effect.kind is EffectKind.CALL for effect in effects) else None
-
-
-def _verb_for_all(context: BlockContext, names: Sequence[str]) -> tuple[str, float]:
-    """Return one verb for how a block comes by its outputs, and how sure it is."""
-    found = [verb_for(context.nodes, context.statements, name, name in context.inputs) for name in names]
-    verb, quality = min(found, key=lambda pair: pair[1])
-    if opens_to_read(context.nodes) and all(verb in _OF_ANY_SOURCE for verb, _ in found):
-        return "read", quality
-    if len({verb for verb, _ in found}) > 1:
-        return "determine", quality - (0.1 if set(names) & set(context.inputs) else 0.05)
-    return verb, quality
-
-
-_OF_ANY_SOURCE = frozenset({"build", "collect", "compute", "determine", "find", "get"})
-# They promise a result.
-_ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
-_READING = frozenset({"read", "receive", "recv", "consume", "next", "expect"})
-
-
-def _is_one_of_several(context: BlockContext) -> bool:
-    """Return whether a block is a branch of a chain of cases, the others of which may make the same."""
-    label = context.label
-    return context.is_branch_body and label is not None and label.is_case and label.chain > 1
-
-
 def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     label = context.label
     if label is None or label.noun.startswith("missing") or context.extraction.form is Form.IF_JUMP:
         return
-    if label.chain < 2 and not context.is_main_part:
+    if label.chain < 2 and not (context.is_main_part or context.extraction.crossings.yields):
         return
     quality = 0.62 if label.is_case else 0.54
     quality += 0.1 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0
@@ -349,6 +284,7 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
 _Rule = Callable[[BlockContext], Iterator[SuggestedName]]
 _OF_CHANGES: Sequence[_Rule] = (
     from_attributes,
+    from_keys,
     from_shared_words,
     from_last_call,
     from_collection,
@@ -360,7 +296,7 @@ _RULES: Sequence[_Rule] = (
     _from_comment,
     _from_comment_on_result,
     _from_skipping,
-    _from_outputs,
+    from_outputs,
     from_validation,
     *_OF_CHANGES,
     _from_branch,

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import takewhile
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import serves
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
-from actors.capabilities.violation_fix.refactoring.naming.name_words import is_good_noun, noun_quality, plural, words_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
+    VERBS,
+    is_good_noun,
+    noun_quality,
+    plural,
+    words_of,
+)
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
 
 
@@ -35,6 +42,17 @@ def from_returned(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("create", noun), 0.68, "what the block returns")
 
 
+def _shared_words(classes: Collection[str | None]) -> list[str]:
+    """Return the words that the names of classes begin and end with, if they begin with two or more."""
+    split = [words_of(name) if name and name[:1].isupper() and not name.isupper() else [] for name in classes]
+    first = list(takewhile(lambda column: len(set(column)) == 1, zip(*split, strict=False)))
+    rests = [words[len(first) :][::-1] for words in split]
+    last = list(takewhile(lambda column: len(set(column)) == 1, zip(*rests, strict=False)))
+    words = [column[0] for column in (*first, *reversed(last))]
+    # The rest are words of the author, as `Op` is.
+    return words if len(first) > 1 and is_good_noun("_".join(words[: len(first)])) else []
+
+
 def from_made(context: BlockContext) -> Iterator[SuggestedName]:
     """Name what makes one object of a class after that, where the variable that holds it is short for it or nothing."""
     name = context.outputs[0] if len(context.outputs) == 1 else ""
@@ -44,6 +62,10 @@ def from_made(context: BlockContext) -> Iterator[SuggestedName]:
         return
     assigned = [node for node in context.nodes if isinstance(node, ast.Assign) and name in bound_names(node)]
     made = {noun_of(each.value.func) if isinstance(each.value, ast.Call) else None for each in assigned}
+    if len(made) > 1 and (name in VERBS or not is_good_noun(name)) and (words := _shared_words(made)):
+        # To create a thing that creates is no sentence.
+        verb = "build" if words[0] in VERBS else "create"
+        yield SuggestedName(joined_name(verb, words), 0.72, "the classes of what the block makes")
     class_ = made.pop() if len(made) == 1 else None
     if class_ and class_[:1].isupper() and not class_.isupper() and is_good_noun(class_):
         is_short = words_of(class_)[-1].startswith(name) and not class_.lower().endswith(name)

@@ -91,7 +91,7 @@ _STOPS = words_in(
     """
     for of from with to in into if when and or that which by on as so because unless until while where since using via
     but not is are was were be been has have had it we you they i at per before after than then without between
-    based according e.g i.e etc only now here there still also just yet already
+    based according like e.g i.e etc only now here there still also just yet already
     """
 )
 _PREPOSITIONS = words_in("for of from to in into on at with")
@@ -188,6 +188,8 @@ def words_of_comment(comment: str, *, is_command: bool = False) -> tuple[list[st
         return [], False
     joint = words[1:2] if len(words) > 2 and (verb, words[1]) in _JOINTS else []
     taken, rest = _object_words(words[1 + len(joint) :])
+    # An example says nothing more.
+    rest = [] if rest[:1] == ["like"] else rest
     is_whole = not rest or (len(rest) <= 4 and rest[0] in _PREPOSITIONS)
     # What «we» do is told with a reason as often as not: then it may be one step of it.
     if not is_whole and _OF_US.match(comment):
@@ -279,7 +281,13 @@ def _words_of_prose(comment: str) -> list[str]:
     prose = re.split(r"[.;:,(]\s|--| - |[.:!;]$", prose, maxsplit=1)[0]
     if not prose or "?" in prose or not prose.isascii():
         return []
-    return [_HYPHEN.sub("_", word.strip("`'\"*").lower()) for word in prose.split()]
+    return [_spelled_as_name(word.strip("`'\"*").strip("_").lower()) for word in prose.split()]
+
+
+def _spelled_as_name(word: str) -> str:
+    """Return a word of prose as a name has it: «de-duplicate» is one verb, «top-level» are two words."""
+    joined = word.replace("-", "")
+    return joined if joined in VERBS else _HYPHEN.sub("_", word)
 
 
 _HYPHEN = re.compile(r"(?<=[a-z])-(?=[a-z])")

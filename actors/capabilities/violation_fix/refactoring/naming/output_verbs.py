@@ -37,7 +37,7 @@ def verb_for(
         # Bound by a definition or an import: no verb says that.
         return "get", 0.0
     if is_input:
-        return _verb_of_change(nodes, bindings, values, output)
+        return _verb_of_change(nodes, statements, bindings, values, output)
     plain = [value for value in values if not isinstance(value, ast.Constant)]
     verbs = {_verb_of_value(value) for value in plain}
     if len(verbs) == 1 and (verb := verbs.pop()) is not None:
@@ -78,10 +78,17 @@ def _may_act(value: ast.expr) -> bool:
 
 
 def _verb_of_change(
-    nodes: Sequence[ast.AST], bindings: Sequence[ast.AST], values: Sequence[ast.expr], output: str
+    nodes: Sequence[ast.AST],
+    statements: Sequence[ast.stmt],
+    bindings: Sequence[ast.AST],
+    values: Sequence[ast.expr],
+    output: str,
 ) -> tuple[str, float]:
     verbs = {_verb_of_value(value) for value in values}
-    if len(verbs) == 1 and (verb := verbs.pop()) not in (None, "build", "create", "collect", "compute"):
+    # Who refuses some, and leaves others as they are, does not cut, join or read all.
+    refuses = any(isinstance(node, ast.Raise) for node in nodes)
+    is_always = not refuses or any(binding is statement for binding in bindings for statement in statements)
+    if is_always and len(verbs) == 1 and (verb := verbs.pop()) not in (None, "build", "create", "collect", "compute"):
         return str(verb), 0.68
     if all(isinstance(node, ast.AugAssign) for node in bindings) or all(_appends(value, output) for value in values):
         return "extend", 0.5

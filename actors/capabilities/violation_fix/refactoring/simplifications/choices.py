@@ -106,7 +106,7 @@ def assign_extreme(spot: Spot) -> str | None:
 
 
 def assign_other(spot: Spot) -> str | None:
-    """Write `if not x: x = y` as `x = x or y`, where y is short."""
+    """Write `if not x: x = y` as `x = x or y`, where y is short; as `x = True`, where that is what a flag gets."""
     node = spot.node
     if not isinstance(node, ast.If) or spot.source.is_elif(node) or node.orelse or len(node.body) != 1:
         return None
@@ -119,8 +119,33 @@ def assign_other(spot: Spot) -> str | None:
     if asked.id != target.id or not is_simple_value(assigned.value):
         return None
     spot.refuse_comments(spot.line, last_line(node))
-    line = f"{spot.indent}{target.id} = {target.id} or {spot.text(assigned.value)}"
+    is_flag = isinstance(assigned.value, ast.Constant) and isinstance(assigned.value.value, bool)
+    if is_flag and not _is_set_to_true(spot, target.id, assigned.value):
+        return None
+    value = spot.text(assigned.value)
+    line = f"{spot.indent}{target.id} = {value if is_flag else f'{target.id} or {value}'}"
     return spot.replaced(node, node, [line]) if spot.fits(line) and len(line) <= MAX_LENGTH else None
+
+
+def _is_set_to_true(spot: Spot, name: str, value: ast.expr) -> bool:
+    """Return whether True is given to what is True or False before."""
+    place = spot.around.place
+    nodes = list(ast.walk(place.function))
+    stores = [each for each in nodes if isinstance(each, ast.Name) and each.id == name]
+    stores = [each for each in stores if not isinstance(each.ctx, ast.Load)]
+    given = {id(target): node.value for node in nodes if isinstance(node, ast.Assign) for target in node.targets}
+    # Bound without a name of its own: parameters, imports, handlers, patterns, definitions and declarations.
+    named = {getattr(node, field, None) for node in nodes for field in ("arg", "name", "asname", "rest")}
+    named = {each.partition(".")[0] for each in named if isinstance(each, str)}
+    named |= {each for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for each in node.names}
+    if name in named or name not in place.locals or not (isinstance(value, ast.Constant) and value.value is True):
+        return False
+    spot.refuse_maybe_unbound(frozenset({name}), spot.node)
+    return all(id(each) in given and _is_true_or_false(given[id(each)]) for each in stores)
+
+
+def _is_true_or_false(value: ast.expr) -> bool:
+    return _bool(value) is not None or is_boolean(value)
 
 
 # More of them are a row of defaults, which a reader wants to stay alike.

@@ -28,7 +28,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     parameters_of,
     scope_nodes,
 )
-from actors.capabilities.violation_fix.refactoring.naming.name_words import VAGUE_VERBS, VERBS, is_word, words_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import POOR_NOUNS, VAGUE_VERBS, VERBS, words_of
 from actors.capabilities.violation_fix.refactoring.naming.styles import in_style, names_in_camel_case
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
@@ -196,7 +196,8 @@ class _Move:
     def _name(self) -> str:
         own = self.function.name
         words = words_of(own)
-        is_told = all(is_word(word) for word in words) and not set(words) & _LOCAL_WORDS
+        # The author's own words are words, if they are more than letters.
+        is_told = not set(words) <= POOR_NOUNS and not set(words) & _LOCAL_WORDS
         is_command = len(words) == 1 and words[0] in VERBS - VAGUE_VERBS and len(words[0]) > 4
         if not is_told or not (len(words) > 1 or is_command):
             raise self.spot.refuse("no_name", f"{own} does not tell outside what it does")

@@ -118,6 +118,9 @@ REDUCING: Mapping[str, float] = {
     "yield_from": 0.86,
 }
 
+# Those that would make a branch look unlike others that are built as it is.
+CHOOSING = frozenset({"return_choice", "assign_choice", "call_choice"})
+
 
 def simplifications_in(source: SourceText, place: FunctionPlace, line_length: int) -> Iterator[tuple[Spot, str]]:
     """Yield each statement of a function with each kind of simplification that lowers the complexity."""

@@ -13,6 +13,8 @@ _LEAST = 3
 _MAX_LINES = 4
 # Names for what the loop goes through, by what is a constant: a key, and a value beside it.
 _KEYS, _VALUES = ("key", "name"), ("value", "item", "found")
+_RETURNED, _PATTERNS = ("name", "kind", "key"), ("pattern", "regex")
+_MATCHING = frozenset({"match", "fullmatch", "search"})
 
 
 def loop_over(spot: Spot) -> str | None:
@@ -33,9 +35,10 @@ def loop_over(spot: Spot) -> str | None:
     if not all(_is_safe(column, run) for column in columns) or len(columns) > 2:
         return None
     named = frozenset(part.id for column in columns for part in column if isinstance(part, ast.Name))
-    if not named <= spot.around.place.locals:
+    constants = named - spot.around.place.locals
+    if not all(_is_constant_of_module(spot, name) for name in constants):
         return None
-    spot.refuse_maybe_unbound(named, first)
+    spot.refuse_maybe_unbound(named - constants, first)
     _refuse_typed(spot, first)
     spot.refuse_comments(first_line(first), last_line(run[-1]))
     names = _names(spot, columns)
@@ -97,16 +100,39 @@ def _is_safe(column: Sequence[ast.expr], run: Sequence[ast.stmt]) -> bool:
     return len(names) == len(column) and not bound & set(names)
 
 
+def _is_constant_of_module(spot: Spot, name: str) -> bool:
+    """Return whether the module binds a name above the function, once, and nothing else in the file does."""
+    nodes = list(ast.walk(spot.source.tree))
+    stores = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    stores = [node for node in stores if not isinstance(node.ctx, ast.Load)]
+    others = {getattr(node, field, None) for node in nodes for field in ("arg", "name", "asname", "rest")}
+    others |= {each for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for each in node.names}
+    top = spot.around.place.top_statement
+    above = (each for each in spot.source.tree.body if isinstance(each, ast.Assign) and each.lineno < top.lineno)
+    bound = [target for each in above for target in each.targets]
+    return name not in others and len(stores) == 1 and any(stores[0] is target for target in bound)
+
+
 def _names(spot: Spot, columns: Sequence[Sequence[ast.expr]]) -> list[str]:
     taken = spot.around.place.locals | names_read(spot.around.place.function)
     names: list[str] = []
     for column in columns:
-        choices = _KEYS if isinstance(column[0], ast.Constant) else _VALUES
+        choices = _choices(spot.node, column[0])
         name = next((each for each in choices if each not in taken and each not in names), None)
         if name is None:
             raise spot.refuse("no_free_name", f"{', '.join(choices)} are taken")
         names.append(name)
     return names
+
+
+def _choices(first: ast.stmt, part: ast.expr) -> Sequence[str]:
+    """Return names for what a loop goes through, by what is done with it."""
+    nodes = list(ast.walk(first))
+    if isinstance(part, ast.Constant):
+        is_returned = any(isinstance(node, ast.Return) and node.value is part for node in nodes)
+        return _RETURNED if is_returned else _KEYS
+    matched = (node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in _MATCHING)
+    return _PATTERNS if any(node is part for node in matched) else _VALUES
 
 
 def _lines(spot: Spot, first: ast.If, columns: Sequence[Sequence[ast.expr]], names: Sequence[str]) -> list[str]:
