@@ -63,7 +63,7 @@ def planned(settings: Settings, root: Path, choices: FixChoices, fix_id: str) ->
         raise InputError(f"{root} has no commit yet; make a first one, so that there is something to go back to")
     project = project_checks(root, Consent(settings.state_dir))
     options = checked_options(
-        CheckOptions(select=choices.select, max_complexity=choices.max_complexity, rules=project.rules)
+        CheckOptions(select=choices.select, max_complexity=choices.max_complexity, rules=project.rules), project.notes
     )
     setup = test_setup(
         root,

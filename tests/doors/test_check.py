@@ -140,9 +140,12 @@ def test_rules_of_the_project_count_once_they_are_allowed(jeeves: Program, repo:
     (repo / ".jeeves" / "checks.yaml").write_text("rules: [{id: no-one, pattern: '= 1', message: not one}]\n")
     first = jeeves.run("check", "--repo", str(repo), "b.py")
     assert (first.status, "is not in force until you run `jeeves allow`" in first.err) == (0, True)
+    by_name = ("--repo", str(repo), "--select", "no-one", "b.py")
+    jeeves.run("check", *by_name).complains(2, "no check is named 'no-one'; .jeeves/checks.yaml is not in force")
     assert "new      .jeeves/checks.yaml" in jeeves.run("allow", "--repo", str(repo), "--yes").out
     then = json.loads(jeeves.run("check", "--repo", str(repo), "--json", "b.py").out)
     assert [each["check_id"] for each in then["violations"]] == ["no-one"]
+    assert jeeves.run("check", *by_name).status == 1
 
 
 def test_a_hostile_name_does_not_reach_the_terminal_as_it_is(jeeves: Program, repo: Path) -> None:

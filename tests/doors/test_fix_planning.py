@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.errors import InputError
 from runtime.settings import Settings
 from serve.batch.fix_planning import FixChoices, planned
 from serve.batch.generated_files import is_generated
@@ -22,6 +23,14 @@ def test_edits_are_verified_by_the_faults_too_that_were_not_selected(tmp_path: P
     assert tuple(request["options"]["select"]) == ("C901", "E9", "F")
     more, _ = planned(settings, root, FixChoices(select=("F", "C901"), max_complexity=3), "two")
     assert tuple(more.requests[0]["options"]["select"]) == ("F", "C901", "E9")
+
+
+def test_a_rule_that_is_not_allowed_yet_is_refused_with_what_would_allow_it(tmp_path: Path) -> None:
+    root = project(tmp_path / "project")
+    (root / ".jeeves").mkdir()
+    (root / ".jeeves" / "checks.yaml").write_text("rules: [{id: no-one, pattern: x}]\n")
+    with pytest.raises(InputError, match=r"; \.jeeves/checks\.yaml is not in force until you run `jeeves allow`"):
+        planned(Settings(state_dir=tmp_path / "state"), root, FixChoices(select=("no-one",)), "one")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,11 @@ def test_the_help_says_what_the_exit_status_means() -> None:
     assert "Exit status 0:" in (entry.load().help or "")
 
 
+def test_the_help_says_where_violations_are_mended() -> None:
+    (entry,) = [each for each in COMMANDS if each.name == "fix"]
+    assert "in work trees below the state folder" in (entry.load().help or "")
+
+
 def test_a_violation_that_no_rule_mends_ends_with_status_1_and_is_counted(jeeves: Program, tmp_path: Path) -> None:
     root = repository(tmp_path / "project", "l = 1\n")
     done = jeeves.run("fix", "--repo", str(root), "--select", "E741", "--id", "one")

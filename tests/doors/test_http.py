@@ -127,6 +127,14 @@ def test_the_answer_is_the_document_that_ask_gives(service: Service) -> None:
     assert snapshot(service.repos[0]) == before
 
 
+def test_the_line_that_says_it_listens_has_the_address_of_the_dashboard(service: Service) -> None:
+    at = f"http://127.0.0.1:{service.port}"
+    listening, dashboard, stopping = service.told.rstrip("\n").split("; ")
+    assert (listening, stopping) == (f"listening on {at}", "stop with Ctrl-C")
+    page = service.call("GET", dashboard.removeprefix(f"dashboard: {at}"))
+    assert (page.status, page.type) == (200, "text/html")
+
+
 def test_any_registered_repository_may_be_asked_about(service: Service) -> None:
     for repo in service.repos:
         document = service.post(message=QUESTION, repo=repo.name, pipeline="code_analysis", session_id="s").json

@@ -113,7 +113,7 @@ def _listed(
     from serve.batch.check_listing import listed
 
     project = project_checks(root, Consent(settings.state_dir))
-    options = checked_options(msgspec.structs.replace(options, rules=project.rules))
+    options = checked_options(msgspec.structs.replace(options, rules=project.rules), project.notes)
     comparison = None
     ends_at_s = time.monotonic() + timeout_s
     with display_for(sys.stderr.isatty()) as display:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="""Mend conformance violations.
 
-    They are mended in work trees beside the repository; the commits are collected on one branch.
+    They are mended in work trees below the state folder; the commits are collected on one branch.
 
     Exit status 0: all that were found are fixed, or there are none;
     1: some are left, not tried ones and those of a dry run included;

@@ -89,6 +89,7 @@ def check_port_free(host: str, port: int) -> None:
 
 
 def _serve(settings: Settings, repositories: dict[str, str], port: int) -> None:
+    from serve.http.dashboard.addresses import DASHBOARD
     from serve.http.running import run_service
     from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 
@@ -100,7 +101,7 @@ def _serve(settings: Settings, repositories: dict[str, str], port: int) -> None:
 
     def announce(url: str) -> None:
         log.info("serve.listening", extra={"url": url})
-        say_line(f"listening on {url}; stop with Ctrl-C")
+        say_line(f"listening on {url}; dashboard: {url}{DASHBOARD}; stop with Ctrl-C")
 
     warn_line(_where_logs_are(settings))
     run_service(settings, pipelines, repositories, port, announce, tell)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from actors.capabilities.violation_fix.checks.listing import list_violations
-from actors.capabilities.violation_fix.checks.options import MAX_LIMIT, CheckOptions
+from actors.capabilities.violation_fix.checks.options import MAX_LIMIT, CheckOptions, checked_options
+from actors.capabilities.violation_fix.checks.project_rules import NOT_ALLOWED
 from actors.capabilities.violation_fix.checks.source_files import MAX_FILE_BYTES
 from actors.capabilities.violation_fix.checks.violation import CheckReport
 from runtime.errors import InputError
@@ -117,6 +118,13 @@ def test_a_check_that_does_not_exist_is_refused(tmp_path: Path, name: str, told:
     (tmp_path / "a.py").write_text("")
     with pytest.raises(InputError, match=told):
         report(tmp_path, name)
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("no-print", True), ("nonsense", True), ("X_1", False)])
+def test_a_refused_check_that_a_rule_not_in_force_may_be_is_told_with_that(name: str, is_told: bool) -> None:
+    with pytest.raises(InputError, match=f"no check is named '{name}'") as caught:
+        checked_options(CheckOptions(select=(name,)), (NOT_ALLOWED,))
+    assert (f"; {NOT_ALLOWED}; name rules of ruff" in caught.value.message) == is_told
 
 
 def test_a_comment_excuses_a_violation_unless_it_is_to_be_ignored(tmp_path: Path) -> None:

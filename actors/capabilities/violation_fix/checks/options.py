@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -70,14 +71,18 @@ class CheckOptions(msgspec.Struct, frozen=True):
         return tuple(each for each in chosen if each.id not in self.ignore)
 
 
-def checked_options(options: CheckOptions) -> CheckOptions:
-    """Return options that can be used. Raises InputError for a rule that cannot exist, or a limit out of range."""
+def checked_options(options: CheckOptions, notes: Sequence[str] = ()) -> CheckOptions:
+    """Return options that can be used. Raises InputError for a rule that cannot exist, or a limit out of range.
+
+    `notes`: why rules of the project are not in force, told where one of them may be meant.
+    """
     own = {*STRUCTURE_CHECKS, PROJECT_RULES, UNUSED_EXCEPTION, *(rule.id for rule in options.rules)}
     unknown = [each for each in (*options.select, *options.ignore) if not _is_linter_rule(each) and each not in own]
     if unknown:
+        meant = notes if any(is_rule_name(each) for each in unknown) else ()
         raise InputError(
-            f"no check is named {', '.join(repr(each) for each in unknown)}; name rules of ruff (C901, PLR, F401, ALL) "
-            f"or {', '.join(sorted(own))}",
+            f"no check is named {', '.join(repr(each) for each in unknown)}; {''.join(f'{note}; ' for note in meant)}"
+            f"name rules of ruff (C901, PLR, F401, ALL) or {', '.join(sorted(own))}",
             unknown=unknown,
         )
     if not options.select:
