@@ -96,7 +96,7 @@ clean:
 $(DEFAULT): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "jeeves needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (once; a minute or two)"
+	@echo "installing into $(VENV) (once; some minutes)"
 	@$(BIN)/python -m pip install --quiet --editable .
 	@$(BIN)/python -m compileall -q -j 2 $(VENV)/lib runtime actors serve || true
 	@touch $(DEFAULT)

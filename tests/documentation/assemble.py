@@ -116,6 +116,8 @@ def _with_generated(index: str, pages: dict[str, str]) -> str:
     """Return the index with the generated pages in their section; a code host does not have them."""
     heading = f"## {GENERATED_SECTION}\n\n"
     entries = "".join(f"- [{_title(pages[name])}]({name}): {CONTENTS[name]}\n" for name in GENERATED)
+    # A code host has the file alone; the site has a page made from it.
+    index = index.replace("[the keys](../configs/jeeves.yaml)", "[the keys](reference/settings.md)")
     return index.replace(heading, heading + entries, 1)
 
 

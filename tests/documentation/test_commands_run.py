@@ -16,6 +16,7 @@ RUN_BY = {
     "docs/answers.md": ("doors/test_readme.py",),
     "docs/code-index.md": ("doors/test_readme.py",),
     "docs/dashboard.md": ("doors/test_readme.py",),
+    "docs/fixes.md": ("doors/test_fix_in_ci.py",),
     "docs/http.md": ("doors/test_readme.py",),
     "docs/mcp.md": ("doors/test_page_commands.py",),
     "docs/metrics.md": ("doors/test_page_commands.py",),

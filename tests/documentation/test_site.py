@@ -33,6 +33,7 @@ def test_the_source_of_the_site_has_every_page_and_no_link_out_of_it(tmp_path: P
     assert written | set(GENERATED) | {README, CHANGELOG, "decisions/index.md"} == names
     index = (tmp_path / "index.md").read_text(encoding="utf-8")
     assert "](../README.md" not in index
+    assert "[the keys](reference/settings.md)" in index
     assert [name for name in GENERATED if not re.search(rf"^- \[[\w ]+\]\({name}\): .+\.$", index, re.MULTILINE)] == []
     assert all(word in index for word in ("Claude Code", "Codex", "MCP"))
     assert "(files/configs/jeeves.yaml)" in (tmp_path / README).read_text(encoding="utf-8")
@@ -85,7 +86,8 @@ def test_a_page_that_is_named_by_its_path_is_linked_by_its_title(tmp_path: Path)
         "guides/a.md", "See docs/metrics.md, `docs/store.md` and [http.md](../http.md#limits); `x docs/a.md`.", tmp_path
     )
     assert told == (
-        "See [Metrics](../metrics.md), [The store](../store.md) and [Over HTTP](../http.md#limits); `x docs/a.md`."
+        "See [Metrics](../metrics.md), [What is kept, and who continues a run](../store.md) and "
+        "[Over HTTP](../http.md#limits); `x docs/a.md`."
     )
     gone = "docs/gone.md, [the page](../http.md), build/docs/metrics.md\n\n```sh\ncat docs/metrics.md\n```\n"
     assert on_site("guides/a.md", gone, tmp_path) == gone
