@@ -1,4 +1,4 @@
-"""Opens a work tree beside the repository for each fix, and collects their commits on one branch.
+"""Opens a work tree of its own for each fix, and collects their commits on one branch.
 
     tree = open_side_tree(root, "jeeves_fix_7-1", trees / "7-1", base)       # its own branch, the files of `base`
     commit = commit_change(tree, ["a.py"], "Shorten f", "C901-…", who)
