@@ -547,6 +547,33 @@ def test_a_name_that_is_bound_to_another_type_later_has_none_where_no_checker_lo
     assert signature(source, STRICT) == "def _do_part(text: str, size: int) -> None"
 
 
+@pytest.mark.parametrize(
+    ("bound", "is_checked", "written"),
+    [
+        ("rows = str(rows)", False, "def _do_part(rows)"),
+        ("rows = wash(rows)", False, "def _do_part(rows)"),
+        ("rows = str(rows)", True, "def _do_part(rows: list[int]) -> int"),
+        ("rows = [1]", False, "def _do_part(rows: list[int]) -> int"),
+        ("rows += [1]", False, "def _do_part(rows: list[int]) -> int"),
+        ("pass", False, "def _do_part(rows: list[int]) -> int"),
+    ],
+)
+def test_a_parameter_that_is_bound_to_something_else_has_its_declared_type_only_where_a_checker_looks(
+    bound: str, is_checked: bool, written: str
+) -> None:
+    source = f"""
+        def total(rows: list[int]) -> int:
+            {bound}
+            # begin
+            count = 0
+            for row in rows:
+                count = count + 1
+            # end
+            return count
+    """
+    assert signature(source, TypingRules(module="shop.orders", is_checked=is_checked)) == written
+
+
 def test_what_annotations_say_beside_the_type_is_left_out_and_a_bare_list_holds_anything() -> None:
     source = """
         from typing import Annotated, Any

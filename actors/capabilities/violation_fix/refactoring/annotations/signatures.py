@@ -185,6 +185,8 @@ class _TypedExtraction:
             binds = self._types.fits_in(name, self._block, found)
             found = found if binds else declared
         annotation = self._types.annotation_of(name) if name in self._place.locals else None
+        if annotation is not None and not self._types.keeps_annotation(name):
+            return None
         if annotation is not None and found == declared:
             written = self._writer.verbatim(annotation, self._source.segment(annotation))
             if written is not None:

@@ -75,6 +75,21 @@ class LocalTypes:
                 return node.annotation
         return None
 
+    def keeps_annotation(self, name: str) -> bool:
+        """Return whether the annotation of a name holds to its end: what is bound to a parameter may be something else.
+
+        Where a type checker runs, it sees to that; a declaration in the function is meant for all that follows.
+        """
+        annotation = self.annotation_of(name)
+        found = self._package.annotated(annotation, self._package.module) if annotation is not None else None
+        return annotation is None or self._keeps(name, annotation, found)
+
+    def _keeps(self, name: str, annotation: ast.expr, found: Type | None) -> bool:
+        if not any(annotation is argument.annotation for argument in self.place.parameters):
+            return True
+        bound = list(self._bindings(name)) if not self._package.rules.is_checked else []
+        return not bound or (found is not None and self._agree(name, found, iter(bound)))
+
     def declared(self, name: str) -> Type | None:
         """Return the type that holds wherever a name of the function is bound; None where it is not known."""
         if name in self._known:
@@ -103,7 +118,8 @@ class LocalTypes:
         if annotation is not None:
             if _names_in(annotation) & self.place.locals:
                 return None
-            return self._package.annotated(annotation, self._package.module)
+            found = self._package.annotated(annotation, self._package.module)
+            return found if self._keeps(name, annotation, found) else None
         given = self._given(name)
         if given is not None or name in {argument.arg for argument in self.place.parameters}:
             return given
