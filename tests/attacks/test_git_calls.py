@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import runtime
+from runtime.codebase.git.base_files import base_commits
 from runtime.codebase.git.git_process import MAX_OUTPUT_BYTES, Git
-from runtime.errors import RepositoryError
+from runtime.errors import InputError, RepositoryError
 from tests.attacks.repositories import HISTORY, Site, git, grow, questions_of_history, told
 
 TREE = Path(str(runtime.__file__)).parent.parent
@@ -113,12 +114,27 @@ def test_every_question_of_history_is_asked_by_these_tests() -> None:
     assert set(HISTORY) == questions_of_history()
 
 
+def cut_off(folder: Path) -> Path:
+    """A repository whose branch was merged into its work tree's, and ends there by `.git/shallow`."""
+    root = grow(folder)
+    git(root, "branch", "base")
+    git(root, "checkout", "-q", "-b", "side")
+    for name in ("first", "second"):
+        git(root, "commit", "-q", "--allow-empty", "-m", name, day=5)
+    git(root, "checkout", "-q", "-b", "work", "base")
+    git(root, "merge", "-q", "--no-ff", "-m", "Merge", "side", day=6)
+    (root / ".git/shallow").write_text(git(root, "rev-parse", "side"))
+    return root
+
+
 @pytest.mark.long
 def test_every_call_of_git_in_the_source_is_made_by_these_tests(site: Site, recorded: Path) -> None:
     wanted = calls_of_git()
     assert len(wanted) >= 12
     told(site.root)
     site.ask()
+    with pytest.raises(InputError, match="fetch the whole history"):
+        base_commits(Git(cut_off(recorded / "cut")), "base")
     made = [path.read_text().split("\n") for path in recorded.glob("call.*")]
 
     def is_made(known: list[str]) -> bool:

@@ -459,7 +459,7 @@ def test_a_damaged_state_folder_is_mended_or_said(jeeves: Program, repo: Path) -
 
 def test_a_bug_is_one_line_too_and_debugging_shows_where(tmp_path: Path, repo: Path) -> None:
     program = Program(tmp_path / "state", JEEVES_RAY__MODE="in_process")
-    code = "from serve.cli import command_table, main; command_table.app = lambda *_: 1 / 0; main.main()"
+    code = "from serve.cli import command_table, main; command_table.app = lambda *_, **__: 1 / 0; main.main()"
     for debug in ("", "1"):
         env = {**program.env, "JEEVES_DEBUG": debug}
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)

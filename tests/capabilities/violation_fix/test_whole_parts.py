@@ -263,3 +263,20 @@ def test_exits_with_one_constant_leave_the_caller_a_guard(value: str, other: str
     source = f"class Table:\n{textwrap.indent(GUARDED.format(value=value, other=other), '    ')}"
     found = names(source, "Table.work")
     assert (found.get((4, 13)) == "_find_chosen_row") is is_one
+
+
+@pytest.mark.parametrize(("begins", "is_moved"), [("for row in rows:", True), ("if rows:", False)])
+def test_a_comment_above_a_loop_speaks_of_the_loop_alone(begins: str, is_moved: bool) -> None:
+    found = names(f"""
+        def work(rows, table):
+            log.debug(rows)
+            total = 0
+            # Sum up the sizes of rows
+            {begins}
+                if table:
+                    total += len(table)
+            if total > 9:
+                table.warn(total)
+            table.close(total)
+    """)
+    assert ((3, 7) in found) is is_moved

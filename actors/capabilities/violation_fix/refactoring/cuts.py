@@ -92,10 +92,16 @@ def _parts_paragraph(
     body: Sequence[ast.stmt], begin: int, end: int, begins: Sequence[bool], source: SourceText
 ) -> bool:
     """Return whether statements go past a paragraph under a comment and hold only a part of that."""
-    return any(
-        source.is_comment(first_line(body[start]) - 1) and (start < begin < stop < end or begin < start < end < stop)
-        for start, stop in _paragraphs(begins)
-    )
+    for start, stop in _paragraphs(begins):
+        # A comment above a loop speaks of that.
+        covered = start + 1 if isinstance(body[start], _LOOPS) else stop
+        is_part = start < begin < covered < end or begin < start < end < covered
+        if is_part and source.is_comment(first_line(body[start]) - 1):
+            return True
+    return False
+
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def _paragraphs(begins: Sequence[bool]) -> Iterator[tuple[int, int]]:
