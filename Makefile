@@ -15,7 +15,7 @@ ROUNDS ?= 20
 FAULTS ?=
 # How many processes run tests at the same time, on two cores: many tests wait. tests/scheduling.py says which tests stay
 # together in one of them, and which come first.
-JOBS ?= 3
+JOBS ?= 4
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --durations=10
 
 # Where it is set, as in many images, each process would compile all it imports, and each run of the tests all tests.

@@ -31,7 +31,7 @@ AHEAD_FILES = 8
 
 
 # So many files that end processes are no accident, and each takes seconds: no larger file is parsed any more.
-MAX_FATAL_FILES = 20
+MAX_FATAL_FILES = 10
 FATAL = "the process that parsed it ended, or had no memory left: read as text"
 TOO_MANY_FATAL = f"{MAX_FATAL_FILES} files before it ended the processes that parsed them: read as text"
 
