@@ -77,8 +77,7 @@ class BlockContext:
         """The names that the function spells behind the block, in the branches around it and after them."""
         last = last_line(self.statements[-1])
         nodes = (part for statement in self.place.function.body for part in own_nodes(statement))
-        later = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and node.lineno > last)
-        return frozenset(spelled(node) for node in later)
+        return frozenset(spelled(n) for n in nodes if isinstance(n, ast.Name | ast.Attribute) and n.lineno > last)
 
     @property
     def function_name(self) -> str:
@@ -162,13 +161,10 @@ class BlockContext:
     @cached_property
     def is_one_work(self) -> bool:
         """True where what stands behind the first blank line only goes on with what was made above it."""
-        statements = list(self.statements)
-        gaps = (
-            number for number, each in enumerate(statements) if number and self.source.is_blank(first_line(each) - 1)
-        )
-        first = next(gaps, len(statements))
-        made = frozenset[str]().union(*(bound_names(each) for each in statements[:first]))
-        return all(bound_names(each) <= made for each in statements[first:])
+        is_behind_blank = [self.source.is_blank(first_line(each) - 1) for each in self.statements]
+        first = is_behind_blank.index(True, 1) if any(is_behind_blank[1:]) else len(self.statements)
+        made = frozenset[str]().union(*(bound_names(each) for each in self.statements[:first]))
+        return all(bound_names(each) <= made for each in self.statements[first:])
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
