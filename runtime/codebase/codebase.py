@@ -57,6 +57,7 @@ from runtime.codebase.search import ripgrep
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.likely_pieces import first_pieces
+from runtime.codebase.search.prose.document_quotes import DocumentQuote, find_document_quote
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.second_reading import FULL, ReadingBudget
@@ -389,6 +390,12 @@ class Codebase:
         meaning = self._compared(question, wait=wait)
         near = None if meaning is None else meaning.near_passages
         return find_passages(self.index, self.try_source, question, limit, near)
+
+    def document_quote(self, question: str, *, wait: bool = False) -> DocumentQuote | None:
+        """Find the sentence of a document that answers a question best, with its probability; `wait` as above."""
+        meaning = self._compared(question, wait=wait)
+        near = None if meaning is None else meaning.near_passages
+        return find_document_quote(self.index, self.try_source, question, near)
 
     def _compared(
         self, question: str, *, wait: bool, meanwhile: Callable[[], object] | None = None

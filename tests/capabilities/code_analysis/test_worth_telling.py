@@ -6,18 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.documents.document_claims import LEAST_SCORE, document_claims
+from actors.capabilities.code_analysis.answers.documents.document_claims import LEAST_WORTH, document_claims
 from actors.capabilities.code_analysis.answers.further_places import further_claims
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
-from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import (
-    COSINE_SHARE,
     ENOUGH,
     FEATURES,
-    LEAST_COSINE,
     fitted_weights,
-    near_passages,
     worth_of,
     worth_telling,
 )
@@ -39,10 +36,8 @@ def place(score: float, cosine: float | None = None, number: int = 0, quotes: tu
     return Place(fact, score)
 
 
-def passage(file: str, score: float, cosine: float | None) -> CodeFact:
-    return CodeFact(
-        "passage", cited(file, 1, 1), symbol_kind="document", text=f"What {file} says.", score=score, cosine=cosine
-    )
+def passage(file: str, worth: float | None, kind: str = "document") -> CodeFact:
+    return CodeFact("passage", cited(file, 1, 1), symbol_kind=kind, text=f"What {file} says.", score=0.9, worth=worth)
 
 
 def test_each_model_has_a_weight_for_each_of_its_features() -> None:
@@ -148,22 +143,20 @@ def test_a_remark_within_the_code_is_no_headline_and_its_documentation_is() -> N
         assert (said.text in lead.text) is shown
 
 
-def test_the_passage_nearest_in_meaning_is_quoted_however_many_words_another_shares() -> None:
-    claims = document_claims([passage("words.md", 0.9, 0.1), passage("meaning.md", 0.3, 0.6)])
-    assert [claim.citations[0].file for claim in claims] == ["meaning.md"]
+@pytest.mark.parametrize(("worth", "is_told"), [(LEAST_WORTH - 0.01, False), (LEAST_WORTH, True), (0.9, True)])
+def test_what_a_document_says_is_quoted_only_if_it_probably_answers(worth: float, is_told: bool) -> None:
+    assert bool(document_claims([passage("a.md", worth)])) is is_told
 
 
-@pytest.mark.parametrize(("cosine", "is_told"), [(LEAST_COSINE - 0.01, False), (LEAST_COSINE, True), (0.9, True)])
-def test_a_passage_that_is_far_in_meaning_is_not_quoted(cosine: float, is_told: bool) -> None:
-    assert bool(document_claims([passage("a.md", 0.9, cosine)])) is is_told
+def test_of_what_several_documents_say_the_likeliest_answer_alone_is_quoted() -> None:
+    claims = document_claims([passage("b.md", 0.4), passage("a.md", 0.6), passage("c.md", 0.6), passage("d.md", None)])
+    assert [claim.citations[0].file for claim in claims] == ["a.md"]
 
 
-@pytest.mark.parametrize(("score", "is_told"), [(LEAST_SCORE - 0.01, False), (LEAST_SCORE, True)])
-def test_without_meaning_only_a_passage_with_most_of_the_words_is_quoted(score: float, is_told: bool) -> None:
-    assert bool(document_claims([passage("a.md", score, None)])) is is_told
+def test_a_passage_that_was_not_judged_and_a_comment_are_not_quoted() -> None:
+    assert document_claims([passage("a.md", None), passage("b.py", 0.9, "comment")]) == []
 
 
-def test_passages_are_near_as_far_as_the_nearest_allows() -> None:
-    facts = [passage("a.md", 0.5, 0.9), passage("b.md", 0.9, 0.9 * COSINE_SHARE), passage("c.md", 0.9, 0.7)]
-    assert [fact.citation.file for fact in near_passages(facts) or ()] == ["a.md", "b.md"]
-    assert near_passages([passage("a.md", 0.9, None)]) is None
+def test_a_quotation_found_again_by_a_search_that_trusts_it_more_is_as_trusted() -> None:
+    (kept,) = distinct([passage("a.md", None), passage("a.md", 0.3), passage("a.md", 0.2)])
+    assert kept.worth == 0.3

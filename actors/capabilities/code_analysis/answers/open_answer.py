@@ -32,7 +32,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.values import ValueNote
 from actors.capabilities.code_analysis.ranking.answer_order import Place
-from actors.capabilities.code_analysis.ranking.worth_telling import LEAST_COSINE, worth_telling
+from actors.capabilities.code_analysis.ranking.worth_telling import worth_telling
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import Excerpt
@@ -59,10 +59,9 @@ def answer_claims(
     """Return the claims of an answer: a lead with code, what a document says, and further places.
 
     `parts`: those of the question with their places; the first place of each stands before the other ones, which must
-    be worth telling, and says which part it answers. `passages`: what documents say, sentence by sentence; without any,
-    the sections that the search for code found are quoted. `left_words`: how many words the claims may have together;
-    the lead and what a document says are told even so. `values`: what was told of values before. `unsure`: the numbers
-    of the parts whose places are told without saying that they answer these.
+    be worth telling, and says which part it answers. `passages`: what documents say. `left_words`: how many words the
+    claims may have together; the lead and what a document says are told even so. `values`: what was told of values
+    before. `unsure`: the numbers of the parts whose places are told without saying that they answer these.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
@@ -78,12 +77,10 @@ def answer_claims(
     first = [part.first for part in parts if part.first in others and part.first is not None]
     first = [place for at, place in enumerate(first) if place not in first[:at]]
     others = [*first, *(place for place in others if place in worth and place not in first)]
-    near = [place for place in prose if place.fact.cosine is not None and place.fact.cosine >= LEAST_COSINE]
-    said = [claim for place in near[:MAX_DOCUMENTS] if (claim := _document_claim(place.fact, "said")) is not None]
     best = msgspec.structs.replace(_lead(lead.fact), parts=numbers.get(lead.fact.place, ()))
     constants = constant_claims(_in_lines(lead.fact, best))
     literals = literal_claims(lead.fact.literals, best, [*values, *constants])
-    ahead = [best, *constants, *literals, *(passages or said)]
+    ahead = [best, *constants, *literals, *passages]
     left_words -= sum(map(word_count, ahead))
     cited = [citation for claim in ahead for citation in claim.citations]
     asked = {place: (found, _introduced(parts, found, unsure)) for place, found in numbers.items()}

@@ -91,7 +91,8 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all;
     `more`: the tool cut the list that it stands in.
     `value`: what a name is by default, and how that is proven. `cosine`: how near a place or passage is to the query
-    in meaning; None without vectors. `reading`: how well a place answers the query, read together with it; None if it
+    in meaning; None without vectors. `worth`: how probably what a document says answers the query; None of other
+    passages. `reading`: how well a place answers the query, read together with it; None if it
     was not read. `constants`: the numbers behind names in the lines of the excerpt; `literals`: those of its lines that
     tell a value which is asked for.
     """
@@ -122,6 +123,7 @@ class CodeFact(msgspec.Struct, frozen=True, omit_defaults=True):
     more: bool = False
     value: ValueNote | None = None
     cosine: float | None = None
+    worth: float | None = None
     reading: float | None = None
     constants: tuple[ValueNote, ...] = ()
     literals: tuple[LiteralNote, ...] = ()
@@ -197,6 +199,8 @@ def distinct(facts: Iterable[CodeFact]) -> list[CodeFact]:
             _own_key(fact),
         )
         first = kept.setdefault(key, fact)
+        if fact.worth is not None and fact.worth > (first.worth or 0.0):
+            first = kept[key] = msgspec.structs.replace(first, worth=fact.worth, text=fact.text)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
         if again:
             count = max(first.count, fact.count)
@@ -245,9 +249,8 @@ def _said(result: ToolResult) -> Iterator[CodeFact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
     rows, first = result.data.get("passages", ()), len(result.data["results"])
     for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
-        yield CodeFact(
-            "passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], cosine=row.get("cosine")
-        )
+        near = {"cosine": row.get("cosine"), "worth": row.get("worth")}
+        yield CodeFact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"], **near)
 
 
 def _aside(result: ToolResult) -> Iterator[CodeFact]:

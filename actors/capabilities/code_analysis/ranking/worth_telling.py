@@ -1,9 +1,8 @@
-"""Judges which of the found places and sentences speak of the question: those that do not are better left out.
+"""Judges which of the found places speak of the question: those that do not are better left out.
 
 Found places share words with a question, or lie near it in meaning, and most of them answer nothing of it. A logistic
 model over their order and their meaning gives the probability that a place is one that an answer needs;
-tests/ranking/points.py fits it on places that people labelled. Sentences of documents are told by meaning alone: the
-words that they share with a question do not tell those that answer from those that do not.
+tests/ranking/points.py fits it on places that people labelled.
 """
 
 from __future__ import annotations
@@ -14,13 +13,10 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 
 # A further place that is needed with less than this probability is not told, by words alone and with vectors.
 ENOUGH: Mapping[str, float] = {"words": 0.03, "vectors": 0.03}
-# The least cosine of the question and a document's passage, and the share of the best one's, to quote it.
-LEAST_COSINE, COSINE_SHARE = 0.45, 0.85
 LEAST_SCORE = 1e-3
 FILE = Path(__file__).parent / "worth_telling.json"
 FEATURES: Mapping[str, tuple[str, ...]] = {"words": ("score", "order"), "vectors": ("score", "near", "near_best")}
@@ -68,16 +64,6 @@ def worth_telling(places: Sequence[Place]) -> list[Place]:
     always = 3 if state == "words" else 0
     pairs = enumerate(zip(places, worth_of(places), strict=True))
     return [place for number, (place, worth) in pairs if worth >= ENOUGH[state] or number < always]
-
-
-def near_passages(passages: Sequence[CodeFact]) -> list[CodeFact] | None:
-    """Return the passages that are near the question in meaning, nearest first; None if none was compared."""
-    compared = [(fact.cosine, fact) for fact in passages if fact.cosine is not None]
-    if not compared:
-        return None
-    enough = max(LEAST_COSINE, COSINE_SHARE * max(cosine for cosine, _ in compared))
-    near = [(cosine, fact) for cosine, fact in compared if cosine >= enough]
-    return [fact for _, fact in sorted(near, key=lambda pair: (-pair[0], *pair[1].place))]
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -172,6 +172,51 @@ def _by_words(index: IndexReader, weights: Mapping[str, float]) -> list[int]:
     return [row[0] for row in index.rows(_BY_WORDS.format(body=body, heading=heading), (match, CANDIDATES))]
 
 
+@dataclass(frozen=True, slots=True)
+class WordedPassage:
+    """Holds a passage with its terms, the cosine of it and a question if known, and its prior."""
+
+    id: int
+    kind: str
+    file: str
+    start_line: int
+    end_line: int
+    heading: str
+    terms: str
+    prior: float
+    cosine: float | None
+
+
+def worded_passages(
+    index: IndexReader,
+    weights: Mapping[str, float],
+    cosines: Mapping[int, float] | None,
+    kinds: Collection[str],
+    limit: int,
+) -> tuple[list[WordedPassage], list[WordedPassage]]:
+    """Return the passages of some kinds that fit best by words, and those nearest in meaning, at most `limit` each.
+
+    `cosines`: nearest first; None without vectors, and then nothing is near.
+    """
+    found = _rows(index, _by_words(index, weights)) if weights else []
+    scored = [(_scored(row, weights, None), row) for row in found if row[1] in kinds]
+    by_words = [row for _, row in sorted(scored, key=lambda pair: _order(pair[0]))[:limit]]
+    known = cosines or {}
+    near = sorted(
+        (row for row in _rows(index, list(known)) if row[1] in kinds), key=lambda row: (-known[row[0]], row[0])
+    )
+    return _worded(by_words, known), _worded(near[:limit], known)
+
+
+def _worded(rows: Sequence[tuple[Any, ...]], cosines: Mapping[int, float]) -> list[WordedPassage]:
+    return [
+        WordedPassage(
+            row[0], row[1], row[2], row[3], row[4], row[5], row[7], _prior(row[1], row[2]), cosines.get(row[0])
+        )
+        for row in rows
+    ]
+
+
 def _rows(index: IndexReader, ids: Sequence[int]) -> list[tuple[Any, ...]]:
     return index.rows(_BY_IDS.format(marks=", ".join("?" * len(ids))), ids) if ids else []
 
@@ -181,7 +226,7 @@ def _scored(row: tuple[Any, ...], weights: Mapping[str, float], cosines: Mapping
     body, above = set(body_terms.split()), set(heading_terms.split())
     covered = sum(weight for term, weight in weights.items() if term in body or term in above)
     in_heading = sum(weight for term, weight in weights.items() if term in above)
-    prior = _KIND_PRIOR[kind] * _prior_of_file(path, is_document=kind == "document")
+    prior = _prior(kind, path)
     meaning = None if cosines is None else cosines.get(number)
     # A passage that words found and meaning did not is at most as near as the last that meaning found.
     near = min(cosines.values(), default=0.0) if cosines and meaning is None else meaning
@@ -190,6 +235,10 @@ def _scored(row: tuple[Any, ...], weights: Mapping[str, float], cosines: Mapping
     return Passage(
         number, kind, path, start, end, heading, round(score, 6), round(covered, 6), meaning, round(prior, 6)
     )
+
+
+def _prior(kind: str, path: str) -> float:
+    return _KIND_PRIOR[kind] * _prior_of_file(path, is_document=kind == "document")
 
 
 def _prior_of_file(path: str, *, is_document: bool) -> float:

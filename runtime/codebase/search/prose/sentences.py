@@ -123,10 +123,10 @@ def best_sentences(
     sentence and what is said of the default below it. Ahead of what describes a term in a list of definitions stands
     the term. Empty for lines without a word.
     """
-    found = _sentences_of(lines, first_line, passage_paragraphs(lines, first_line, is_document=is_document))
-    terms = [_term_of(lines, first_line, sentence) if is_document else None for sentence, _ in found]
+    found = sentences_of(lines, first_line, passage_paragraphs(lines, first_line, is_document=is_document))
+    terms = [term_of(lines, first_line, sentence) if is_document else None for sentence, _ in found]
     needs = [
-        _needed(found, at, begins=not is_document or terms[at] is not None, documents=not is_document)
+        needed_with(found, at, begins=not is_document or terms[at] is not None, documents=not is_document)
         for at in range(len(found))
     ]
     usable = [place for place, needed in enumerate(needs) if needed is not None]
@@ -134,7 +134,7 @@ def best_sentences(
         return ()
     covered = [frozenset(index_terms(sentence.text).split()) & weights.keys() for sentence, _ in found]
     shares = [
-        math.fsum(weights[term] for term in own) * _factor(sentence.text, is_example=paragraph.is_example)
+        math.fsum(weights[term] for term in own) * prose_factor(sentence.text, is_example=paragraph.is_example)
         for (sentence, paragraph), own in zip(found, covered, strict=True)
     ]
     best = max(usable, key=lambda place: (shares[place] + (_EARLY_BONUS if place == 0 else 0), -place))
@@ -146,7 +146,7 @@ def best_sentences(
     return tuple(told if term is None else [term, *told])
 
 
-def _term_of(lines: Sequence[str], first_line: int, said: Sentence) -> Sentence | None:
+def term_of(lines: Sequence[str], first_line: int, said: Sentence) -> Sentence | None:
     """Return the term that an indented sentence describes: the nearest line further left, directly above its text."""
     place = said.start_line - first_line
     indent = indent_of(lines[place])
@@ -193,7 +193,7 @@ def _is_of_same_item(lines: Sequence[str], first_line: int, said: Sentence, belo
     )
 
 
-def _needed(found: _Found, place: int, *, begins: bool, documents: bool) -> list[int] | None:
+def needed_with(found: _Found, place: int, *, begins: bool, documents: bool) -> list[int] | None:
     """Return the places of the sentences to quote with one, ahead of it or behind, at most one.
 
     None if it cannot be quoted. `begins`: what begins a documentation may refer to the thing that is documented;
@@ -272,14 +272,14 @@ def best_quote(
         paragraphs = [one for one in passage_paragraphs(lines, first_line) if not one.is_example and not one.is_row]
     else:
         paragraphs = comment_paragraphs(lines, first_line, within)
-    found = _sentences_of(lines, first_line, paragraphs)
+    found = sentences_of(lines, first_line, paragraphs)
     wants_changes = asks_for_changes(weights)
     for place, (sentence, _) in enumerate(found):
         is_first = place == 0 and not is_document
         is_usable = _is_quotable(sentence.text, is_document)
         is_usable = is_usable and not (is_first and _is_begun_above(sentence, lines, first_line, within))
         is_usable = is_usable and (wants_changes or not is_change_note(lines, sentence.start_line - first_line))
-        needed = _needed(found, place, begins=not is_document, documents=not is_document) if is_usable else None
+        needed = needed_with(found, place, begins=not is_document, documents=not is_document) if is_usable else None
         if needed is None:
             continue
         said = _joined([found[at][0] for at in sorted((*needed, place))])
@@ -330,7 +330,7 @@ def split_sentences(lines: Sequence[str], first_line: int, *, is_document: bool 
     In a document, headings, rules and the marks of examples are left out. A text of more than 600 characters is cut.
     """
     paragraphs = passage_paragraphs(lines, first_line, is_document=is_document)
-    return [sentence for sentence, _ in _sentences_of(lines, first_line, paragraphs)]
+    return [sentence for sentence, _ in sentences_of(lines, first_line, paragraphs)]
 
 
 def holds(lines: Sequence[str], quote: str) -> bool:
@@ -351,7 +351,8 @@ def holds(lines: Sequence[str], quote: str) -> bool:
     return wanted in without_markup(text) or wanted in without_tags(text)
 
 
-def _factor(text: str, *, is_example: bool) -> float:
+def prose_factor(text: str, *, is_example: bool) -> float:
+    """Return how much of a sentence is prose that tells something, 0 to 1: less for a question or an example."""
     words = len(_PROSE_WORD.findall(_NO_PROSE.sub(" ", text)))
     factor = min(1.0, (words + 1) / (MIN_WORDS + 1))
     if text.rstrip("\"'*_)").endswith("?"):
@@ -363,7 +364,7 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _sentences_of(lines: Sequence[str], first_line: int, paragraphs: Sequence[Paragraph]) -> _Found:
+def sentences_of(lines: Sequence[str], first_line: int, paragraphs: Sequence[Paragraph]) -> _Found:
     """Split paragraphs into sentences with letters, without markup, each with its lines and its paragraph."""
     found: _Found = []
     block = -1

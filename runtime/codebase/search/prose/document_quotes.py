@@ -1,0 +1,144 @@
+"""Chooses what a document says of a question, and judges how probably that answers it.
+
+A linear model over the features of sentences puts them in order; a second one over the best of them gives the
+probability that it answers, since most questions about code are answered by no document. Both are fitted by
+tests/ranking/quotes.py on sentences that people marked (docs/ranking.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.codebase.files.source_text import ReadSource
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.search.prose.passages import MAX_QUERY_CHARS, NearPassages, WordedPassage, term_weights
+from runtime.codebase.search.prose.quotable_sentences import QuotableSentence
+from runtime.codebase.search.prose.quote_candidates import (
+    FEATURES,
+    MAX_QUOTE_CHARS,
+    QuoteCandidate,
+    quote_candidates,
+)
+from runtime.codebase.search.prose.sentences import Sentence
+from runtime.codebase.search.ranker import State
+
+FILE = Path(__file__).parent / "document_quotes.json"
+# How far below the best a neighbouring sentence may be that is told with it.
+SECOND_WITHIN = 1.0
+MAX_TOLD = 2
+# So many passages of all kinds are near enough to look for documents among them.
+NEAREST = 400
+# What tells whether the best sentence answers: how far it stands out, what it shares with the question, its meaning.
+SIGNS = ("above_mean", "share", "cover", "cover_with_heading", "alike", "passage_words", "cosine", "nearness")
+
+# The weights of the features, and those of the signs with an `intercept`.
+Model = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuote:
+    """Holds one or two sentences of a passage, in order, and the probability that they answer the question."""
+
+    passage: WordedPassage
+    sentences: tuple[Sentence, ...]
+    worth: float
+
+    @property
+    def file(self) -> str:
+        """The file of the document."""
+        return self.passage.file
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Holds the best candidate, the one told with it if any, and the signs of how good the best is."""
+
+    best: QuoteCandidate
+    second: QuoteCandidate | None
+    signs: dict[str, float]
+
+    @property
+    def told(self) -> list[QuotableSentence]:
+        """The sentences that the candidates stand for, the best first."""
+        return [one.said for one in (self.best, self.second) if one is not None]
+
+
+def find_document_quote(
+    index: IndexReader, read: ReadSource, question: str, near: NearPassages | None = None
+) -> DocumentQuote | None:
+    """Return what the documents of a repository say of a question; None if they say nothing."""
+    weights = term_weights(index, question[:MAX_QUERY_CHARS])
+    known = near(question[:MAX_QUERY_CHARS], NEAREST) if near is not None else None
+    cosines = dict(known) if known else None
+    candidates, sentences = quote_candidates(index, read, question, weights, cosines)
+    return document_quote(candidates, sentences, "words" if cosines is None else "vectors")
+
+
+def document_quote(
+    candidates: Sequence[QuoteCandidate], sentences: Mapping[int, Sequence[QuotableSentence]], state: State
+) -> DocumentQuote | None:
+    """Return what documents say of a question, with its probability; None without any candidate.
+
+    `sentences`: those of each passage, by its id.
+    """
+    model = fitted_model(state)
+    choice = choose(candidates, sums(candidates, model["features"]))
+    if choice is None:
+        return None
+    of_passage = sentences[choice.best.passage.id]
+    places = sorted({place for said in choice.told for place in said.told_with})
+    told = [of_passage[place].sentence for place in places]
+    term = of_passage[places[0]].term
+    worth = probability(choice.signs, model["signs"])
+    return DocumentQuote(choice.best.passage, tuple(told if term is None else [term, *told]), round(worth, 4))
+
+
+def sums(candidates: Sequence[QuoteCandidate], weights: Mapping[str, float]) -> list[float]:
+    """Return what the features of each candidate add up to, each times its weight."""
+    row = [weights.get(name, 0.0) for name in FEATURES]
+    return [math.fsum(map(float.__mul__, row, one.features)) for one in candidates]
+
+
+def choose(candidates: Sequence[QuoteCandidate], scores: Sequence[float]) -> Choice | None:
+    """Return the candidate with the greatest score, the first of equals, and a neighbour that comes near it."""
+    if not candidates:
+        return None
+    at = max(range(len(candidates)), key=lambda place: (scores[place], -place))
+    best = candidates[at]
+    signs = {
+        "above_mean": scores[at] - math.fsum(scores) / len(scores),
+        "share": -math.log(math.fsum(math.exp(score - scores[at]) for score in scores)),
+        **{name: best.feature(name) for name in SIGNS[2:-1]},
+        "nearness": best.nearness,
+    }
+    near = [place for place, one in enumerate(candidates) if _is_beside(one, best)]
+    near = [place for place in near if scores[place] >= scores[at] - SECOND_WITHIN]
+    second = max(near, key=lambda place: (scores[place], -place), default=None)
+    return Choice(best, None if second is None else candidates[second], signs)
+
+
+def _is_beside(other: QuoteCandidate, best: QuoteCandidate) -> bool:
+    """Return whether a candidate stands next to the best one, with no example, and both are at most two sentences."""
+    said, own = other.said, best.said
+    is_next = other.passage.id == best.passage.id and abs(said.at - own.at) == 1
+    together = {*said.told_with, *own.told_with}
+    is_short = len(together) <= MAX_TOLD and len(said.text) + len(own.text) < MAX_QUOTE_CHARS
+    return is_next and is_short and not (said.is_row or said.is_example)
+
+
+def probability(signs: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return how probably the best candidate answers."""
+    total = math.fsum(weight * signs.get(name, 1.0) for name, weight in weights.items())
+    return 1 / (1 + math.exp(-total))
+
+
+@functools.cache
+def fitted_model(state: State) -> Model:
+    """Return the weights of a state, read once from the package."""
+    found: Mapping[str, Model] = json.loads(FILE.read_text(encoding="utf-8"))["models"]
+    return found[state]

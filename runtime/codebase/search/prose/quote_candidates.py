@@ -1,0 +1,179 @@
+"""Gathers the sentences of documents that may answer a question, and measures each.
+
+Candidates are the sentences of the passages of documents and help texts that fit best by words, and of those nearest in
+meaning. What a sentence is told with (the one that it depends on) belongs to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runtime.codebase.files.source_text import ReadSource
+from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.search.prose.answer_cues import AnswerCues
+from runtime.codebase.search.prose.passages import WordedPassage, worded_passages
+from runtime.codebase.search.prose.quotable_sentences import QuotableSentence, quotable_sentences
+from runtime.codebase.term_meaning.term_vectors import cosines as likeness_to
+from runtime.codebase.term_meaning.term_vectors import term_vectors
+
+KINDS = ("document", "help", "changelog")
+PASSAGES_OF_EACH = 12
+MAX_QUOTE_CHARS = 400
+SHORT_TERMS, LONG_TERMS = 7, 45
+# Ranks of a passage that one of both searches did not find among its first.
+_BEHIND_BY_WORDS, _BEHIND_BY_MEANING = 30, 60
+# Of BM25.
+_SATURATION, _LENGTH_SHARE, _USUAL_TERMS = 1.2, 0.75, 80
+
+FEATURES: tuple[str, ...] = (
+    "cover",
+    "cover_with_heading",
+    "alike",
+    "alike_with_heading",
+    "passage_words",
+    "passage_alike",
+    "heading_alike",
+    "heading_cover",
+    "prior",
+    "is_help",
+    "length",
+    "is_short",
+    "is_long",
+    "is_row",
+    "is_example",
+    "announces",
+    "prose",
+    "begins",
+    "needs",
+    "place",
+    "has_cue",
+    "tells_number",
+    "tells_default",
+    "words_rank",
+    "cosine",
+    "cosine_rank",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteCandidate:
+    """Holds a sentence of a passage, with the one that it is told with, and its features, in the order of `FEATURES`.
+
+    `nearness`: how far the cosine of its passage is below the best one's, at most 0; 0 without vectors.
+    """
+
+    passage: WordedPassage
+    said: QuotableSentence
+    features: tuple[float, ...]
+    nearness: float = 0.0
+
+    def feature(self, name: str) -> float:
+        """Return one of its features."""
+        return self.features[FEATURES.index(name)]
+
+
+def quote_candidates(
+    index: IndexReader,
+    read: ReadSource,
+    question: str,
+    weights: Mapping[str, float],
+    cosines: Mapping[int, float] | None,
+) -> tuple[list[QuoteCandidate], dict[int, list[QuotableSentence]]]:
+    """Return the sentences that may answer a question, by file and line, and all sentences of their passages by id.
+
+    `weights`: of the question's terms. `cosines`: of the passages nearest in meaning, nearest first; None without
+    vectors.
+    """
+    by_words, by_meaning = worded_passages(index, weights, cosines, KINDS, PASSAGES_OF_EACH)
+    words_rank = {passage.id: rank for rank, passage in enumerate(by_words)}
+    cosine_rank = {passage.id: rank for rank, passage in enumerate(by_meaning)}
+    best = max((passage.cosine for passage in by_meaning if passage.cosine is not None), default=0.0)
+    far = min((cosines or {}).values(), default=0.0)
+    found: list[QuoteCandidate] = []
+    of_passage: dict[int, list[QuotableSentence]] = {}
+    measured = _Measured(question, weights)
+    for passage in sorted({p.id: p for p in (*by_words, *by_meaning)}.values(), key=lambda p: (p.file, p.start_line)):
+        source = read(passage.file)
+        if source is None:
+            continue
+        sentences = quotable_sentences(source.lines[passage.start_line - 1 : passage.end_line], passage.start_line)
+        of_passage[passage.id] = sentences
+        cosine = far if passage.cosine is None else passage.cosine
+        ranks = (
+            -math.log1p(words_rank.get(passage.id, _BEHIND_BY_WORDS)),
+            cosine,
+            -math.log1p(cosine_rank.get(passage.id, _BEHIND_BY_MEANING)),
+        )
+        for said, features in zip(sentences, measured.rows(passage, sentences), strict=True):
+            if said.is_usable and said.chars <= MAX_QUOTE_CHARS:
+                found.append(QuoteCandidate(passage, said, (*features, *ranks), cosine - best))
+    return found, of_passage
+
+
+class _Measured:
+    """Measures the sentences of passages against one question."""
+
+    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        self._vector = term_vectors().of_question(query_terms(question).counts)
+        self._cues = AnswerCues(question)
+
+    def rows(self, passage: WordedPassage, sentences: Sequence[QuotableSentence]) -> list[tuple[float, ...]]:
+        """Return the features of each sentence of a passage but for its ranks and cosine."""
+        heading = index_terms(passage.heading)
+        last = index_terms(passage.heading.rpartition(" > ")[2])
+        terms = [index_terms(said.text) for said in sentences]
+        alike = self._alike(passage, heading, last, terms)
+        of_passage = (self._bm25(passage.terms.split()), *alike[:2], self._cover(last.split()), passage.prior)
+        return [
+            (
+                self._cover(own.split()),
+                self._cover([*own.split(), *heading.split()]),
+                alike[2 + place],
+                alike[2 + len(terms) + place],
+                *of_passage,
+                float(passage.kind == "help"),
+                *self._form(said, len(own.split())),
+                math.log1p(place),
+                *self._cues.of(said.text),
+            )
+            for place, (said, own) in enumerate(zip(sentences, terms, strict=True))
+        ]
+
+    @staticmethod
+    def _form(said: QuotableSentence, terms: int) -> tuple[float, ...]:
+        return (
+            math.log1p(terms),
+            float(terms < SHORT_TERMS),
+            float(terms > LONG_TERMS),
+            float(said.is_row),
+            float(said.is_example),
+            float(said.text.rstrip().endswith(":")),
+            said.prose,
+            float(said.begins),
+            float(len(said.told_with) > 1),
+        )
+
+    def _alike(self, passage: WordedPassage, heading: str, last: str, terms: Sequence[str]) -> list[float]:
+        """Return the likeness of the passage, of its heading, of each sentence alone and each with the heading."""
+        pieces = [(passage.terms, heading, "", ""), ("", last, "", "")]
+        pieces += [(own, "", "", "") for own in terms] + [(own, last, "", "") for own in terms]
+        if self._vector is None:
+            return [0.0] * len(pieces)
+        length = np.float32(np.linalg.norm(self._vector) or 1.0)
+        return [float(one) for one in likeness_to(term_vectors().of_pieces(pieces), self._vector / length)]
+
+    def _cover(self, terms: Sequence[str]) -> float:
+        return math.fsum(self._weights[term] for term in self._weights.keys() & set(terms))
+
+    def _bm25(self, terms: Sequence[str]) -> float:
+        counts = Counter(terms)
+        damped = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * len(terms) / _USUAL_TERMS)
+        gains = (w * counts[term] * (_SATURATION + 1) / (counts[term] + damped) for term, w in self._weights.items())
+        return math.log1p(math.fsum(gains))
