@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from runtime.codebase.term_meaning.term_vectors import cosines as likeness_to
 from runtime.codebase.term_meaning.term_vectors import term_vectors
 
 KINDS = ("document", "help", "changelog")
-PASSAGES_OF_EACH = 12
+PASSAGES_OF_EACH = 10
 MAX_QUOTE_CHARS = 400
 SHORT_TERMS, LONG_TERMS = 7, 45
 # Ranks of a passage that one of both searches did not find among its first.
@@ -93,58 +94,98 @@ def quote_candidates(
     by_words, by_meaning = worded_passages(index, weights, cosines, KINDS, PASSAGES_OF_EACH)
     words_rank = {passage.id: rank for rank, passage in enumerate(by_words)}
     cosine_rank = {passage.id: rank for rank, passage in enumerate(by_meaning)}
+    passages = sorted({one.id: one for one in (*by_words, *by_meaning)}.values(), key=lambda one: (one.file, one.id))
+    of_passage = {one.id: sentences for one in passages if (sentences := _sentences(read, one)) is not None}
+    passages = [one for one in passages if one.id in of_passage]
     best = max((passage.cosine for passage in by_meaning if passage.cosine is not None), default=0.0)
     far = min((cosines or {}).values(), default=0.0)
     found: list[QuoteCandidate] = []
-    of_passage: dict[int, list[QuotableSentence]] = {}
-    measured = _Measured(question, weights)
-    for passage in sorted({p.id: p for p in (*by_words, *by_meaning)}.values(), key=lambda p: (p.file, p.start_line)):
-        source = read(passage.file)
-        if source is None:
-            continue
-        sentences = quotable_sentences(source.lines[passage.start_line - 1 : passage.end_line], passage.start_line)
-        of_passage[passage.id] = sentences
+    measured = _Measured(question, weights, [(passage, of_passage[passage.id]) for passage in passages])
+    for number, passage in enumerate(passages):
         cosine = far if passage.cosine is None else passage.cosine
         ranks = (
             -math.log1p(words_rank.get(passage.id, _BEHIND_BY_WORDS)),
             cosine,
             -math.log1p(cosine_rank.get(passage.id, _BEHIND_BY_MEANING)),
         )
-        for said, features in zip(sentences, measured.rows(passage, sentences), strict=True):
+        for said, features in zip(of_passage[passage.id], measured.rows(number), strict=True):
             if said.is_usable and said.chars <= MAX_QUOTE_CHARS:
                 found.append(QuoteCandidate(passage, said, (*features, *ranks), cosine - best))
     return found, of_passage
 
 
+def _sentences(read: ReadSource, passage: WordedPassage) -> list[QuotableSentence] | None:
+    source = read(passage.file)
+    if source is None:
+        return None
+    return quotable_sentences(source.lines[passage.start_line - 1 : passage.end_line], passage.start_line)
+
+
+class _Words(NamedTuple):
+    """Holds the terms of a passage's headings, of the last of them, and of each of its sentences."""
+
+    headings: str
+    last: str
+    sentences: list[str]
+
+
 class _Measured:
     """Measures the sentences of passages against one question."""
 
-    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        question: str,
+        weights: Mapping[str, float],
+        passages: Sequence[tuple[WordedPassage, Sequence[QuotableSentence]]],
+    ) -> None:
         self._weights = weights
-        self._vector = term_vectors().of_question(query_terms(question).counts)
         self._cues = AnswerCues(question)
+        self._passages = passages
+        self._words = [
+            _Words(
+                index_terms(passage.heading),
+                index_terms(passage.heading.rpartition(" > ")[2]),
+                [index_terms(said.text) for said in sentences],
+            )
+            for passage, sentences in passages
+        ]
+        self._alike = self._likeness(query_terms(question).counts)
 
-    def rows(self, passage: WordedPassage, sentences: Sequence[QuotableSentence]) -> list[tuple[float, ...]]:
-        """Return the features of each sentence of a passage but for its ranks and cosine."""
-        heading = index_terms(passage.heading)
-        last = index_terms(passage.heading.rpartition(" > ")[2])
-        terms = [index_terms(said.text) for said in sentences]
-        alike = self._alike(passage, heading, last, terms)
-        of_passage = (self._bm25(passage.terms.split()), *alike[:2], self._cover(last.split()), passage.prior)
+    def rows(self, number: int) -> list[tuple[float, ...]]:
+        """Return the features of each sentence of a passage, by its number, but for its ranks and cosine."""
+        passage, sentences = self._passages[number]
+        words, alike = self._words[number], self._alike[number]
+        last = self._cover(words.last.split())
+        of_passage = (self._bm25(passage.terms.split()), *alike[:2], last, passage.prior, float(passage.kind == "help"))
+        headings = words.headings.split()
         return [
             (
                 self._cover(own.split()),
-                self._cover([*own.split(), *heading.split()]),
-                alike[2 + place],
-                alike[2 + len(terms) + place],
+                self._cover([*own.split(), *headings]),
+                *alike[2 + 2 * place : 4 + 2 * place],
                 *of_passage,
-                float(passage.kind == "help"),
                 *self._form(said, len(own.split())),
                 math.log1p(place),
                 *self._cues.of(said.text),
             )
-            for place, (said, own) in enumerate(zip(sentences, terms, strict=True))
+            for place, (said, own) in enumerate(zip(sentences, words.sentences, strict=True))
         ]
+
+    def _likeness(self, asked: Mapping[str, int]) -> list[list[float]]:
+        """Return for each passage its likeness, that of its last heading, and of each sentence without it and with."""
+        pieces: list[tuple[str, ...]] = []
+        ends: list[int] = []
+        for (passage, _), words in zip(self._passages, self._words, strict=True):
+            pieces += [(passage.terms, words.headings, "", ""), ("", words.last, "", "")]
+            pieces += [(own, last, "", "") for own in words.sentences for last in ("", words.last)]
+            ends.append(len(pieces))
+        vector = term_vectors().of_question(asked)
+        if vector is None:
+            alike = [0.0] * len(pieces)
+        else:
+            length = np.float32(np.linalg.norm(vector) or 1.0)
+            alike = [float(one) for one in likeness_to(term_vectors().of_pieces(pieces), vector / length)]
+        return [alike[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     @staticmethod
     def _form(said: QuotableSentence, terms: int) -> tuple[float, ...]:
@@ -159,15 +200,6 @@ class _Measured:
             float(said.begins),
             float(len(said.told_with) > 1),
         )
-
-    def _alike(self, passage: WordedPassage, heading: str, last: str, terms: Sequence[str]) -> list[float]:
-        """Return the likeness of the passage, of its heading, of each sentence alone and each with the heading."""
-        pieces = [(passage.terms, heading, "", ""), ("", last, "", "")]
-        pieces += [(own, "", "", "") for own in terms] + [(own, last, "", "") for own in terms]
-        if self._vector is None:
-            return [0.0] * len(pieces)
-        length = np.float32(np.linalg.norm(self._vector) or 1.0)
-        return [float(one) for one in likeness_to(term_vectors().of_pieces(pieces), self._vector / length)]
 
     def _cover(self, terms: Sequence[str]) -> float:
         return math.fsum(self._weights[term] for term in self._weights.keys() & set(terms))
