@@ -93,8 +93,9 @@ def locate(
     with `constants` and `literals` in these (`add_told_values`); `definitions`: for a name or for kinds, the number of
     definitions in source files, also beyond the results; `passages`: for a question in words, what documents,
     documentation strings and comments say of it, best first, [{file, start_line, end_line, kind, heading, text, names,
-    score}]; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count;
-    `absence`: what of a question in words occurs nowhere or only aside (`absence.Absence`); `values`, only with that
+    score}], and last what a document says, with the probability `worth` that this answers it; `meaning`: the share of
+    the pieces that could be compared by meaning, 0 to 1, None if words alone count; `absence`: what of a question in
+    words occurs nowhere or only aside (`absence.Absence`); `values`, only with that
     argument: the values that the query asks for (`add_values`). Status `empty` without matches, `denied` for a scope
     outside the root.
     """
