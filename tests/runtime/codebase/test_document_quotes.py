@@ -90,7 +90,7 @@ def test_a_neighbour_is_told_with_the_best_sentence_as_far_as_it_comes_near(belo
 
 def test_a_sentence_that_is_no_neighbour_is_not_told_with_the_best() -> None:
     one, _, three = candidates(["Ships are moored here. The tide lifts all. Masts are painted in spring."])
-    (other,) = candidates(["Ropes are kept dry in the shed."], passage=2)
+    _, other = candidates(["Ropes are kept dry in the shed. Sails are dyed red by hand."], passage=2)
     for apart in (three, other):
         choice = choose([one, apart], [2.0, 2.0])
         assert choice is not None and choice.second is None
