@@ -3,9 +3,9 @@
     python -m tests.ranking.quotes --clones FOLDER --state FOLDER [--judge]
 
 `said.jsonl` has questions with the sentences of documents that answer them, each by a mark of its text; those without
-any are answered by code alone. Two models each, by words alone and with the vectors that are kept in `--state`. Each
-fifth of the repositories is judged by weights that never saw it; without `--judge` those of all are written into the
-package.
+any are answered by code alone. So do `cases.jsonl`, whose places in documents count, as far as clones are there. Two
+models each, by words alone and with the vectors that are kept in `--state`. Each fifth of the repositories is judged by
+weights that never saw it; without `--judge` those of all are written into the package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import hashlib
 import json
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from actors.capabilities.code_analysis.answers.documents.document_claims import LEAST_WORTH
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.search.prose.document_quotes import (
     FILE,
     NEAREST,
@@ -36,9 +37,12 @@ from runtime.codebase.search.prose.document_quotes import (
 from runtime.codebase.search.prose.passages import term_weights
 from runtime.codebase.search.prose.quotable_sentences import QuotableSentence
 from runtime.codebase.search.prose.quote_candidates import FEATURES, QuoteCandidate, quote_candidates
+from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.search.ranker import State
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
+from tests.ranking import points
+from tests.ranking.cases import Case, read_cases
 from tests.ranking.examples import open_clone
 from tests.ranking.listwise import least_loss
 from tests.ranking.logistic import logistic
@@ -52,12 +56,17 @@ MARK_CHARS, DIGITS = 8, 4
 
 
 class Said(msgspec.Struct, frozen=True):
-    """Locates a sentence of a document that answers; `mark`: of its text."""
+    """Locates a sentence of a document that answers; `mark`: of its text, without which all in these lines answer."""
 
     file: str
     start: int
     end: int
-    mark: str
+    mark: str = ""
+
+    def is_of(self, file: str, sentence: Sentence) -> bool:
+        """Return whether it is a sentence of a file."""
+        is_there = file == self.file and self.start <= sentence.end_line and sentence.start_line <= self.end
+        return is_there and self.mark in {"", mark_of(sentence.text)}
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -90,6 +99,19 @@ def read_asked(path: Path = CASES) -> list[Asked]:
     return [msgspec.json.decode(line, type=Asked) for line in path.read_text("utf-8").splitlines()]
 
 
+def asked_of_cases() -> list[Asked]:
+    """Return the questions of cases, which are longer, with the lines of documents that answer them."""
+    return [
+        Asked(case.id, case.repo, case.base_commit, case.question, case.kind, tuple(_documents_of(case)))
+        for case in read_cases(points.CASES)
+    ]
+
+
+def _documents_of(case: Case) -> list[Said]:
+    places = (*case.lead, *(place for nugget in case.nuggets for place in nugget.any_place))
+    return [Said(place.file, place.start, place.end) for place in places if kind_of_path(place.file) == "docs"]
+
+
 def mark_of(text: str) -> str:
     """Return the mark of a sentence, by which it is known without its text."""
     return hashlib.sha256(text.encode()).hexdigest()[:MARK_CHARS]
@@ -102,14 +124,13 @@ def gathered(asked: Asked, codebase: Codebase, semantics: Semantics | None) -> G
     weights = term_weights(codebase.index, question)
     cosines = None if near is None else dict(near)
     candidates, of_passage = quote_candidates(codebase.index, codebase.try_source, question, weights, cosines)
-    marks = {(said.file, said.mark) for said in asked.said}
-    right = [_answers(one, of_passage[one.passage.id], marks) for one in candidates]
+    right = [_answers(one, of_passage[one.passage.id], asked.said) for one in candidates]
     return Gathered(asked, candidates, right)
 
 
-def _answers(one: QuoteCandidate, sentences: Sequence[QuotableSentence], marks: Collection[tuple[str, str]]) -> bool:
-    told = [sentences[place].text for place in one.said.told_with]
-    return any((one.passage.file, mark_of(text)) in marks for text in told)
+def _answers(one: QuoteCandidate, sentences: Sequence[QuotableSentence], said: Sequence[Said]) -> bool:
+    told = [sentences[place].sentence for place in one.said.told_with]
+    return any(answer.is_of(one.passage.file, sentence) for answer in said for sentence in told)
 
 
 def fit(found: Sequence[Gathered], state: State, seed: int = 1) -> Model:
@@ -187,7 +208,7 @@ def _interval(counts: Sequence[float]) -> tuple[float, float]:
 def gathered_of_all(clones: Path, state: Path, semantics: Semantics | None) -> list[Gathered]:
     """Gather the candidates of all questions whose clones are there."""
     found: list[Gathered] = []
-    cases = read_asked()
+    cases = [*read_asked(), *asked_of_cases()]
     for folder in sorted({case.repo.replace("/", "+") for case in cases}):
         if (clones / folder).is_dir():
             codebase = open_clone(clones, state, folder)
@@ -214,7 +235,7 @@ def main() -> None:
         else:
             made[state] = fit(found, state)
     if made:
-        repositories = sorted({case.repo for case in read_asked()})
+        repositories = sorted({one.asked.repo for one in found})
         FILE.write_text(json.dumps({"repositories": repositories, "models": made}, indent=1) + "\n", encoding="utf-8")
 
 

@@ -42,7 +42,8 @@ from actors.capabilities.code_analysis.answers.further_places import (
     word_count,
 )
 from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY
-from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.kinds.who_calls import KIND as WHO_CALLS
@@ -115,8 +116,17 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
         )
         for n in range(9)
     ]
-    roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]))]
-    assert roles == ["lead", *["said"] * MAX_DOCUMENTS, *["point"] * MAX_POINTS]
+    quoted = Claim("said", "`guide.md` says: «A sentence of it.»", (cited("guide.md", 2, 2),))
+    roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]), passages=[quoted])]
+    assert roles == ["lead", "said", *["point"] * MAX_POINTS]
+
+
+def test_a_section_that_was_found_by_the_search_for_code_is_not_quoted_beside_code() -> None:
+    said = Sentence("A sentence of the guide.", 2, 2, 0.5)
+    chosen = excerpt(1, 5, 0.5, said)
+    guide = found("a.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=chosen, cosine=0.9)
+    claims = answer_claims(in_answer_order([found("a.py", 1, 1.0), guide]))
+    assert [claim.role for claim in claims] == ["lead"]
 
 
 def test_places_of_one_file_are_told_together_and_no_lines_twice() -> None:

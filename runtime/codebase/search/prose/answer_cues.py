@@ -1,4 +1,4 @@
-"""Tells by its form whether a sentence answers a kind of question: «because» a why, a number a how many.
+"""Tells by its form whether a sentence answers a question: «because» a why, a number a how many.
 
 The words are those of English; a question or a sentence in another language has none. Pure functions.
 """

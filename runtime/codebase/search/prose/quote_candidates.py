@@ -12,16 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.prose.answer_cues import AnswerCues
 from runtime.codebase.search.prose.passages import WordedPassage, worded_passages
 from runtime.codebase.search.prose.quotable_sentences import QuotableSentence, quotable_sentences
-from runtime.codebase.term_meaning.term_vectors import cosines as likeness_to
-from runtime.codebase.term_meaning.term_vectors import term_vectors
 
 KINDS = ("document", "help", "changelog")
 PASSAGES_OF_EACH = 10
@@ -173,6 +169,9 @@ class _Measured:
 
     def _likeness(self, asked: Mapping[str, int]) -> list[list[float]]:
         """Return for each passage its likeness, that of its last heading, and of each sentence without it and with."""
+        # Only a process that searches loads numpy: agents import the code base without it.
+        from runtime.codebase.term_meaning.term_vectors import cosines, term_vectors
+
         pieces: list[tuple[str, ...]] = []
         ends: list[int] = []
         for (passage, _), words in zip(self._passages, self._words, strict=True):
@@ -183,8 +182,9 @@ class _Measured:
         if vector is None:
             alike = [0.0] * len(pieces)
         else:
-            length = np.float32(np.linalg.norm(vector) or 1.0)
-            alike = [float(one) for one in likeness_to(term_vectors().of_pieces(pieces), vector / length)]
+            found = cosines(term_vectors().of_pieces(pieces), vector)
+            length = math.sqrt(float(vector @ vector)) or 1.0
+            alike = [float(one) / length for one in found]
         return [alike[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     @staticmethod
