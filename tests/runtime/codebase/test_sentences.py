@@ -189,6 +189,15 @@ def test_the_sentence_that_covers_the_question_is_picked_with_one_beside_it_that
     assert picked(text, "parcels") == ["Parcels are sent daily."]
 
 
+@pytest.mark.parametrize(
+    ("below", "is_told"), [("```", True), ("~~~", True), ("`" * 36, False), ("~" * 36, False), ("~" * 35, True)]
+)
+def test_a_line_above_a_fence_is_prose_and_one_that_is_underlined_a_heading(below: str, is_told: bool) -> None:
+    line = "It is tied up until the tide turns!!"
+    texts = [one.text for one in split_sentences([line, below, "moor()", below], 1)]
+    assert (len(line), line in texts) == (36, is_told)
+
+
 def test_headings_questions_and_examples_are_no_answers() -> None:
     text = "# Retried payments\n\nHow are payments retried here?\n\nPayments are retried by the depot.\n"
     text += "\n```\npayments retried\n```"

@@ -141,5 +141,12 @@ def _begins_item(line: str, *, is_document: bool) -> bool:
 
 
 def _is_heading(lines: Sequence[str], place: int) -> bool:
-    is_underlined = place + 1 < len(lines) and _UNDERLINE.match(lines[place + 1]) is not None
-    return is_underlined or _HEADING.match(lines[place]) is not None
+    return _HEADING.match(lines[place]) is not None or (
+        place + 1 < len(lines) and _is_underline(lines[place + 1], lines[place])
+    )
+
+
+def _is_underline(line: str, above: str) -> bool:
+    """Return whether a line underlines a heading; a fence shorter than the line above it begins an example."""
+    is_fence = _FENCE.match(line) is not None and len(line.strip()) < len(above.strip())
+    return _UNDERLINE.match(line) is not None and not is_fence
