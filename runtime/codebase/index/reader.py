@@ -204,6 +204,13 @@ class IndexReader:
             found += self.symbols(f"{where} AND s.qualified_name NOT LIKE '%.%.%.%'", (*part, *kinds), 20_000)
         return found
 
+    def lines_of_methods(self, languages: Sequence[str]) -> dict[str, int]:
+        """Return the lines of the methods of each type in files of the given languages, by the name of the type."""
+        sql = f"""SELECT substr(s.qualified_name, 1, instr(s.qualified_name, '.') - 1), sum(s.end_line - s.start_line + 1)
+            FROM symbols s JOIN files f ON f.id = s.file_id WHERE s.kind = 'method' AND instr(s.qualified_name, '.') > 1
+            AND f.language IN ({", ".join("?" * len(languages))}) GROUP BY 1"""
+        return dict(self.rows(sql, tuple(languages)))
+
     def files_with_term(self, term: str, limit: int) -> list[str]:
         """Return the paths of files with a chunk whose body has a term of the full-text index, in order."""
         sql = """SELECT DISTINCT f.path FROM chunk_text t JOIN chunks c ON c.id = t.rowid

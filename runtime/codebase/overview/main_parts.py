@@ -12,22 +12,36 @@ from typing import Literal
 from runtime.codebase.index.records import ImportRecord, SymbolRecord
 from runtime.codebase.language_registry import all_words, language_at, language_named
 from runtime.codebase.overview.descriptions import of_definition, of_file, of_folder, readmes_of, says_something
+from runtime.codebase.overview.entry_points import is_script_path
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
-from runtime.codebase.overview.mentions import Bound, bound_by, files_naming
+from runtime.codebase.overview.mentions import Bound, CodeWords, bound_by, files_naming
 from runtime.codebase.overview.part_links import PartLinks
-from runtime.codebase.overview.part_names import CONTAINERS, WITH_MODULES, defined, is_hidden, is_shown, plain_name
+from runtime.codebase.overview.part_names import (
+    CONTAINERS,
+    WITH_MODULES,
+    defined,
+    is_exported,
+    is_hidden,
+    is_shown,
+    plain_name,
+    telling,
+)
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.units import Unit, bodies_of, divide
 
 MAX_NAMES_OF_PART = 3
 MAX_TIMES_DEFINED = 4
 OTHER_LANGUAGE_WEIGHT = 0.2
+PROGRAMS_WEIGHT = 0.1
 ENTERED_WEIGHT, HUB_WEIGHT = 2.0, 4.0
 MAX_IMPORTING_FILES = 400
+LEAST_LINES_TELLING = 6
 LEAST_ALIKE_FILES = 5
 LEAST_SHARE_ALIKE = 0.6
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
 _ALIKE_KINDS = frozenset({"function", "class", "interface", "trait"})
+# Languages in which the methods of a type stand outside of it.
+_METHODS_OUTSIDE = ("go", "rust", "cpp")
 _LAST_KINDS = frozenset({"macro"})
 
 PartKind = Literal["folder", "file", "document"]
@@ -60,6 +74,7 @@ class MainParts:
         heads, bodies = all_words("head_files"), bodies_of(files.sizes, links)
         units = divide(files.sizes, files.place, packages=packages, heads=heads, bodies=bodies)
         self.links = PartLinks(units, links, lambda path: language_at(path).imports_folders)
+        self._words = CodeWords(files.lines)
         self._count = max(1, len(units))
         self._preferred: Mapping[str, float] = {}
         self.units = sorted(units, key=self._weight, reverse=True)
@@ -93,6 +108,8 @@ class MainParts:
         own = self._files.own_languages
         is_other = own and not any(self._files.languages[path] in own for path in unit.files)
         weight *= OTHER_LANGUAGE_WEIGHT if is_other else 1.0
+        # Programs are ways in.
+        weight *= PROGRAMS_WEIGHT if all(map(is_script_path, unit.files)) else 1.0
         return weight * self._preferred.get(self.links.part_of(unit), 1.0), unit.path
 
     def _part(self, unit: Unit) -> Part:
@@ -103,10 +120,20 @@ class MainParts:
             # A number is told of all files or not at all.
             users = users if len(users) <= MAX_IMPORTING_FILES else {}
             names = self._names_used(unit, list(users))
-            stands_for_all = bool(names) and (unit.is_file or names[0].count > 0 or _is_called_like(names[0], unit))
+            stands_for_all = bool(names) and names[0].about != "file" and (
+                _is_called_like(names[0], unit) or (not self._is_small(names[0]) and (unit.is_file or names[0].count > 0))
+            )
             said = self._said_of_definition(names[0]) if stands_for_all else None
         alike = self._alike(unit) if said is None or said.about else None
         return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit), alike)
+
+    def _is_small(self, named: Placed) -> bool:
+        """Return whether a name is that of a function of a few lines, which says nothing of the part around it."""
+        return any(
+            one.kind == "function" and one.end_line - one.start_line < LEAST_LINES_TELLING
+            for one in self._definitions
+            if (one.file, one.start_line, one.name) == (named.file, named.start_line, named.text)
+        )
 
     def _alike(self, unit: Unit) -> Placed | None:
         """Return the function or type that most files of a part have each one of, as a file for each command does."""
@@ -129,7 +156,10 @@ class MainParts:
     def _said_of(self, unit: Unit) -> Placed | None:
         files = self._files
         if unit.is_file:
-            told = of_file(unit.path, files.read, files.languages.get)
+            # A header says what the source beside it does.
+            own = dict.fromkeys((unit.path, *unit.files))
+            found = (of_file(path, files.read, files.languages.get) for path in own)
+            told = next((one for one in found if one is not None), None)
         else:
             documents = [*readmes_of(unit.path, files.paths), *in_folder(unit.path, files.manifests)]
             told = of_folder(unit.path, documents, unit.files, files.read, files.languages.get)
@@ -150,29 +180,31 @@ class MainParts:
         single = {
             name: symbol for name, symbol in own.items() if self._times_defined[name] == 1 and not is_hidden(symbol)
         }
-        counts = files_naming(self._texts(users), single, self._bound(users, unit))
+        counts = files_naming(users, single, self._bound(users, unit), self._words)
         within = Counter[str]()
         if not counts and len(unit.files) > 1:
-            within = files_naming(self._texts(unit.files[:MAX_IMPORTING_FILES]), own, {})
+            within = files_naming(unit.files[:MAX_IMPORTING_FILES], own, {}, self._words)
         stem = plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
-        ranked = sorted(
-            own.values(),
-            key=lambda symbol: (
-                symbol.kind in _LAST_KINDS,
-                -counts[symbol.name],
-                plain_name(symbol.name) != stem,
-                not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
-                symbol.kind not in CONTAINERS,
-                symbol.kind != "function",
-                -within[symbol.name],
-                symbol.start_line - symbol.end_line,
-                symbol.file,
-            ),
-        )
+
+        def place(symbol: SymbolRecord) -> tuple[bool, float, str, int]:
+            used = 1 + (counts[symbol.name] or within[symbol.name] / 2)
+            lines = max(symbol.end_line - symbol.start_line + 1, self._lines_of_methods.get(symbol.name, 0))
+            is_near = posixpath.dirname(symbol.file) in (unit.path, posixpath.dirname(unit.path))
+            weight = telling(symbol, used, lines, stem if is_near else "")
+            return symbol.kind in _LAST_KINDS, -weight, symbol.file, symbol.start_line
+
+        ranked = sorted(own.values(), key=place)
+        # What no other package can name is told only where there is nothing else.
+        ranked = [symbol for symbol in ranked if is_exported(symbol)] or ranked
+        if not unit.is_file and not counts and not any(symbol.kind in (*CONTAINERS, "type") for symbol in ranked[:1]):
+            return self._largest_files(unit)
         return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
 
-    def _texts(self, paths: Sequence[str]) -> dict[str, Sequence[str]]:
-        return {path: self._files.lines(path) for path in paths}
+    def _largest_files(self, unit: Unit) -> list[Placed]:
+        """Return the largest files of a folder, which tell more of it than functions that nobody else uses."""
+        sizes = self._files.sizes
+        largest = sorted(unit.files, key=lambda path: (-sizes[path], path))[:MAX_NAMES_OF_PART]
+        return [Placed(posixpath.relpath(path, unit.path), path, 1, 1, "file") for path in largest]
 
     def _bound(self, users: Sequence[str], unit: Unit) -> dict[str, Bound]:
         """Return what the files that import a part may call its names by."""
@@ -186,6 +218,10 @@ class MainParts:
     def _definitions(self) -> list[SymbolRecord]:
         found = self._files.codebase.index.top_level_names(self._files.sizes, _NAMED_KINDS)
         return [symbol for symbol in found if is_shown(symbol)]
+
+    @functools.cached_property
+    def _lines_of_methods(self) -> dict[str, int]:
+        return self._files.codebase.index.lines_of_methods(_METHODS_OUTSIDE)
 
     @functools.cached_property
     def _times_defined(self) -> Counter[str]:

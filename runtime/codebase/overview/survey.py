@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.overview.entry_calls import EntryCalls
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import FolderFiles, Placed
 from runtime.codebase.overview.hub import Hub, connector_of, hub_of
@@ -13,7 +14,7 @@ from runtime.codebase.overview.main_parts import MainParts, Part
 from runtime.codebase.overview.part_links import PartLink
 from runtime.codebase.overview.purposes import purposes_of
 from runtime.codebase.overview.source_files import Aside
-from runtime.codebase.overview.ways_in import command_places, entries_of, reading_of
+from runtime.codebase.overview.ways_in import calls_of_entry, command_places, entries_of, reading_of
 
 MAX_DESCRIBED = 12
 MAX_LANGUAGES = 3
@@ -49,6 +50,7 @@ class Survey:
     dependencies: tuple[Dependencies, ...]
     reading: tuple[Placed, ...]
     hubs: tuple[Hub, ...] = ()
+    calls: EntryCalls | None = None
 
 
 def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIBED) -> Survey:
@@ -63,8 +65,9 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
     begun = command_places(files, entries)
     begun += [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
     hub = hub_of(main.links, (*begun, *(entry.file for entry in entries)))
-    if hub is not None:
-        main.prefer([one.target for one in hub.imports], main.links.part_at(hub.name) or hub.name)
+    calls = calls_of_entry(files, main.links.part_at, entries, reading, main.ranks())
+    drawn = [] if hub is None else [one.target for one in hub.imports]
+    main.prefer([*drawn, *(one.part for one in calls.calls)] if calls else drawn, _part_of_hub(main, hub))
     ranks = main.ranks()
     parts, purpose = main.parts(described), purposes_of(files)
     if not purpose and parts and parts[0].said is not None and not parts[0].said.about:
@@ -81,7 +84,13 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
         tuple(_dependencies(files)),
         tuple(reading),
         tuple(one.ordered(ranks) for one in (hub, connector_of(main.links, hub, ranks)) if one is not None),
+        calls,
     )
+
+
+def _part_of_hub(main: MainParts, hub: Hub | None) -> str:
+    """Return the part that draws others together; an empty string for none."""
+    return "" if hub is None else main.links.part_at(hub.name) or hub.name
 
 
 def _place_of(edge: PartLink, ranks: dict[str, int]) -> tuple[int, int, int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.overview import entry_points
+from runtime.codebase.overview.entry_calls import EntryCalls, entry_calls
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
 from runtime.codebase.overview.manifests import Manifest
@@ -21,6 +22,8 @@ from runtime.codebase.overview.units import BUILDING, Unit
 MAX_EXPORTING_FILES = 2
 MAX_GUARDS = 500
 MAX_CONTAINERS = 2
+MAX_BEGUN_TRIED = 2
+MAX_LINES_OF_PROGRAM = 600
 LEAST_SHARE_OF_EXPORTING = 0.2
 _OF_TESTS = re.compile(r"(?:^|/)test\w*/")
 _GO_KINDS = ("function", "struct", "interface", "type")
@@ -39,6 +42,8 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     manifests = [manifest for folder in folders for manifest in files.manifests_of(folder)]
     commands = [entry for manifest in manifests for entry in entry_points.declared_commands(manifest)]
     known = {entry.name for entry in commands}
+    # Beside programs that the metadata declares lie those for who works on it.
+    shipped = {posixpath.dirname(entry.target) for entry in commands if entry_points.is_script_path(entry.target)}
     names = names_of(files)
     scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
     mains = sorted(_main_functions(files), key=lambda entry: _place_of_main(entry, names))
@@ -50,7 +55,7 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
         *mains,
         *_exports(files, manifests),
         *_served(files),
-        *(entry for entry in scripts if entry.name not in known),
+        *(entry for entry in scripts if entry.name not in known and posixpath.dirname(entry.file) not in shipped),
         *_started(files),
     ]
     return found or list(_namesakes(files, names))
@@ -83,6 +88,30 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
         largest = max(files.sizes, key=lambda path: (files.sizes[path], path))
         found.append(Placed(largest, largest, 1, 1, "largest", files.sizes[largest]))
     return found
+
+
+def calls_of_entry(
+    files: FolderFiles,
+    part_at: Callable[[str], str],
+    entries: Sequence[EntryPoint],
+    reading: Sequence[Placed],
+    ranks: Mapping[str, int],
+) -> EntryCalls | None:
+    """Return the calls into the parts of the function, or else the short file, with which the first program begins."""
+    begun = [(one.file, one.start_line) for one in reading if one.about == "main"]
+    begun += [(one.text, 0) for one in reading if one.about == "command"]
+    begun += [(entry.file, entry.start_line) for entry in entries if entry.kind == "main"]
+    begun += [(entry.file, 0) for entry in entries if entry.kind == "script"]
+    for file, line in list(dict.fromkeys(begun))[:MAX_BEGUN_TRIED]:
+        symbols = files.codebase.symbols_in(file) if line else []
+        tried = [one for one in symbols if one.name_line == line and one.kind in {"function", "method"}]
+        if 0 < files.sizes.get(file, 0) <= MAX_LINES_OF_PROGRAM:
+            tried.append(SymbolRecord(-1, file, file, file, "module", 1, files.sizes[file], 1, "", "", None))
+        found = (entry_calls(one, files.codebase.callees, part_at, ranks) for one in tried)
+        best = next((calls for calls in found if calls is not None), None)
+        if best is not None:
+            return best
+    return None
 
 
 def command_places(files: FolderFiles, entries: Sequence[EntryPoint]) -> list[str]:
@@ -154,7 +183,9 @@ def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
     guarded = files.codebase.search_text("__main__", max_hits=MAX_GUARDS, scope=files.place, endings=(".py", ".pyw"))
     paths = sorted({hit.file for hit in guarded.hits} & files.sizes.keys(), key=lambda path: (path.count("/"), path))
     found = [entry_points.main_guard(path, files.lines(path)) for path in paths]
+    beside = tuple(f"{one.folder}/" for one in files.sources.asides if one.kind in _NO_PRODUCT)
     programs = [path for path in files.paths if entry_points.is_script_path(path[len(files.prefix) :])]
+    programs = [path for path in programs if not path.startswith(beside)]
     found += [entry_points.script(path, files.lines(path)) for path in programs]
     yield from (entry for entry in found if entry is not None)
 

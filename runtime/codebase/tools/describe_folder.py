@@ -11,6 +11,7 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.overview.entry_calls import EntryCalls
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import Placed
 from runtime.codebase.overview.hub import Hub
@@ -20,9 +21,9 @@ from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
 from runtime.errors import RepositoryError
 
-MAX_PARTS = 8
+MAX_PARTS = 10
 MAX_ENTRIES = 8
-MAX_ASIDES = 6
+MAX_ASIDES = 8
 MAX_EDGES = 24
 MAX_HUB_PARTS = 8
 
@@ -39,9 +40,11 @@ def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PA
 
     `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most two;
     languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files, lines, text,
-    about, source, names [{name, files, citation}], alike [{name, files, citation}], citation}] by weight, and
+    about, source, names [{name, files, is_file, citation}], alike [{name, files, citation}], citation}] by weight, and
     parts_total; asides [{folder, kind, files, text, citation}], folders that are no parts; edges [{source, target,
-    files, citation}], with the number of files of one part that import another; hubs [{name, entry, is_part, step,
+    files, citation}], with the number of files of one part that import another; calls [{name, part, is_step, caller,
+    entry, citation}], the calls by which the function where a program is entered goes into parts, behind those that lead
+    to their caller (`is_step`); hubs [{name, entry, is_part, step,
     target, total, parts_total, citation}], the imports by which the file or part where it is entered, and the part that
     imports most others, draw the parts together (with `step` those that lead to it); entries [{kind, name, target,
     names, names_total, file, citation}] and entries_total; dependencies [{source, names, names_total, citation}];
@@ -121,6 +124,7 @@ class _Result:
                 }
                 for edge in edges
             ],
+            "calls": self._calls(found.calls),
             "hubs": [row for hub in found.hubs for row in self._hub(hub)],
             "entries": [self._entry(entry) for entry in entries],
             "entries_total": len(found.entries),
@@ -165,10 +169,25 @@ class _Result:
                 for one in ([part.alike] if part.alike else [])
             ],
             "names": [
-                {"name": used.text, "files": used.count, "citation": self._placed(used, "defines it")["citation"]}
+                {
+                    "name": used.text,
+                    "files": used.count,
+                    "is_file": used.about == "file",
+                    "citation": self._placed(used, "defines it")["citation"],
+                }
                 for used in part.names
             ],
         }
+
+    def _calls(self, found: EntryCalls | None) -> list[dict[str, Any]]:
+        """Return the calls of the entry into parts, behind those that lead to the function that makes them."""
+        rows = []
+        for one in (*found.steps, *found.calls) if found else ():
+            cited = self._lines(one.file, one.line, one.line, f"calls {one.name}")
+            is_step = found is not None and one in found.steps
+            told = {"name": one.name, "part": one.part, "is_step": is_step, "caller": found.caller if found else ""}
+            rows.append({**told, "entry": found.entry if found else "", "citation": cited})
+        return rows
 
     def _hub(self, hub: Hub) -> Iterator[dict[str, Any]]:
         told = {"name": hub.name, "entry": hub.entry, "is_part": hub.is_part, "total": len(hub.imports)}

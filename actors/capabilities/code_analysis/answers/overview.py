@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.code_analysis.answers.overview_links import (
+    entry_claims,
     hub_claims,
     is_told_by_hub,
     link_claim,
@@ -24,7 +25,8 @@ from actors.capabilities.code_analysis.question.overview_wording import Focus
 MAX_LINKS = 5
 MAX_DRAWN = 16
 MAX_ENTRIES = 5
-MAX_ASIDES = 6
+MAX_ASIDES = 8
+MAX_DEPENDING = 2
 MAX_TAKEN_OVER = 3
 _LANGUAGES = {
     **{
@@ -65,7 +67,9 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
     hub = list(hub_claims(facts))
     links = [link_claim(fact) for fact in of_kind(facts, "edge") if draws or not is_told_by_hub(fact, facts)]
     links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]] or list(without_link(facts))
-    return [*purposes, *about, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
+    links = [*entry_claims(facts), *links]
+    needed = [_dependency(fact) for fact in of_kind(facts, "dependency")[:MAX_DEPENDING]]
+    return [*purposes, *about, *needed, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
 
 
 def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
@@ -97,19 +101,34 @@ def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
     name = code_span(fact.name)
     sized = f"{name} ({_files(fact.count)})" if fact.symbol_kind == "folder" else name
     if fact.text:
-        defines = f" defines {code_span(fact.about)}" if fact.about else ""
-        text = f"{sized}{defines}: «{fact.text}»"
-        return Claim("part", text, (fact.citation,), subject=fact.name, quotes=(fact.text,), of=fact.of)
+        return _described_part(fact, sized, facts)
     alike = [other for other in of_kind(facts, "part_alike") if other.about == fact.name]
     used = [
         other for other in of_kind(facts, "part_name") if other.about == fact.name and other.name not in _names(alike)
     ]
     if not used and not alike:
         return Claim("part", sized, (fact.citation,), subject=fact.name, of=fact.of)
-    told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
-    told += [_used(other, is_first=place == 0) for place, other in enumerate(used)]
     citations = tuple(other.citation for other in (*alike, *used))
+    if not alike and all(other.symbol_kind == "file" for other in used):
+        largest = listed([code_span(other.name) for other in used])
+        text = f"{sized}, the largest of which {'is' if len(used) == 1 else 'are'} {largest}"
+        return Claim("part", text, citations, subject=fact.name, of=fact.of)
+    told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
+    first = next((other for other in used if other.count), None)
+    told += [_used(other, is_first=other is first) for other in used]
     return Claim("part", f"{sized} defines {listed(told)}", citations, subject=fact.name, of=fact.of)
+
+
+def _described_part(fact: CodeFact, sized: str, facts: Sequence[CodeFact]) -> Claim:
+    """Tell the sentence of a part, or of a definition in it; of a folder, which others it defines as well."""
+    others = [
+        other for other in of_kind(facts, "part_name") if other.about == fact.name and fact.about not in ("", other.name)
+    ]
+    defines = f" defines {code_span(fact.about)}" if fact.about else ""
+    further = f"; also {listed([code_span(other.name) for other in others])}" if others else ""
+    text = f"{sized}{defines}: «{fact.text}»{further}"
+    citations = (fact.citation, *(other.citation for other in others))
+    return Claim("part", text, citations, subject=fact.name, quotes=(fact.text,), of=fact.of)
 
 
 def _names(facts: Sequence[CodeFact]) -> set[str]:

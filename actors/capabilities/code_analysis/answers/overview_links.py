@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind
+from runtime.codebase.citation import Citation
 from runtime.codebase.language_registry import language_at
 
 
@@ -37,7 +38,27 @@ def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Cla
         name += f", with {code_span(first.signature)},"
     such = f", such as {', '.join(names)}" if first.count > len(found) else f": {listed(names)}"
     text = f"{name} {_imports(first)} {first.count} of {first.of} parts{such}"
-    return Claim("link", text, tuple(dict.fromkeys(fact.citation for fact in (*steps, *found))))
+    return Claim("link", text, _cited((*steps, *found)))
+
+
+def entry_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim about the calls by which a program that is started goes into its parts."""
+    found = of_kind(facts, "entry_call")
+    steps, calls = ([one for one in found if one.symbol_kind == kind] for kind in ("step", "call"))
+    if not calls:
+        return
+    way = "".join(f"{code_span(step.name)}, which calls " for step in steps)
+    # One that is called as its part needs no more words.
+    told = [
+        code_span(one.name) if one.text in one.citation.file else f"{code_span(one.name)} ({_part_span(one.text)})"
+        for one in calls
+    ]
+    text = f"{code_span(calls[0].signature)} calls {way}in the order of its lines: {listed(told)}"
+    yield Claim("link", text.replace("calls in the order", "calls, in the order"), _cited(found))
+
+
+def _cited(facts: Sequence[CodeFact]) -> tuple[Citation, ...]:
+    return tuple(dict.fromkeys(fact.citation for fact in facts))
 
 
 def _part_span(name: str) -> str:

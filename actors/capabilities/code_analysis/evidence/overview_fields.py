@@ -42,10 +42,22 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for one in row["alike"]:
             yield _fact("part_alike", one, name=one["name"], about=row["part"], count=one["files"])
         # Of a part that says itself what it is, the names are not told.
-        for used in () if row["text"] else row["names"]:
-            yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"])
+        is_whole = bool(row["text"]) and (not row["about"] or row["kind"] != "folder")
+        for used in () if is_whole else row["names"]:
+            kind = "file" if used["is_file"] else ""
+            yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"], symbol_kind=kind)
     for row in data["edges"][:MAX_EDGES]:
         yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
+    for row in data["calls"]:
+        yield _fact(
+            "entry_call",
+            row,
+            name=row["name"],
+            about=row["caller"],
+            signature=row["entry"],
+            text=row["part"],
+            symbol_kind="step" if row["is_step"] else "call",
+        )
     for row in data["hubs"]:
         yield _fact(
             "hub",

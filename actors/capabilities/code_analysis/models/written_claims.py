@@ -58,6 +58,7 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "part_alike": "part",
     "edge": "link",
     "hub": "link",
+    "entry_call": "link",
     "entry": "entry",
     "dependency": "item",
     "reading": "start",

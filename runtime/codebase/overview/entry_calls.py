@@ -1,0 +1,115 @@
+"""Finds the calls by which a program that is started goes into its parts.
+
+From the function where it is entered, calls that are proven to mean a function of another part are listed, one for each
+part; a function that hands on to another one is followed, and each step is a call with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from runtime.codebase.files.words import split_identifier
+from runtime.codebase.index.records import Callee, SymbolRecord
+
+LEAST_PARTS = 2
+ENOUGH_PARTS = 3
+MAX_CALLERS_READ = 6
+MAX_STEPS = 3
+MAX_CALLED = 8
+MAX_CALLS = 200
+# What is done at the end, and calls that only report, tell less than what a part is entered by.
+_ENDING = frozenset(
+    {"close", "free", "delete", "destroy", "done", "teardown", "tear", "cleanup", "clean", "shutdown", "stop", "release"}
+    | {"restore", "exit", "print", "log", "usage", "version", "err", "error", "warn", "warning", "fatal", "die", "debug"}
+)
+_RUNNING = frozenset({"run", "main", "start", "serve", "listen", "execute", "launch", "loop", "process", "handle"})
+_BEGINNING = frozenset(
+    {"new", "create", "init", "initialize", "load", "open", "read", "parse", "build", "make", "setup", "connect", "get"}
+)
+
+Callees = Callable[[SymbolRecord], Iterable[Callee]]
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Represents a call at a `line` of a `file` of `name`, which the part `part` defines."""
+
+    file: str
+    line: int
+    name: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCalls:
+    """Holds the calls of one function (`caller` in `file`) into parts; `steps`: the calls that lead from `entry` to it.
+
+    Of a short program without functions, both are its file.
+    """
+
+    entry: str
+    caller: str
+    file: str
+    steps: tuple[Called, ...]
+    calls: tuple[Called, ...]
+
+
+def entry_calls(
+    entry: SymbolRecord, callees: Callees, part_at: Callable[[str], str], ranks: Mapping[str, int]
+) -> EntryCalls | None:
+    """Return the calls into other parts of the first function on the way from an entry that makes several.
+
+    `part_at`: the part of a file; `ranks`: the place of each part, of which too many calls are told the first ones.
+    """
+    best: EntryCalls | None = None
+    seen = {entry.id}
+    ways: list[tuple[SymbolRecord, tuple[Called, ...]]] = [(entry, ())]
+    for _ in range(MAX_CALLERS_READ):
+        if not ways:
+            break
+        caller, steps = ways.pop(0)
+        found = [callee for callee in callees(caller) if callee.definition is not None]
+        calls = tuple(_by_part(caller, found, part_at, ranks))
+        if len(calls) > (len(best.calls) if best else LEAST_PARTS - 1):
+            best = EntryCalls(entry.qualified_name, caller.qualified_name, caller.file, steps, calls)
+        if len(calls) >= ENOUGH_PARTS:
+            break
+        if len(steps) < MAX_STEPS:
+            further = [(callee.definition, callee.line) for callee in found if callee.definition is not None]
+            for symbol, line in further:
+                if symbol.id not in seen and symbol.kind in {"function", "method"} and not _is_ending(symbol.name):
+                    seen.add(symbol.id)
+                    step = Called(caller.file, line, symbol.qualified_name, part_at(symbol.file))
+                    ways.append((symbol, (*steps, step)))
+    return best
+
+
+def _is_ending(name: str) -> bool:
+    return not _ENDING.isdisjoint(split_identifier(name))
+
+
+def _begins(name: str) -> int:
+    """Return 2 for a name that says that something runs, 1 for one that something begins, else 0."""
+    words = split_identifier(name)
+    return 2 if not _RUNNING.isdisjoint(words) else int(not _BEGINNING.isdisjoint(words))
+
+
+def _by_part(
+    caller: SymbolRecord, found: Iterable[Callee], part_at: Callable[[str], str], ranks: Mapping[str, int]
+) -> Iterator[Called]:
+    """Yield one call for each other part, by line: one that begins something rather than one that ends it."""
+    own = part_at(caller.file)
+    by_part: dict[str, Callee] = {}
+    for callee in found:
+        part = part_at(callee.definition.file) if callee.definition is not None else ""
+        if part and part != own and not _is_ending(callee.name):
+            known = by_part.get(part)
+            if known is None or _begins(callee.name) > _begins(known.name):
+                by_part[part] = callee
+    last = len(ranks)
+    kept = sorted(by_part, key=lambda part: (ranks.get(part, last), part))[:MAX_CALLED]
+    for part in sorted(kept, key=lambda part: by_part[part].line):
+        callee = by_part[part]
+        name = callee.definition.qualified_name if callee.definition is not None else callee.name
+        yield Called(caller.file, callee.line, name, part)
