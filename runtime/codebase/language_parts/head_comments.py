@@ -14,7 +14,8 @@ MAX_TOLD_CHARS = 400
 
 # Words of head comments about rights, tools or authors rather than about the file.
 _NOT_ABOUT = re.compile(
-    r"copyright|\(c\)\s*(?:19|20)\d\d|\breleased under\b|licen[sc]e|spdx|all rights reserved|eslint|@ts-|@flow|jshint|istanbul|generated|do not edit|-\*-|vim:"
+    r"copyright|\(c\)\s*(?:19|20)\d\d|\breleased under\b"
+    r"|licen[sc]e|spdx|all rights reserved|eslint|@ts-|@flow|jshint|istanbul|generated|do not edit|-\*-|vim:"
     r"|^\s*@(?:author|since|version|module|fileoverview)\b",
     re.IGNORECASE,
 )

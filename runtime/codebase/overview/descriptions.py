@@ -155,7 +155,7 @@ def _sentences(text: str) -> list[str]:
         ]
         flat = _DOC_TAG.split(" ".join(" ".join(kept).split()), maxsplit=1)[0]
         found += [part.strip() for part in _SENTENCE_END.split(flat) if part.strip()]
-    usable = [one for one in found if len(one) <= MAX_QUOTE_CHARS and not one.endswith(":")]
+    usable = [one for one in found if len(one) <= MAX_QUOTE_CHARS and not one.endswith((":", "?"))]
     return [one for one in usable if not _NO_SENTENCE.match(one)][:4]
 
 

@@ -13,15 +13,43 @@ from runtime.codebase.files.words import split_identifier
 from runtime.codebase.index.records import Callee, SymbolRecord
 
 LEAST_PARTS = 2
-ENOUGH_PARTS = 3
+ENOUGH_PARTS, ENOUGH_TO_CHOOSE = 3, 4
 MAX_CALLERS_READ = 6
 MAX_STEPS = 3
 MAX_CALLED = 8
-MAX_CALLS = 200
+RUNS = 2
 # What is done at the end, and calls that only report, tell less than what a part is entered by.
 _ENDING = frozenset(
-    {"close", "free", "delete", "destroy", "done", "teardown", "tear", "cleanup", "clean", "shutdown", "stop", "release"}
-    | {"restore", "exit", "print", "log", "usage", "version", "err", "error", "warn", "warning", "fatal", "die", "debug"}
+    {
+        "close",
+        "free",
+        "delete",
+        "destroy",
+        "done",
+        "teardown",
+        "tear",
+        "cleanup",
+        "clean",
+        "shutdown",
+        "stop",
+        "release",
+    }
+    | {
+        "reset",
+        "restore",
+        "exit",
+        "print",
+        "log",
+        "usage",
+        "version",
+        "err",
+        "error",
+        "warn",
+        "warning",
+        "fatal",
+        "die",
+        "debug",
+    }
 )
 _RUNNING = frozenset({"run", "main", "start", "serve", "listen", "execute", "launch", "loop", "process", "handle"})
 _BEGINNING = frozenset(
@@ -90,9 +118,9 @@ def _is_ending(name: str) -> bool:
 
 
 def _begins(name: str) -> int:
-    """Return 2 for a name that says that something runs, 1 for one that something begins, else 0."""
+    """Return `RUNS` for a name that says that something runs, 1 for one that something begins, else 0."""
     words = split_identifier(name)
-    return 2 if not _RUNNING.isdisjoint(words) else int(not _BEGINNING.isdisjoint(words))
+    return RUNS if not _RUNNING.isdisjoint(words) else int(not _BEGINNING.isdisjoint(words))
 
 
 def _by_part(
@@ -107,8 +135,11 @@ def _by_part(
             known = by_part.get(part)
             if known is None or _begins(callee.name) > _begins(known.name):
                 by_part[part] = callee
+    begun = [part for part, callee in by_part.items() if _begins(callee.name)]
+    by_part = {part: by_part[part] for part in begun} if len(begun) >= ENOUGH_TO_CHOOSE else by_part
     last = len(ranks)
-    kept = sorted(by_part, key=lambda part: (ranks.get(part, last), part))[:MAX_CALLED]
+    runs = {part for part, callee in by_part.items() if _begins(callee.name) == RUNS}
+    kept = sorted(by_part, key=lambda part: (part not in runs, ranks.get(part, last), part))[:MAX_CALLED]
     for part in sorted(kept, key=lambda part: by_part[part].line):
         callee = by_part[part]
         name = callee.definition.qualified_name if callee.definition is not None else callee.name

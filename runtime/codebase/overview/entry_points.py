@@ -14,7 +14,7 @@ from typing import Literal
 
 from runtime.codebase.overview.manifests import Manifest
 
-EntryKind = Literal["command", "main", "script", "exports", "server", "container", "namesake"]
+EntryKind = Literal["command", "main", "script", "exports", "server", "container", "namesake", "documented"]
 
 MAX_NAMES = 1_000
 MAX_COMMAND_CHARS = 300
@@ -152,7 +152,7 @@ def _shown_command(what: str) -> str:
 
 def exports(path: str, lines: Sequence[str]) -> EntryPoint | None:
     """Return the names that a package's main file exports, and the lines from the first to the last of the first 60."""
-    found = _exported(path, lines)
+    found = [(line, name) for line, name in _exported(path, lines) if not name.startswith("__")]
     if not found:
         return None
     names = tuple(dict.fromkeys(name for _, name in found))[:MAX_NAMES]

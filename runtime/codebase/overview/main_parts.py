@@ -15,7 +15,8 @@ from runtime.codebase.overview.descriptions import of_definition, of_file, of_fo
 from runtime.codebase.overview.entry_points import is_script_path
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
 from runtime.codebase.overview.mentions import Bound, CodeWords, bound_by, files_naming
-from runtime.codebase.overview.part_links import PartLinks
+from runtime.codebase.overview.named_links import NAMING, links_by_names, single_types
+from runtime.codebase.overview.part_links import PartLinks, without_guesses
 from runtime.codebase.overview.part_names import (
     CONTAINERS,
     WITH_MODULES,
@@ -71,6 +72,7 @@ class MainParts:
         self._files = files
         packages = {posixpath.dirname(path) or "." for path in files.manifests} - {files.place}
         links = [link for link in files.codebase.file_links() if link[0] in files.sizes]
+        links = [*without_guesses(links, files.languages, files.lines), *self._links_by_names(links)]
         heads, bodies = all_words("head_files"), bodies_of(files.sizes, links)
         units = divide(files.sizes, files.place, packages=packages, heads=heads, bodies=bodies)
         self.links = PartLinks(units, links, lambda path: language_at(path).imports_folders)
@@ -78,6 +80,17 @@ class MainParts:
         self._count = max(1, len(units))
         self._preferred: Mapping[str, float] = {}
         self.units = sorted(units, key=self._weight, reverse=True)
+
+    def _links_by_names(self, links: Collection[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+        """Return the uses of others' types, where files need no import for these, that are no imports as well."""
+        languages = self._files.languages
+        if not any(languages[path] in NAMING for path in self._files.sizes):
+            return []
+        types = single_types(self._definitions, languages)
+        uses = self._files.codebase.index.uses_of_names(types, NAMING)
+        known = {(file, target) for file, target, _ in links}
+        found = links_by_names((use for use in uses if use[0] in self._files.sizes), types, languages)
+        return [link for link in found if link[:2] not in known]
 
     def prefer(self, parts: Collection[str], hub: str) -> None:
         """Order the parts anew: the hub, and those that it draws in itself, weigh more."""
@@ -120,8 +133,13 @@ class MainParts:
             # A number is told of all files or not at all.
             users = users if len(users) <= MAX_IMPORTING_FILES else {}
             names = self._names_used(unit, list(users))
-            stands_for_all = bool(names) and names[0].about != "file" and (
-                _is_called_like(names[0], unit) or (not self._is_small(names[0]) and (unit.is_file or names[0].count > 0))
+            stands_for_all = (
+                bool(names)
+                and names[0].about != "file"
+                and (
+                    _is_called_like(names[0], unit)
+                    or (not self._is_small(names[0]) and (unit.is_file or names[0].count > 0))
+                )
             )
             said = self._said_of_definition(names[0]) if stands_for_all else None
         alike = self._alike(unit) if said is None or said.about else None
@@ -173,9 +191,13 @@ class MainParts:
         inside = set(unit.files)
         found = [symbol for symbol in self._definitions if symbol.file in inside]
         # A name that many files open again is the namespace of all.
-        found = [one for one in found if self._times_defined[one.name] <= MAX_TIMES_DEFINED] or found
+        stem = plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
+        own_name = {one.name for one in found if unit.is_file and plain_name(one.name) == stem}
+        found = [
+            one for one in found if self._times_defined[one.name] <= MAX_TIMES_DEFINED or one.name in own_name
+        ] or found
         # Of the pieces of one definition the one in the file that is called so stands for all.
-        found.sort(key=lambda symbol: symbol.file != unit.path)
+        found.sort(key=lambda one: (one.file != unit.path, posixpath.basename(one.file).split(".")[0] != one.name))
         own = {symbol.name: symbol for symbol in reversed(found)}
         single = {
             name: symbol for name, symbol in own.items() if self._times_defined[name] == 1 and not is_hidden(symbol)
@@ -184,7 +206,6 @@ class MainParts:
         within = Counter[str]()
         if not counts and len(unit.files) > 1:
             within = files_naming(unit.files[:MAX_IMPORTING_FILES], own, {}, self._words)
-        stem = plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
 
         def place(symbol: SymbolRecord) -> tuple[bool, float, str, int]:
             used = 1 + (counts[symbol.name] or within[symbol.name] / 2)
@@ -196,7 +217,9 @@ class MainParts:
         ranked = sorted(own.values(), key=place)
         # What no other package can name is told only where there is nothing else.
         ranked = [symbol for symbol in ranked if is_exported(symbol)] or ranked
-        if not unit.is_file and not counts and not any(symbol.kind in (*CONTAINERS, "type") for symbol in ranked[:1]):
+        shown = ranked[:MAX_NAMES_OF_PART]
+        telling_ones = [one for one in shown if counts[one.name] or one.kind in (*CONTAINERS, "type")]
+        if not unit.is_file and len(unit.files) > 1 and 2 * len(telling_ones) < len(shown):
             return self._largest_files(unit)
         return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
 

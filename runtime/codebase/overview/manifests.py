@@ -294,9 +294,7 @@ def _lines_with(lines: _Lines, name: str) -> Iterator[int]:
 
 
 _STRING = r"(?P<quote>[\"'])(?P<told>[^\n]{3,400}?)(?P=quote)"
-_EXECUTABLES = re.compile(
-    r"\.executables\s*(?:\+?=|<<)\s*(?:%w)?(?P<told>[\[({][^\])}]{0,400}|[\"'][\w.-]+[\"'])"
-)
+_EXECUTABLES = re.compile(r"\.executables\s*(?:\+?=|<<)\s*(?:%w)?(?P<told>[\[({][^\])}]{0,400}|[\"'][\w.-]+[\"'])")
 _of_gem = _by_patterns(
     r"\.name\s*=\s*" + _STRING,
     r"\.(?:summary|description)\s*=\s*" + _STRING,

@@ -109,10 +109,10 @@ def _used(
         before, end = "", 0
         for found in _WORD.finditer(code):
             name = found.group()
-            if name in left and (name not in tags or before in _TAGGED):
-                if _is_meant(before, code[end : found.start()].strip(), bound):
-                    used.add(name)
-                    left.discard(name)
+            is_named = name in left and (name not in tags or before in _TAGGED)
+            if is_named and _is_meant(before, code[end : found.start()].strip(), bound):
+                used.add(name)
+                left.discard(name)
             before, end = name, found.end()
     return used
 

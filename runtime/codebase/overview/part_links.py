@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from runtime.codebase.overview.units import Unit, unit_of
 
+_WITH_HEADERS = frozenset({"c", "cpp", "objective_c"})
 FileLink = tuple[str, str, int]
 
 
@@ -118,6 +119,33 @@ class PartLinks:
         counted = Counter({target: len(files) for target, files in self._of_file.items()})
         ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
         return [ImportedFile(path, count, *min(self._of_file[path].values())) for path, count in ranked]
+
+
+def without_guesses(
+    links: Iterable[FileLink], languages: Mapping[str, str | None], lines_of: Callable[[str], Sequence[str]]
+) -> list[FileLink]:
+    """Return the imports without includes of C by a bare name that several folders have a header of.
+
+    Which of them is meant is up to the build; `languages`: of all files, by their paths.
+    """
+    by_name: dict[str, list[str]] = {}
+    for path, language in languages.items():
+        if language in _WITH_HEADERS:
+            by_name.setdefault(posixpath.basename(path), []).append(path)
+    kept = []
+    for file, target, line in links:
+        alike = by_name.get(posixpath.basename(target), ())
+        if (
+            len(alike) > 1
+            and languages.get(file) in _WITH_HEADERS
+            and posixpath.dirname(file) != posixpath.dirname(target)
+        ):
+            text = "".join(lines_of(file)[line - 1 : line])
+            named = f"/{posixpath.basename(posixpath.dirname(target))}/{posixpath.basename(target)}"
+            if named[1:] not in text:
+                continue
+        kept.append((file, target, line))
+    return kept
 
 
 def _part_of_each(units: Sequence[Unit], is_package_file: Callable[[str], bool]) -> dict[str, str]:

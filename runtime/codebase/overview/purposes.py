@@ -42,7 +42,9 @@ def purposes_of(files: FolderFiles) -> list[Placed]:
                 return found
             break
     for source in (_in_metadata, _in_code):
-        told = next(source(files), None)
+        # Beside the words of a README, a file that is only called as the whole is tells of itself.
+        said_by = (one for one in source(files) if not found or is_manifest(one.file) or _is_head(one.file))
+        told = next(said_by, None)
         if (
             told is not None
             and len(found) < MAX_PURPOSES
@@ -77,6 +79,10 @@ def names_of(files: FolderFiles) -> set[str]:
     names |= {name.replace("+", "/") for name in names} | {re.split(r"[/+]", name)[-1] for name in names}
     names |= {name.removesuffix(ending) for name in names for ending in _ENDINGS}
     return {name for name in names if len(name) > 1}
+
+
+def _is_head(path: str) -> bool:
+    return posixpath.basename(path) in all_words("head_files")
 
 
 def _in_metadata(files: FolderFiles) -> Iterator[Placed]:

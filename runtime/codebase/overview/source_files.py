@@ -24,6 +24,8 @@ _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
     | {"xtask", "xtasks"}
 )
+# Folders at the top with a book about the project, and programs for it.
+_GUIDES = frozenset({"guide", "guides", "book"})
 # Applications that only show how a library is used.
 _SHOWING = frozenset({"myapp", "my_app", "my-app", "testapp", "test_app", "test-app", "dummy"})
 _MIGRATIONS = re.compile(r"(?:^|/)(?:(?:\w+[-_])?migrations|db/migrate)(?:/|$)")
@@ -32,6 +34,9 @@ _RELEASING = frozenset({"release.py", "publish.py"})
 # What such a name says is not so where the source uses it.
 _PERHAPS_SOURCE = frozenset({"example", "docs", "script"})
 _EXTRA = re.compile(r"(?:^|/)extra/", re.IGNORECASE)
+# Scripts at the top that build or install the whole, unless it is made of them.
+_SHELL = re.compile(r"[^/]+\.(?:sh|bash|ps1|psm1|bat|cmd)", re.IGNORECASE)
+MAX_SHARE_OF_SHELL = 0.1
 _OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
 _BUILD_LANGUAGES = frozenset(
     {"make", "makefile", "cmake", "docker", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"}
@@ -83,6 +88,7 @@ def sort_files(
     kinds = {file.path: _kind(file.path, prefix) for file in code}
     kinds |= _kinds_of_doubtful(kinds, prefix, links)
     kinds |= dict.fromkeys(_used_by_source(kinds, packages, links), "source")
+    kinds |= dict.fromkeys(_shell_at_top(code, kinds, prefix), "script")
     by_others = written([path for path, kind in kinds.items() if kind == "source"])
     kinds |= by_others
     taken = {file.path: folder for file in code if (folder := beside_folder(file.path, licensed or {}))}
@@ -135,6 +141,14 @@ def _kinds_of_doubtful(
     }
 
 
+def _shell_at_top(code: Sequence[IndexedFile], kinds: Mapping[str, str], prefix: str) -> list[str]:
+    """Return the shell scripts at the top beside source that is far larger."""
+    source = [file for file in code if kinds[file.path] == "source"]
+    found = [file for file in source if _SHELL.fullmatch(file.path[len(prefix) :])]
+    is_small = sum(file.lines for file in found) < MAX_SHARE_OF_SHELL * sum(file.lines for file in source)
+    return [file.path for file in found] if is_small else []
+
+
 def _used_by_source(
     kinds: Mapping[str, str], packages: Collection[str], links: Callable[[], Iterable[tuple[str, str, int]]]
 ) -> Iterator[str]:
@@ -170,6 +184,8 @@ def _kind(path: str, prefix: str) -> str:
         return "test"
     if not _SHOWING.isdisjoint(folders):
         return "example"
+    if folders[0] in _GUIDES:
+        return "docs"
     is_tooling = not _TOOLING.isdisjoint(folders) or _MIGRATIONS.search("/".join(folders))
     return "script" if is_tooling or inside in _RELEASING else kind_of_path(inside)
 

@@ -64,6 +64,7 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
     reading = reading_of(files, main.links, entries)
     begun = command_places(files, entries)
     begun += [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
+    begun += [entry.target for entry in entries if entry.kind == "documented"]
     hub = hub_of(main.links, (*begun, *(entry.file for entry in entries)))
     calls = calls_of_entry(files, main.links.part_at, entries, reading, main.ranks())
     drawn = [] if hub is None else [one.target for one in hub.imports]

@@ -25,6 +25,7 @@ LEAST_BESIDE = 3
 LEAST_SHARE_BESIDE = 0.2
 _NO_PARTS = frozenset(
     {
+        "__main__.py",
         "setup.py",
         "conftest.py",
         "noxfile.py",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.overview import entry_points
+from runtime.codebase.overview.documented_use import guides_of, most_used
 from runtime.codebase.overview.entry_calls import EntryCalls, entry_calls
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
@@ -58,7 +60,12 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
         *(entry for entry in scripts if entry.name not in known and posixpath.dirname(entry.file) not in shipped),
         *_started(files),
     ]
-    return found or list(_namesakes(files, names))
+    if not {entry.kind for entry in found} <= {"exports", "script"}:
+        return found
+    # Of a library it is told what its callers begin with.
+    if not any(entry.kind == "exports" for entry in found):
+        found += _namesakes(files, names)
+    return [*found, *_documented(files, {entry.name for entry in found})]
 
 
 def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoint]) -> list[Placed]:
@@ -176,6 +183,16 @@ def _namesakes(files: FolderFiles, names: Collection[str]) -> Iterator[EntryPoin
     own = [symbol for symbol in symbols if symbol.name.lower() in called and symbol.parent_id is None]
     for symbol in sorted(own, key=lambda symbol: (symbol.file.count("/"), symbol.file, symbol.start_line))[:1]:
         yield EntryPoint("namesake", symbol.qualified_name, symbol.file, symbol.name_line, symbol.name_line)
+
+
+def _documented(files: FolderFiles, told: Collection[str]) -> Iterator[EntryPoint]:
+    """Yield the types and functions that the documents use most."""
+    symbols = files.codebase.index.top_level_names(files.sizes, (*_TYPES, "function"))
+    counts = Counter(symbol.name for symbol in symbols)
+    own = {one.name: one.file for one in symbols if counts[one.name] == 1 and one.name not in told}
+    for used in most_used(guides_of(files.paths), files.lines, own):
+        names = (used.name,) * used.lines
+        yield EntryPoint("documented", used.name, used.file, used.line, used.line, own[used.name], names)
 
 
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:

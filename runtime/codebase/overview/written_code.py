@@ -30,7 +30,8 @@ _BUNDLE = re.compile(
     r"|function\s*\((?:root|global|\w), ?(?:factory|\w)\)\s*\{|/\*{6}/ \(function\(modules\))"
 )
 _BANNER = re.compile(
-    r"^/\*+!?[\s*]*(?:@license\s+)?(?P<name>[A-Za-z][\w. /@-]{1,40}?)[\s:,-]+(?:version\s+)?v?\d+\.\d+(?:\.\d+)?\b", re.I
+    r"^/\*+!?[\s*]*(?:@license\s+)?(?P<name>[A-Za-z][\w. /@-]{1,40}?)[\s:,-]+(?:version\s+)?v?\d+\.\d+(?:\.\d+)?\b",
+    re.I,
 )
 
 

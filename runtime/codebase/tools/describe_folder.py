@@ -24,6 +24,7 @@ from runtime.errors import RepositoryError
 MAX_PARTS = 10
 MAX_ENTRIES = 8
 MAX_ASIDES = 8
+MAX_FURTHER = 8
 MAX_EDGES = 24
 MAX_HUB_PARTS = 8
 
@@ -38,19 +39,19 @@ class DescribeFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PARTS) -> ToolResult:
     """Describe a folder; `.` is the whole repository.
 
-    `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most two;
-    languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files, lines, text,
-    about, source, names [{name, files, is_file, citation}], alike [{name, files, citation}], citation}] by weight, and
-    parts_total; asides [{folder, kind, files, text, citation}], folders that are no parts; edges [{source, target,
-    files, citation}], with the number of files of one part that import another; calls [{name, part, is_step, caller,
-    entry, citation}], the calls by which the function where a program is entered goes into parts, behind those that lead
-    to their caller (`is_step`); hubs [{name, entry, is_part, step,
-    target, total, parts_total, citation}], the imports by which the file or part where it is entered, and the part that
-    imports most others, draw the parts together (with `step` those that lead to it); entries [{kind, name, target,
-    names, names_total, file, citation}] and entries_total; dependencies [{source, names, names_total, citation}];
-    reading [{reason, name, file, count, citation}]. A `text` is quoted from the cited lines; `about`: the definition
-    that it documents; `alike`: one that so many files of the part have each. `citation` is a position in the result's
-    citations.
+    `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most
+    two; languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files,
+    lines, text, about, source, names [{name, files, is_file, citation}], alike [{name, files, citation}],
+    citation}] by weight, and parts_total; further [{part, citation}], the next parts; asides [{folder, kind, files,
+    text, citation}], folders that are no parts; edges [{source, target, files, citation}], with the number of files
+    of one part that import another; calls [{name, part, is_step, caller, entry, citation}], the calls by which the
+    function where a program is entered goes into parts, behind those that lead to their caller (`is_step`); hubs
+    [{name, entry, is_part, step, target, total, parts_total, citation}], the imports by which the file or part
+    where it is entered, and the part that imports most others, draw the parts together (with `step` those that lead
+    to it); entries [{kind, name, target, names, names_total, file, citation}] and entries_total; dependencies
+    [{source, names, names_total, citation}]; reading [{reason, name, file, count, citation}]. A `text` is quoted
+    from the cited lines; `about`: the definition that it documents; `alike`: one that so many files of the part
+    have each. `citation` is a position in the result's citations.
     """
     log = AttemptLog(codebase.max_retries)
     try:
@@ -105,6 +106,10 @@ class _Result:
             "lines": found.lines,
             "parts": [self._part(part) for part in shown],
             "parts_total": len(found.parts),
+            "further": [
+                {"part": part.name, "citation": self._lines(part.largest, 1, 1, f"is in {part.name}")}
+                for part in found.parts[self._max_parts : self._max_parts + MAX_FURTHER]
+            ],
             "asides": [
                 {
                     "folder": aside.folder,

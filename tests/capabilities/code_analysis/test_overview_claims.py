@@ -52,7 +52,7 @@ def test_a_part_tells_its_own_sentence_or_the_names_used_of_it_or_its_size() -> 
     assert texts(claims, "part") == [
         "`net` (3 files): «Talks to others.»",
         "`shelf.py` defines `Shelf`: «Holds boxes.»",
-        "`store` (2 files) defines `Shelf` (named in 1 file that imports it), `Box` (1) and `Rail`",
+        "`store` (2 files) defines `Shelf` (named in 1 file outside of it), `Box` (1) and `Rail`",
         "`misc` (1 file)",
     ]
     assert [len(claim.citations) for claim in claims if claim.role == "part"] == [1, 1, 3, 1]
@@ -202,7 +202,20 @@ def test_imports_that_stand_on_one_line_stay_apart() -> None:
     result = ToolResult(
         "ok",
         {
-            **{key: [] for key in ("purpose", "languages", "parts", "entries", "dependencies", "reading", "asides")},
+            **{
+                key: []
+                for key in (
+                    "purpose",
+                    "languages",
+                    "parts",
+                    "entries",
+                    "dependencies",
+                    "reading",
+                    "asides",
+                    "further",
+                    "calls",
+                )
+            },
             **{"path": ".", "hubs": [], "lines": 1, "parts_total": 0, "entries_total": 0},
             "edges": [
                 {"source": "a", "target": "b", "files": 1, "citation": 0},
@@ -214,3 +227,39 @@ def test_imports_that_stand_on_one_line_stay_apart() -> None:
     )
     step = Step("m", "structure", "describe_folder", {}, ("structure",), "")
     assert [found.name for found in distinct(facts_of(step, result))] == ["b", "c"]
+
+
+def test_the_calls_of_an_entry_are_told_with_those_that_lead_to_it() -> None:
+    told = {"about": "serve", "signature": "main"}
+    facts = [
+        fact("entry_call", "serve", 1, text="app.go", symbol_kind="step", **told),
+        fact("entry_call", "Create", 2, text="router", symbol_kind="call", **told),
+        fact("entry_call", "Run", 3, text=".", symbol_kind="call", **told),
+    ]
+    (claim,) = overview_claims(facts)
+    assert claim.role == "link"
+    assert claim.text == (
+        "`main` calls `serve`, which calls, in the order of its lines: `Create` (`router`) and `Run`"
+        " (the package at the top)"
+    )
+    assert [citation.start_line for citation in claim.citations] == [1, 2, 3]
+    assert overview_claims(facts[:1]) == []
+
+
+def test_a_folder_tells_a_sentence_of_one_definition_with_others_beside_it_or_its_largest_files() -> None:
+    claims = overview_claims(
+        [
+            fact("part", "api", symbol_kind="folder", count=9, of=2, text="Handles users.", about="UserAPI"),
+            fact("part_name", "UserAPI", 2, about="api"),
+            fact("part_name", "BoxAPI", 3, about="api", count=2),
+            fact("part", "linux", symbol_kind="folder", count=3, of=2),
+            fact("part_name", "disk.c", 4, about="linux", symbol_kind="file"),
+            fact("part_name", "net.c", 5, about="linux", symbol_kind="file"),
+            fact("part_further", "misc", 6),
+        ]
+    )
+    assert texts(claims, "part") == [
+        "`api` (9 files) defines `UserAPI`: «Handles users.»; also `BoxAPI`",
+        "`linux` (3 files), the largest of which are `disk.c` and `net.c`",
+    ]
+    assert texts(claims, "aside") == ["Further parts: `misc`"]

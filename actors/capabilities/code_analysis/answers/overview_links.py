@@ -8,6 +8,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind
 from runtime.codebase.citation import Citation
 from runtime.codebase.language_registry import language_at
+from runtime.codebase.overview.named_links import NAMING
 
 
 def of_kind(facts: Sequence[CodeFact], kind: FactKind) -> list[CodeFact]:
@@ -37,7 +38,7 @@ def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Cla
     elif first.symbol_kind == "part" and first.signature:
         name += f", with {code_span(first.signature)},"
     such = f", such as {', '.join(names)}" if first.count > len(found) else f": {listed(names)}"
-    text = f"{name} {_imports(first)} {first.count} of {first.of} parts{such}"
+    text = f"{name} {imports(first)} {first.count} of {first.of} parts{such}"
     return Claim("link", text, _cited((*steps, *found)))
 
 
@@ -48,11 +49,7 @@ def entry_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     if not calls:
         return
     way = "".join(f"{code_span(step.name)}, which calls " for step in steps)
-    # One that is called as its part needs no more words.
-    told = [
-        code_span(one.name) if one.text in one.citation.file else f"{code_span(one.name)} ({_part_span(one.text)})"
-        for one in calls
-    ]
+    told = [f"{code_span(one.name)} ({_part_span(one.text)})" for one in calls]
     text = f"{code_span(calls[0].signature)} calls {way}in the order of its lines: {listed(told)}"
     yield Claim("link", text.replace("calls in the order", "calls, in the order"), _cited(found))
 
@@ -75,15 +72,18 @@ def is_told_by_hub(edge: CodeFact, facts: Sequence[CodeFact]) -> bool:
     )
 
 
-def _imports(fact: CodeFact) -> str:
+def imports(fact: CodeFact) -> str:
     """Return how what a fact cites draws in other code: files of C include headers."""
-    return "includes headers of" if language_at(fact.citation.file).family == "c" else "imports"
+    language = language_at(fact.citation.file)
+    # Not each use of a type is an import where files need none.
+    is_named = not {language.name, language_at(fact.name).name}.isdisjoint(NAMING)
+    return "includes headers of" if language.family == "c" else "uses" if is_named else "imports"
 
 
 def link_claim(fact: CodeFact) -> Claim:
     """Return the claim about the imports of one part by another."""
     where = "a file" if fact.count == 1 else f"{fact.count:,} files"
-    text = f"{code_span(fact.about)} {_imports(fact)} {code_span(fact.name)} in {where}"
+    text = f"{code_span(fact.about)} {imports(fact)} {code_span(fact.name)} in {where}"
     return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
 
 

@@ -27,6 +27,32 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["languages"]:
         told = {"name": row["language"], "about": row["source"], "count": row["lines"], "of": data["lines"]}
         yield _fact("language", row, symbol_kind=place, **told)
+    yield from _of_parts(data)
+    for row in data["further"]:
+        yield _fact("part_further", row, name=row["part"])
+    for row in data["edges"][:MAX_EDGES]:
+        yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
+    yield from _of_hubs(data)
+    for row in data["entries"]:
+        yield _fact(
+            "entry",
+            row,
+            name=row["name"],
+            symbol_kind=row["kind"],
+            signature=row["target"],
+            text=" ".join(row["names"]),
+            count=row["names_total"],
+            of=data["entries_total"],
+        )
+    for row in data["dependencies"]:
+        yield _fact("dependency", row, name=row["source"], text=" ".join(row["names"]), count=row["names_total"])
+    for row in data["reading"]:
+        yield _fact("reading", row, name=row["name"], symbol_kind=row["reason"], count=row["count"])
+    for row in data["asides"]:
+        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], text=row["text"], count=row["files"])
+
+
+def _of_parts(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for rank, row in enumerate(data["parts"]):
         yield _fact(
             "part",
@@ -46,8 +72,9 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for used in () if is_whole else row["names"]:
             kind = "file" if used["is_file"] else ""
             yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"], symbol_kind=kind)
-    for row in data["edges"][:MAX_EDGES]:
-        yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
+
+
+def _of_hubs(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["calls"]:
         yield _fact(
             "entry_call",
@@ -70,23 +97,6 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
             count=row["total"],
             of=row["parts_total"],
         )
-    for row in data["entries"]:
-        yield _fact(
-            "entry",
-            row,
-            name=row["name"],
-            symbol_kind=row["kind"],
-            signature=row["target"],
-            text=" ".join(row["names"]),
-            count=row["names_total"],
-            of=data["entries_total"],
-        )
-    for row in data["dependencies"]:
-        yield _fact("dependency", row, name=row["source"], text=" ".join(row["names"]), count=row["names_total"])
-    for row in data["reading"]:
-        yield _fact("reading", row, name=row["name"], symbol_kind=row["reason"], count=row["count"])
-    for row in data["asides"]:
-        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], text=row["text"], count=row["files"])
 
 
 def _fact(kind: str, row: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -56,6 +56,7 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "part": "part",
     "part_name": "part",
     "part_alike": "part",
+    "part_further": "part",
     "edge": "link",
     "hub": "link",
     "entry_call": "link",
