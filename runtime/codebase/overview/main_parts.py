@@ -235,7 +235,8 @@ class MainParts:
         for record in self._files.codebase.index.imports_of_files(sorted(users)):
             imports[record.file].append(record)
         inside = {*unit.files, unit.path, *(posixpath.dirname(path) for path in unit.files)}
-        return {path: bound_by(found, path, inside) for path, found in imports.items()}
+        stems = {posixpath.splitext(posixpath.basename(path))[0] for path in inside}
+        return {path: bound_by(found, path, inside, stems) for path, found in imports.items()}
 
     @functools.cached_property
     def _definitions(self) -> list[SymbolRecord]:

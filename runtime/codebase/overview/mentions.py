@@ -34,8 +34,8 @@ class Bound:
     is_open: bool = True
 
 
-def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str]) -> Bound:
-    """Return what the imports of a file bind of the files and folders `inside`."""
+def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str], stems: Collection[str]) -> Bound:
+    """Return what the imports of a file bind of the files and folders `inside`; `stems`: their names without ending."""
     if language_at(file).name not in _IMPORTING:
         return Bound()
     names: set[str] = set()
@@ -52,7 +52,7 @@ def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str]
         modules.update(filter(None, (record.alias, record.name, *words[-1:])))
         if posixpath.basename(record.target or "") == "__init__.py":
             # Behind a package stand its modules: `views.depot.index`.
-            modules.update(posixpath.splitext(posixpath.basename(path))[0] for path in inside)
+            modules.update(stems)
         if language_at(file).name == "rust":
             modules.update(words)
     return Bound(frozenset(names), frozenset(modules), is_open)

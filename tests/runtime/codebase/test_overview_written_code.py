@@ -124,7 +124,7 @@ def test_packages_in_a_folder_of_extras_are_parts_and_an_application_for_show_is
         tmp_path,
         {
             "composer.json": '{"name": "depot/depot"}',
-            "src/Depot.php": "<?php\nclass Depot {}\n",
+            "src/Depot.php": "<?php\n" + "class Depot {}\n" * 30,
             "src/Shelf.php": "<?php\nclass Shelf {}\n",
             "extra/boxes/composer.json": '{"name": "depot/boxes", "description": "Boxes for depots"}',
             "extra/boxes/Box.php": "<?php\nclass Box {}\n",
