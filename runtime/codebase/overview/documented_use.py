@@ -12,7 +12,13 @@ LEAST_LINES = 3
 MAX_USED = 2
 # A second one is told that is used at least so often as a share of the first.
 LEAST_SHARE_OF_FIRST = 0.4
-_USED = re.compile(r"(?:\bnew\s+(?:[\w\\\\]+\\\\)?|[\\\\:.])?\b([A-Za-z_]\w{2,})(?=\s?(?:\(|<\w+>\(|\.\w|::\w|->\w))")
+_USED = re.compile(
+    r"(?P<before>\bnew\s+(?:\w+[.\\\\])*|::|->|\\\\|\.)?(?<!\w)(?P<name>[A-Za-z_]\w{2,})"
+    r"(?=\s?(?:\(|<\w+>\(|\.\w|::\w|->\w))"
+)
+# Of a function that is called so anything may be meant.
+LEAST_CHARS_OF_FUNCTION = 5
+_NO_NAMES = frozenset({"main", "print", "require", "import", "include", "return", "function", "async", "await"})
 _PROSE = (".md", ".markdown", ".rst", ".adoc", ".txt", ".mdx")
 _AT_TOP = re.compile(r"(?:\.github/)?[^/]*readme|docs?/", re.IGNORECASE)
 _NO_GUIDE = re.compile(
@@ -50,7 +56,7 @@ def most_used(
     found: dict[str, DocumentedUse] = {}
     for path in documents:
         for number, line in enumerate(lines_of(path)[:MAX_LINES_READ], 1):
-            for name in {*_USED.findall(line[:1000])} & names.keys():
+            for name in {found["name"] for found in _USED.finditer(line[:1000]) if _is_meant(found)} & names.keys():
                 used = found.setdefault(name, DocumentedUse(name, path, number))
                 used.lines += 1
     ranked = sorted(found.values(), key=lambda used: (-used.lines, used.name))
@@ -58,3 +64,11 @@ def most_used(
         return []
     least = max(LEAST_LINES, LEAST_SHARE_OF_FIRST * ranked[0].lines)
     return [used for used in ranked[:MAX_USED] if used.lines >= least]
+
+
+def _is_meant(found: re.Match[str]) -> bool:
+    """Return whether a mention may be of a definition at the top of its file: not a method, nor a word for anything."""
+    name, before = found["name"], found["before"] or ""
+    if name in _NO_NAMES:
+        return False
+    return name[0].isupper() or before == "::" or (not before and len(name) >= LEAST_CHARS_OF_FUNCTION)

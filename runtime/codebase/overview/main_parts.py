@@ -123,7 +123,8 @@ class MainParts:
         weight *= OTHER_LANGUAGE_WEIGHT if is_other else 1.0
         # Programs are ways in.
         weight *= PROGRAMS_WEIGHT if all(map(is_script_path, unit.files)) else 1.0
-        return weight * self._preferred.get(self.links.part_of(unit), 1.0), unit.path
+        preferred = max(self._preferred.get(name, 1.0) for name in (unit.path, self.links.part_of(unit)))
+        return weight * preferred, unit.path
 
     def _part(self, unit: Unit) -> Part:
         name = self.links.part_of(unit)

@@ -14,6 +14,7 @@ from runtime.codebase.overview.main_parts import MainParts, Part
 from runtime.codebase.overview.part_links import PartLink
 from runtime.codebase.overview.purposes import purposes_of
 from runtime.codebase.overview.source_files import Aside
+from runtime.codebase.overview.units import unit_of
 from runtime.codebase.overview.ways_in import calls_of_entry, command_places, entries_of, reading_of
 
 MAX_DESCRIBED = 12
@@ -66,9 +67,14 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
     begun += [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
     begun += [entry.target for entry in entries if entry.kind == "documented"]
     hub = hub_of(main.links, (*begun, *(entry.file for entry in entries)))
-    calls = calls_of_entry(files, main.links.part_at, entries, reading, main.ranks())
+    # Files of one package are parts of their own here, though imports do not tell them apart.
+    ranked = {unit.path: place for place, unit in enumerate(main.units)}
+    calls = calls_of_entry(
+        files, {path: unit.path for path, unit in unit_of(main.units).items()}, entries, reading, ranked
+    )
     drawn = [] if hub is None else [one.target for one in hub.imports]
-    main.prefer([*drawn, *(one.part for one in calls.calls)] if calls else drawn, _part_of_hub(main, hub))
+    called = [one.part for one in calls.calls] if calls else []
+    main.prefer([*drawn, *called], _part_of_hub(main, hub))
     ranks = main.ranks()
     parts, purpose = main.parts(described), purposes_of(files)
     if not purpose and parts and parts[0].said is not None and not parts[0].said.about:

@@ -26,6 +26,8 @@ LEAST_SHARE_BESIDE = 0.2
 _NO_PARTS = frozenset(
     {
         "__main__.py",
+        "gemfile",
+        "rakefile",
         "setup.py",
         "conftest.py",
         "noxfile.py",

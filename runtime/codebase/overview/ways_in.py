@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
@@ -30,6 +30,7 @@ LEAST_SHARE_OF_EXPORTING = 0.2
 _OF_TESTS = re.compile(r"(?:^|/)test\w*/")
 _GO_KINDS = ("function", "struct", "interface", "type")
 _TYPES = ("class", "struct", "interface", "trait", "object")
+_CALLING = frozenset({"function", "method"})
 _NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
 _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_sharp", "csharp", "swift", "scala", "dart"})
 
@@ -99,22 +100,26 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
 
 def calls_of_entry(
     files: FolderFiles,
-    part_at: Callable[[str], str],
+    parts: Mapping[str, str],
     entries: Sequence[EntryPoint],
     reading: Sequence[Placed],
     ranks: Mapping[str, int],
 ) -> EntryCalls | None:
-    """Return the calls into the parts of the function, or else the short file, with which the first program begins."""
+    """Return the calls into the parts of the function, or else the short file, with which the first program begins.
+
+    `parts`: the part of each file.
+    """
     begun = [(one.file, one.start_line) for one in reading if one.about == "main"]
     begun += [(one.text, 0) for one in reading if one.about == "command"]
     begun += [(entry.file, entry.start_line) for entry in entries if entry.kind == "main"]
     begun += [(entry.file, 0) for entry in entries if entry.kind == "script"]
     for file, line in list(dict.fromkeys(begun))[:MAX_BEGUN_TRIED]:
         symbols = files.codebase.symbols_in(file) if line else []
-        tried = [one for one in symbols if one.name_line == line and one.kind in {"function", "method"}]
+        symbols = symbols or [one for one in files.codebase.symbols_in(file) if one.qualified_name == "main"]
+        tried = [one for one in symbols if one.name_line == (line or one.name_line) and one.kind in _CALLING]
         if 0 < files.sizes.get(file, 0) <= MAX_LINES_OF_PROGRAM:
             tried.append(SymbolRecord(-1, file, file, file, "module", 1, files.sizes[file], 1, "", "", None))
-        found = (entry_calls(one, files.codebase.callees, part_at, ranks) for one in tried)
+        found = (entry_calls(one, files.codebase.callees, lambda path: parts.get(path, ""), ranks) for one in tried)
         best = next((calls for calls in found if calls is not None), None)
         if best is not None:
             return best

@@ -32,7 +32,7 @@ def hub_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
 
 def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Claim:
     first, names = found[0], [_part_span(fact.name) for fact in found]
-    name = code_span(first.about)
+    name = "The package at the top" if first.about == "." else code_span(first.about)
     if steps:
         name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} imports,"
     elif first.symbol_kind == "part" and first.signature:
