@@ -7,7 +7,7 @@ part; a function that hands on to another one is followed, and each step is a ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runtime.codebase.files.words import split_identifier
 from runtime.codebase.index.records import Callee, SymbolRecord
@@ -15,6 +15,7 @@ from runtime.codebase.index.records import Callee, SymbolRecord
 LEAST_PARTS = 2
 ENOUGH_PARTS, ENOUGH_TO_CHOOSE = 3, 4
 MAX_CALLERS_READ = 6
+MAX_HELPERS_READ = 4
 MAX_STEPS = 3
 MAX_CALLED = 8
 RUNS = 2
@@ -73,7 +74,8 @@ class Called:
 class EntryCalls:
     """Holds the calls of one function (`caller` in `file`) into parts; `steps`: the calls that lead from `entry` to it.
 
-    Of a short program without functions, both are its file.
+    Of a short program without functions, both are its file. `of_helper`: the calls into further parts of `helper`, a
+    function of the same part that the caller calls.
     """
 
     entry: str
@@ -81,6 +83,8 @@ class EntryCalls:
     file: str
     steps: tuple[Called, ...]
     calls: tuple[Called, ...]
+    helper: str = ""
+    of_helper: tuple[Called, ...] = ()
 
 
 def entry_calls(
@@ -92,12 +96,14 @@ def entry_calls(
     """
     best: EntryCalls | None = None
     seen = {entry.id}
+    made: dict[str, list[Callee]] = {}
     ways: list[tuple[SymbolRecord, tuple[Called, ...]]] = [(entry, ())]
     for _ in range(MAX_CALLERS_READ):
         if not ways:
             break
         caller, steps = ways.pop(0)
         found = [callee for callee in callees(caller) if callee.definition is not None]
+        made.setdefault(caller.qualified_name, found)
         calls = tuple(_by_part(caller, found, part_at, ranks))
         if len(calls) > (len(best.calls) if best else LEAST_PARTS - 1):
             best = EntryCalls(entry.qualified_name, caller.qualified_name, caller.file, steps, calls)
@@ -110,7 +116,30 @@ def entry_calls(
                     seen.add(symbol.id)
                     step = Called(caller.file, line, symbol.qualified_name, part_at(symbol.file))
                     ways.append((symbol, (*steps, step)))
-    return best
+    if best is None or len(best.calls) >= ENOUGH_PARTS:
+        return best
+    return _with_helper(best, made.get(best.caller, ()), callees, part_at, ranks)
+
+
+def _with_helper(
+    found: EntryCalls,
+    called: Iterable[Callee],
+    callees: Callees,
+    part_at: Callable[[str], str],
+    ranks: Mapping[str, int],
+) -> EntryCalls:
+    """Add the calls of one function of the same part that go into parts that the caller does not call itself."""
+    own = part_at(found.file)
+    known = {one.part for one in found.calls}
+    helpers = [one.definition for one in called if one.definition is not None]
+    helpers = [one for one in helpers if part_at(one.file) == own and one.kind in {"function", "method"}]
+    best: tuple[str, tuple[Called, ...]] = ("", ())
+    for helper in helpers[:MAX_HELPERS_READ]:
+        defined = [callee for callee in callees(helper) if callee.definition is not None]
+        calls = tuple(one for one in _by_part(helper, defined, part_at, ranks) if one.part not in known)
+        if len(calls) > len(best[1]):
+            best = (helper.qualified_name, calls)
+    return replace(found, helper=best[0], of_helper=best[1])
 
 
 def _is_ending(name: str) -> bool:

@@ -28,6 +28,7 @@ from runtime.codebase.overview.part_names import (
     telling,
 )
 from runtime.codebase.overview.prose_lines import headings
+from runtime.codebase.overview.purposes import names_of
 from runtime.codebase.overview.units import Unit, bodies_of, divide
 
 MAX_NAMES_OF_PART = 3
@@ -37,6 +38,8 @@ PROGRAMS_WEIGHT = 0.1
 ENTERED_WEIGHT, HUB_WEIGHT = 2.0, 4.0
 MAX_IMPORTING_FILES = 400
 LEAST_LINES_TELLING = 6
+# Of a folder with so many files, definitions of a smaller share that hardly anybody else uses tell less than its files.
+LEAST_FILES, LEAST_SHARE_TELLING, LEAST_USERS_TELLING = 3, 0.04, 3
 LEAST_ALIKE_FILES = 5
 LEAST_SHARE_ALIKE = 0.6
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
@@ -210,19 +213,32 @@ class MainParts:
 
         def place(symbol: SymbolRecord) -> tuple[bool, float, str, int]:
             used = 1 + (counts[symbol.name] or within[symbol.name] / 2)
-            lines = max(symbol.end_line - symbol.start_line + 1, self._lines_of_methods.get(symbol.name, 0))
+            lines = self._lines_of(symbol)
             is_near = posixpath.dirname(symbol.file) in (unit.path, posixpath.dirname(unit.path))
-            weight = telling(symbol, used, lines, stem if is_near else "")
+            weight = telling(symbol, used, lines, {stem, *self._project} if is_near else self._project)
             return symbol.kind in _LAST_KINDS, -weight, symbol.file, symbol.start_line
 
         ranked = sorted(own.values(), key=place)
         # What no other package can name is told only where there is nothing else.
         ranked = [symbol for symbol in ranked if is_exported(symbol)] or ranked
         shown = ranked[:MAX_NAMES_OF_PART]
-        telling_ones = [one for one in shown if counts[one.name] or one.kind in (*CONTAINERS, "type")]
-        if not unit.is_file and len(unit.files) > 1 and 2 * len(telling_ones) < len(shown):
+        if not unit.is_file and len(unit.files) >= LEAST_FILES and not self._tell_of(unit, shown, counts):
             return self._largest_files(unit)
         return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
+
+    def _tell_of(self, unit: Unit, shown: Sequence[SymbolRecord], counts: Mapping[str, int]) -> bool:
+        """Return whether definitions tell of a folder: types for the most part, and not all small and little used."""
+        if not shown:
+            return False
+        if plain_name(shown[0].name) in {plain_name(posixpath.basename(unit.path)), *self._project}:
+            return True
+        types = [one for one in shown if one.kind in (*CONTAINERS, "type")]
+        is_small = all(self._lines_of(one) < LEAST_SHARE_TELLING * unit.lines for one in shown)
+        is_little_used = max(counts.get(one.name, 0) for one in shown) < LEAST_USERS_TELLING
+        return 2 * len(types) >= len(shown) and not (is_small and is_little_used)
+
+    def _lines_of(self, symbol: SymbolRecord) -> int:
+        return max(symbol.end_line - symbol.start_line + 1, self._lines_of_methods.get(symbol.name, 0))
 
     def _largest_files(self, unit: Unit) -> list[Placed]:
         """Return the largest files of a folder, which tell more of it than functions that nobody else uses."""
@@ -243,6 +259,11 @@ class MainParts:
     def _definitions(self) -> list[SymbolRecord]:
         found = self._files.codebase.index.top_level_names(self._files.sizes, _NAMED_KINDS)
         return [symbol for symbol in found if is_shown(symbol)]
+
+    @functools.cached_property
+    def _project(self) -> set[str]:
+        """Return what the whole is called, as plain names."""
+        return {plain_name(name) for name in names_of(self._files)}
 
     @functools.cached_property
     def _lines_of_methods(self) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.language_registry import language_at
@@ -37,13 +38,13 @@ def is_hidden(symbol: SymbolRecord) -> bool:
     return language_at(symbol.file).family == "c" and symbol.signature.startswith("static ")
 
 
-def telling(symbol: SymbolRecord, used: float, lines: int, stem: str) -> float:
+def telling(symbol: SymbolRecord, used: float, lines: int, called: Collection[str]) -> float:
     """Return how much a definition tells of the part that it stands in.
 
-    `used`: by how many files; `lines`: of it with its methods; `stem`: what the part is called.
+    `used`: by how many files; `lines`: of it with its methods; `called`: what the part or the whole is called.
     """
     weight = used * math.log2(2 + lines)
-    if plain_name(symbol.name) == stem:
+    if plain_name(symbol.name) in called:
         weight *= NAMESAKE_WEIGHT
     if symbol.kind in CONTAINERS:
         weight *= CONTAINER_WEIGHT

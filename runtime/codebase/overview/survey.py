@@ -73,7 +73,7 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
         files, {path: unit.path for path, unit in unit_of(main.units).items()}, entries, reading, ranked
     )
     drawn = [] if hub is None else [one.target for one in hub.imports]
-    called = [one.part for one in calls.calls] if calls else []
+    called = [one.part for one in (*calls.calls, *calls.of_helper)] if calls else []
     main.prefer([*drawn, *called], _part_of_hub(main, hub))
     ranks = main.ranks()
     parts, purpose = main.parts(described), purposes_of(files)

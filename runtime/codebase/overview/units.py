@@ -26,6 +26,10 @@ LEAST_SHARE_BESIDE = 0.2
 _NO_PARTS = frozenset(
     {
         "__main__.py",
+        "build.gradle",
+        "settings.gradle",
+        "build.gradle.kts",
+        "settings.gradle.kts",
         "gemfile",
         "rakefile",
         "setup.py",

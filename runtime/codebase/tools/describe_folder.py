@@ -186,13 +186,18 @@ class _Result:
 
     def _calls(self, found: EntryCalls | None) -> list[dict[str, Any]]:
         """Return the calls of the entry into parts, behind those that lead to the function that makes them."""
-        rows = []
-        for one in (*found.steps, *found.calls) if found else ():
-            cited = self._lines(one.file, one.line, one.line, f"calls {one.name}")
-            is_step = found is not None and one in found.steps
-            told = {"name": one.name, "part": one.part, "is_step": is_step, "caller": found.caller if found else ""}
-            rows.append({**told, "entry": found.entry if found else "", "citation": cited})
-        return rows
+        if found is None:
+            return []
+        rows = [(one, True, found.caller) for one in found.steps]
+        rows += [(one, False, found.caller) for one in found.calls]
+        rows += [(one, False, found.helper) for one in found.of_helper]
+        return [
+            {
+                **{"name": one.name, "part": one.part, "is_step": is_step, "caller": caller, "entry": found.entry},
+                "citation": self._lines(one.file, one.line, one.line, f"calls {one.name}"),
+            }
+            for one, is_step, caller in rows
+        ]
 
     def _hub(self, hub: Hub) -> Iterator[dict[str, Any]]:
         told = {"name": hub.name, "entry": hub.entry, "is_part": hub.is_part, "total": len(hub.imports)}

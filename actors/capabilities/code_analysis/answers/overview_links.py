@@ -49,9 +49,15 @@ def entry_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
     if not calls:
         return
     way = "".join(f"{code_span(step.name)}, which calls " for step in steps)
-    told = [f"{code_span(one.name)} ({_part_span(one.text)})" for one in calls]
-    text = f"{code_span(calls[0].signature)} calls {way}in the order of its lines: {listed(told)}"
+    own = [one for one in calls if one.about == calls[0].about]
+    text = f"{code_span(calls[0].signature)} calls {way}in the order of its lines: {_called(own)}"
+    if len(own) < len(calls):
+        text += f"; {code_span(calls[-1].about)}, which it calls as well, calls {_called(calls[len(own) :])}"
     yield Claim("link", text.replace("calls in the order", "calls, in the order"), _cited(found))
+
+
+def _called(calls: Sequence[CodeFact]) -> str:
+    return listed([f"{code_span(one.name)} ({_part_span(one.text)})" for one in calls])
 
 
 def _cited(facts: Sequence[CodeFact]) -> tuple[Citation, ...]:
