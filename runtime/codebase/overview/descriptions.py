@@ -32,7 +32,7 @@ _TAG = re.compile(r"</?[a-zA-Z][\w-]*\s*/?>")
 _NO_SENTENCE = re.compile(
     r"\W*(?:see|todo|fixme|note|deprecated|creat\w+ (?:on|by|at))\b|[@:#]|\\\w|\w+:\s*\S+$", re.IGNORECASE
 )
-_DOC_TAG = re.compile(r"\s@(?:since|author|param|returns?|see|version|date|throws)\b")
+_DOC_TAG = re.compile(r"\s@(?:api|internal|example|since|author|param|returns?|see|version|date|throws)\b")
 _BRIEF = re.compile(r"^\s*[@\\]brief\s+")
 _ADDRESS = re.compile(r"\bhttps?://\S+")
 _RULE = re.compile(r"[=\-~^*#+_.\s]{3,}$")

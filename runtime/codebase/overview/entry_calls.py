@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from runtime.codebase.files.words import split_identifier
 from runtime.codebase.index.records import Callee, SymbolRecord
+from runtime.codebase.language_registry import language_at
 
 LEAST_PARTS = 2
 ENOUGH_PARTS, ENOUGH_TO_CHOOSE = 3, 4
@@ -88,11 +89,11 @@ class EntryCalls:
 
 
 def entry_calls(
-    entry: SymbolRecord, callees: Callees, part_at: Callable[[str], str], ranks: Mapping[str, int]
+    entry: SymbolRecord, callees: Callees, parts: Mapping[str, str], ranks: Mapping[str, int]
 ) -> EntryCalls | None:
     """Return the calls into other parts of the first function on the way from an entry that makes several.
 
-    `part_at`: the part of a file; `ranks`: the place of each part, of which too many calls are told the first ones.
+    `parts`: the part of each file; `ranks`: the place of each part, of which too many calls are told the first ones.
     """
     best: EntryCalls | None = None
     seen = {entry.id}
@@ -103,10 +104,10 @@ def entry_calls(
             break
         caller, steps = ways.pop(0)
         found = [callee for callee in callees(caller) if callee.definition is not None]
-        made.setdefault(caller.qualified_name, found)
-        calls = tuple(_by_part(caller, found, part_at, ranks))
+        made.setdefault(_shown(caller), found)
+        calls = tuple(_by_part(caller, found, parts, ranks))
         if len(calls) > (len(best.calls) if best else LEAST_PARTS - 1):
-            best = EntryCalls(entry.qualified_name, caller.qualified_name, caller.file, steps, calls)
+            best = EntryCalls(_shown(entry), _shown(caller), caller.file, steps, calls)
         if len(calls) >= ENOUGH_PARTS:
             break
         if len(steps) < MAX_STEPS:
@@ -114,32 +115,37 @@ def entry_calls(
             for symbol, line in further:
                 if symbol.id not in seen and symbol.kind in {"function", "method"} and not _is_ending(symbol.name):
                     seen.add(symbol.id)
-                    step = Called(caller.file, line, symbol.qualified_name, part_at(symbol.file))
+                    step = Called(caller.file, line, _shown(symbol), parts.get(symbol.file, ""))
                     ways.append((symbol, (*steps, step)))
     if best is None or len(best.calls) >= ENOUGH_PARTS:
         return best
-    return _with_helper(best, made.get(best.caller, ()), callees, part_at, ranks)
+    return _with_helper(best, made.get(best.caller, ()), callees, parts, ranks)
 
 
 def _with_helper(
     found: EntryCalls,
     called: Iterable[Callee],
     callees: Callees,
-    part_at: Callable[[str], str],
+    parts: Mapping[str, str],
     ranks: Mapping[str, int],
 ) -> EntryCalls:
     """Add the calls of one function of the same part that go into parts that the caller does not call itself."""
-    own = part_at(found.file)
+    own = parts.get(found.file, "")
     known = {one.part for one in found.calls}
     helpers = [one.definition for one in called if one.definition is not None]
-    helpers = [one for one in helpers if part_at(one.file) == own and one.kind in {"function", "method"}]
+    helpers = [one for one in helpers if parts.get(one.file, "") == own and one.kind in {"function", "method"}]
     best: tuple[str, tuple[Called, ...]] = ("", ())
     for helper in helpers[:MAX_HELPERS_READ]:
         defined = [callee for callee in callees(helper) if callee.definition is not None]
-        calls = tuple(one for one in _by_part(helper, defined, part_at, ranks) if one.part not in known)
+        calls = tuple(one for one in _by_part(helper, defined, parts, ranks) if one.part not in known)
         if len(calls) > len(best[1]):
-            best = (helper.qualified_name, calls)
+            best = (_shown(helper), calls)
     return replace(found, helper=best[0], of_helper=best[1])
+
+
+def _shown(symbol: SymbolRecord) -> str:
+    """Return how a function is called: in C by its name alone."""
+    return symbol.name if language_at(symbol.file).name == "c" else symbol.qualified_name
 
 
 def _is_ending(name: str) -> bool:
@@ -153,13 +159,13 @@ def _begins(name: str) -> int:
 
 
 def _by_part(
-    caller: SymbolRecord, found: Iterable[Callee], part_at: Callable[[str], str], ranks: Mapping[str, int]
+    caller: SymbolRecord, found: Iterable[Callee], parts: Mapping[str, str], ranks: Mapping[str, int]
 ) -> Iterator[Called]:
     """Yield one call for each other part, by line: one that begins something rather than one that ends it."""
-    own = part_at(caller.file)
+    own = parts.get(caller.file, "")
     by_part: dict[str, Callee] = {}
     for callee in found:
-        part = part_at(callee.definition.file) if callee.definition is not None else ""
+        part = parts.get(callee.definition.file, "") if callee.definition is not None else ""
         if part and part != own and not _is_ending(callee.name):
             known = by_part.get(part)
             if known is None or _begins(callee.name) > _begins(known.name):
@@ -171,5 +177,5 @@ def _by_part(
     kept = sorted(by_part, key=lambda part: (part not in runs, ranks.get(part, last), part))[:MAX_CALLED]
     for part in sorted(kept, key=lambda part: by_part[part].line):
         callee = by_part[part]
-        name = callee.definition.qualified_name if callee.definition is not None else callee.name
+        name = _shown(callee.definition) if callee.definition is not None else callee.name
         yield Called(caller.file, callee.line, name, part)

@@ -40,6 +40,7 @@ MAX_IMPORTING_FILES = 400
 LEAST_LINES_TELLING = 6
 # Of a folder with so many files, definitions of a smaller share that hardly anybody else uses tell less than its files.
 LEAST_FILES, LEAST_SHARE_TELLING, LEAST_USERS_TELLING = 3, 0.04, 3
+LEAST_SHARE_WITHIN = 0.4
 LEAST_ALIKE_FILES = 5
 LEAST_SHARE_ALIKE = 0.6
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
@@ -218,6 +219,8 @@ class MainParts:
             weight = telling(symbol, used, lines, {stem, *self._project} if is_near else self._project)
             return symbol.kind in _LAST_KINDS, -weight, symbol.file, symbol.start_line
 
+        if not own and unit.is_file and language_at(unit.path).name in _METHODS_OUTSIDE:
+            return self._methods_of(unit)
         ranked = sorted(own.values(), key=place)
         # What no other package can name is told only where there is nothing else.
         ranked = [symbol for symbol in ranked if is_exported(symbol)] or ranked
@@ -227,18 +230,33 @@ class MainParts:
         return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
 
     def _tell_of(self, unit: Unit, shown: Sequence[SymbolRecord], counts: Mapping[str, int]) -> bool:
-        """Return whether definitions tell of a folder: types for the most part, and not all small and little used."""
+        """Return whether definitions tell of a folder: the first is a type that is large, or that many files use.
+
+        Failing that, most of them are types, and not all small.
+        """
         if not shown:
             return False
-        if plain_name(shown[0].name) in {plain_name(posixpath.basename(unit.path)), *self._project}:
+        first = shown[0]
+        if plain_name(first.name) in {plain_name(posixpath.basename(unit.path)), *self._project}:
             return True
         types = [one for one in shown if one.kind in (*CONTAINERS, "type")]
-        is_small = all(self._lines_of(one) < LEAST_SHARE_TELLING * unit.lines for one in shown)
-        is_little_used = max(counts.get(one.name, 0) for one in shown) < LEAST_USERS_TELLING
-        return 2 * len(types) >= len(shown) and not (is_small and is_little_used)
+        least = LEAST_SHARE_TELLING * unit.lines
+        if first not in types:
+            return 2 * len(types) >= len(shown) and any(self._lines_of(one) >= least for one in shown)
+        if self._lines_of(first) >= least or counts.get(first.name, 0) >= LEAST_USERS_TELLING:
+            return True
+        naming = self._files.codebase.index.files_naming(first.name)
+        return len(set(naming).intersection(unit.files)) >= LEAST_SHARE_WITHIN * len(unit.files)
 
     def _lines_of(self, symbol: SymbolRecord) -> int:
         return max(symbol.end_line - symbol.start_line + 1, self._lines_of_methods.get(symbol.name, 0))
+
+    def _methods_of(self, unit: Unit) -> list[Placed]:
+        """Return the largest methods that a file adds to types of other files."""
+        found = [one for path in unit.files for one in self._files.codebase.symbols_in(path) if one.kind == "method"]
+        found = [one for one in found if is_exported(one)] or found
+        found.sort(key=lambda one: (one.start_line - one.end_line, one.start_line))
+        return [Placed(one.qualified_name, one.file, one.name_line, one.name_line) for one in found[:MAX_NAMES_OF_PART]]
 
     def _largest_files(self, unit: Unit) -> list[Placed]:
         """Return the largest files of a folder, which tell more of it than functions that nobody else uses."""

@@ -97,6 +97,7 @@ def _setup_cfg(path: str, lines: _Lines) -> Manifest:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string("\n".join(lines))
     scripts = parser.get("options.entry_points", "console_scripts", fallback="")
+    scripts = scripts or parser.get("entry_points", "console_scripts", fallback="")
     needed = parser.get("options", "install_requires", fallback="").split("\n")
     described = parser.get("metadata", "description", fallback="")
     return Manifest(

@@ -24,8 +24,8 @@ _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
     | {"xtask", "xtasks"}
 )
-# Folders at the top with a book about the project, and programs for it.
-_GUIDES = frozenset({"guide", "guides", "book"})
+# Folders at the top with a book about the project and programs for it, or with what its people work with.
+_BESIDE = {**dict.fromkeys(("guide", "guides", "book"), "docs"), "support": "script"}
 # Applications that only show how a library is used.
 _SHOWING = frozenset({"myapp", "my_app", "my-app", "testapp", "test_app", "test-app", "dummy"})
 _MIGRATIONS = re.compile(r"(?:^|/)(?:(?:\w+[-_])?migrations|db/migrate)(?:/|$)")
@@ -184,8 +184,8 @@ def _kind(path: str, prefix: str) -> str:
         return "test"
     if not _SHOWING.isdisjoint(folders):
         return "example"
-    if folders[0] in _GUIDES:
-        return "docs"
+    if folders[0] in _BESIDE:
+        return _BESIDE[folders[0]]
     is_tooling = not _TOOLING.isdisjoint(folders) or _MIGRATIONS.search("/".join(folders))
     return "script" if is_tooling or inside in _RELEASING else kind_of_path(inside)
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.overview import entry_points
 from runtime.codebase.overview.documented_use import guides_of, most_used
 from runtime.codebase.overview.entry_calls import EntryCalls, entry_calls
@@ -16,6 +17,7 @@ from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
 from runtime.codebase.overview.manifests import Manifest
 from runtime.codebase.overview.part_links import PartLinks
+from runtime.codebase.overview.part_names import WITH_MODULES, plain_name
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.purposes import names_of
 from runtime.codebase.overview.reading_order import design_documents, most_imported
@@ -47,6 +49,7 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     known = {entry.name for entry in commands}
     # Beside programs that the metadata declares lie those for who works on it.
     shipped = {posixpath.dirname(entry.target) for entry in commands if entry_points.is_script_path(entry.target)}
+    shipped |= {"bin" for manifest in files.manifests_of(files.place) if manifest.path.endswith(".gemspec")}
     names = names_of(files)
     scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
     mains = sorted(_main_functions(files), key=lambda entry: _place_of_main(entry, names))
@@ -119,10 +122,12 @@ def calls_of_entry(
         tried = [one for one in symbols if one.name_line == (line or one.name_line) and one.kind in _CALLING]
         if 0 < files.sizes.get(file, 0) <= MAX_LINES_OF_PROGRAM:
             tried.append(SymbolRecord(-1, file, file, file, "module", 1, files.sizes[file], 1, "", "", None))
-        found = (entry_calls(one, files.codebase.callees, lambda path: parts.get(path, ""), ranks) for one in tried)
-        best = next((calls for calls in found if calls is not None), None)
-        if best is not None:
-            return best
+        # Where all that is called lies in one part, its files are told apart.
+        for place, known in ((parts, ranks), ({path: path for path in parts}, {})):
+            found = (entry_calls(one, files.codebase.callees, place, known) for one in tried)
+            best = next((calls for calls in found if calls is not None), None)
+            if best is not None:
+                return best
     return None
 
 
@@ -184,15 +189,25 @@ def _started(files: FolderFiles) -> Iterator[EntryPoint]:
 def _namesakes(files: FolderFiles, names: Collection[str]) -> Iterator[EntryPoint]:
     """Yield the first type that is called as the project is, which users of a library begin with."""
     called = {name.replace("-", "").replace("_", "").lower() for name in names}
-    symbols = files.codebase.index.top_level_names(files.sizes, _TYPES)
+    symbols = files.codebase.index.top_level_names(files.sizes, (*_TYPES, "module"))
+    symbols = [symbol for symbol in symbols if symbol.kind != "module" or _is_module_of_file(symbol)]
     own = [symbol for symbol in symbols if symbol.name.lower() in called and symbol.parent_id is None]
     for symbol in sorted(own, key=lambda symbol: (symbol.file.count("/"), symbol.file, symbol.start_line))[:1]:
         yield EntryPoint("namesake", symbol.qualified_name, symbol.file, symbol.name_line, symbol.name_line)
 
 
+def _is_module_of_file(symbol: SymbolRecord) -> bool:
+    """Return whether a module is one of Ruby, in the file that is called so."""
+    stem = posixpath.splitext(posixpath.basename(symbol.file))[0]
+    return language_at(symbol.file).name in WITH_MODULES and plain_name(stem) == plain_name(symbol.name)
+
+
 def _documented(files: FolderFiles, told: Collection[str]) -> Iterator[EntryPoint]:
     """Yield the types and functions that the documents use most."""
     symbols = files.codebase.index.top_level_names(files.sizes, (*_TYPES, "function"))
+    symbols += [
+        one for one in files.codebase.index.top_level_names(files.sizes, ("module",)) if _is_module_of_file(one)
+    ]
     counts = Counter(symbol.name for symbol in symbols)
     own = {one.name: one.file for one in symbols if counts[one.name] == 1 and one.name not in told}
     for used in most_used(guides_of(files.paths), files.lines, own):
@@ -237,7 +252,10 @@ def _go_exports(files: FolderFiles) -> Iterator[EntryPoint]:
     for symbol in files.codebase.index.top_level_names(own, _GO_KINDS):
         if symbol.name[0].isupper() and symbol.parent_id is None:
             found.setdefault(symbol.file, []).append(symbol)
-    for path in sorted(found, key=lambda path: (-len(found[path]), path))[:1]:
+    # That of the package's own name comes first.
+    called = {plain_name(name) for name in names_of(files)}
+    stems = {path: plain_name(posixpath.splitext(posixpath.basename(path))[0]) for path in found}
+    for path in sorted(found, key=lambda path: (stems[path] not in called, -len(found[path]), path))[:1]:
         if not any(line.startswith("package main") for line in files.lines(path)):
             lines = [symbol.name_line for symbol in found[path]]
             end = max(line for line in lines if line < lines[0] + entry_points.MAX_EXPORT_LINES)

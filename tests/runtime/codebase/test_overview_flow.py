@@ -158,3 +158,40 @@ def test_commands_of_a_gem_come_from_its_specification_and_other_programs_beside
         entries = [(row["kind"], row["name"], row["target"]) for row in result.data["entries"]]
         assert entries == [("command", "depot", "bin/depot")]
         assert result.citations[result.data["entries"][0]["citation"]].start_line == 3
+
+
+def test_calls_of_a_function_beside_an_entry_are_told_where_that_calls_few_parts_itself(tmp_path: Path) -> None:
+    files = {name: text for name, text in SHOP_IN_C.items() if not name.startswith("shop")}
+    files["main.c"] = (
+        '#include "boxes.h"\n#include "shelf.h"\n#include "door.h"\nint serve(void) { return door_open(); }\n'
+        "int main(void) {\n  box_new();\n  shelf_init();\n  return serve();\n}\n"
+    )
+    rows = described(tmp_path, files).data["calls"]
+    assert [(row["caller"], row["name"]) for row in rows] == [
+        ("main", "box_new"),
+        ("main", "shelf_init"),
+        ("serve", "door_open"),
+    ]
+
+
+def test_a_folder_of_small_functions_tells_its_largest_files_and_one_called_as_its_type_that_type(
+    tmp_path: Path,
+) -> None:
+    small = "def put_{0}(box):\n    return box\n\n\ndef take_{0}(box):\n    return box\n"
+    files = {
+        f"depot/views/{name}.py": small.format(name) + "# \n" * size for name, size in (("a", 1), ("b", 9), ("c", 5))
+    }
+    files |= {
+        "depot/shelf/shelf.py": 'class Shelf:\n    """Keeps boxes apart."""\n',
+        "depot/shelf/one.py": small.format("one") * 2,
+        "depot/shelf/two.py": small.format("two"),
+        "depot/main.py": "from depot.views.a import put_a\n\nput_a(1)\n",
+        "depot/crate/crate.py": "def crate_box(box):\n    return box\n",
+    }
+    parts = {row["part"]: row for row in described(tmp_path, files).data["parts"]}
+    assert [(one["name"], one["is_file"]) for one in parts["depot/views"]["names"]] == [
+        ("b.py", True),
+        ("c.py", True),
+        ("a.py", True),
+    ]
+    assert (parts["depot/shelf"]["about"], parts["depot/shelf"]["text"]) == ("Shelf", "Keeps boxes apart.")
