@@ -71,7 +71,9 @@ def _behind(links: PartLinks, found: Hub) -> Hub | None:
     parts = ((step, _as_part(links, step.target)) for step in found.imports)
     known = [(step, part) for step, part in parts if part is not None]
     step, part = max(known, key=lambda one: (len(one[1].imports), one[1].name), default=(None, None))
-    if step is None or part is None or len(part.imports) < max(LEAST_CONNECTED, 2 * len(found.imports)):
+    own = _as_part(links, found.name)
+    least = max(LEAST_CONNECTED, 2 * len(found.imports), 0 if own is None else len(own.imports) + 1)
+    if step is None or part is None or len(part.imports) < least:
         return None
     return replace(part, entry=found.entry, steps=(*found.steps, step))
 

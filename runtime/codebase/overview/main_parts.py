@@ -93,7 +93,9 @@ class MainParts:
         types = single_types(self._definitions, languages)
         uses = self._files.codebase.index.uses_of_names(types, NAMING)
         known = {(file, target) for file, target, _ in links}
-        found = links_by_names((use for use in uses if use[0] in self._files.sizes), types, languages)
+        # A program begins with what it requires.
+        uses = [use for use in uses if use[0] in self._files.sizes and not is_script_path(use[0])]
+        found = links_by_names(uses, types, languages)
         return [link for link in found if link[:2] not in known]
 
     def prefer(self, parts: Collection[str], hub: str) -> None:

@@ -30,7 +30,7 @@ _BUILT_IN = frozenset(_NAMES_OF_LANGUAGE.split())
 NameUse = tuple[str, str, str, int]
 
 
-def single_types(definitions: Iterable[SymbolRecord], languages: Mapping[str, str | None]) -> dict[str, SymbolRecord]:
+def single_types(definitions: Sequence[SymbolRecord], languages: Mapping[str, str | None]) -> dict[str, SymbolRecord]:
     """Return the types of languages without imports of files that one definition alone bears, by name.
 
     In Ruby those in a file that is called so: any other file may open a type of others again.
@@ -44,7 +44,9 @@ def single_types(definitions: Iterable[SymbolRecord], languages: Mapping[str, st
         and (languages.get(one.file) != "ruby" or _is_called_so(one))
     ]
     counts = Counter(one.name for one in found)
-    return {one.name: one for one in found if counts[one.name] == 1}
+    # A name that others are qualified with is used by all.
+    around = {one.owner.partition(".")[0] for one in definitions if one.owner}
+    return {one.name: one for one in found if counts[one.name] == 1 and one.name not in around}
 
 
 def links_by_names(

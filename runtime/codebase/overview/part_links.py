@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runtime.codebase.overview.units import Unit, unit_of
+from runtime.codebase.overview.units import FOR_HEADERS, Unit, unit_of
 
 _WITH_HEADERS = frozenset({"c", "cpp", "objective_c"})
 FileLink = tuple[str, str, int]
@@ -124,9 +124,10 @@ class PartLinks:
 def without_guesses(
     links: Iterable[FileLink], languages: Mapping[str, str | None], lines_of: Callable[[str], Sequence[str]]
 ) -> list[FileLink]:
-    """Return the imports without includes of C by a bare name that several folders have a header of.
+    """Return the imports without includes of C by a bare name of which it is up to the build what they mean.
 
-    Which of them is meant is up to the build; `languages`: of all files, by their paths.
+    Several folders have a header of that name, or the one that has it is none around the including file and none for
+    headers. `languages`: of all files, by their paths.
     """
     by_name: dict[str, list[str]] = {}
     for path, language in languages.items():
@@ -134,17 +135,16 @@ def without_guesses(
             by_name.setdefault(posixpath.basename(path), []).append(path)
     kept = []
     for file, target, line in links:
-        alike = by_name.get(posixpath.basename(target), ())
-        if (
-            len(alike) > 1
-            and languages.get(file) in _WITH_HEADERS
-            and posixpath.dirname(file) != posixpath.dirname(target)
-        ):
-            text = "".join(lines_of(file)[line - 1 : line])
-            named = f"/{posixpath.basename(posixpath.dirname(target))}/{posixpath.basename(target)}"
-            if named[1:] not in text:
-                continue
-        kept.append((file, target, line))
+        folder, name = posixpath.split(target)
+        is_around = f"{posixpath.dirname(file)}/".startswith(f"{folder}/" if folder else "")
+        is_told = is_around or posixpath.basename(folder).lower() in FOR_HEADERS
+        is_alone = len(by_name.get(name, ())) < 2
+        if languages.get(file) not in _WITH_HEADERS or posixpath.dirname(file) == folder or (is_alone and is_told):
+            kept.append((file, target, line))
+            continue
+        text = "".join(lines_of(file)[line - 1 : line])
+        if f"{posixpath.basename(folder)}/{name}" in text or (is_around and f"../{name}" in text):
+            kept.append((file, target, line))
     return kept
 
 

@@ -99,7 +99,7 @@ def test_parts_that_are_left_out_are_counted_and_steps_are_named() -> None:
         hub_fact("lib/box", 3, about="lib/depot.rb", count=9, of=12),
     ]
     assert texts(overview_claims(facts), "link") == [
-        "`lib/depot.rb`, which `bin/depot` imports, imports 9 of 12 parts, such as `lib/box`"
+        "`lib/depot.rb`, which `bin/depot` uses, imports 9 of 12 parts, such as `lib/box`"
     ]
 
 

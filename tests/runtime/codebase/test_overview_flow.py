@@ -195,3 +195,17 @@ def test_a_folder_of_small_functions_tells_its_largest_files_and_one_called_as_i
         ("a.py", True),
     ]
     assert (parts["depot/shelf"]["about"], parts["depot/shelf"]["text"]) == ("Shelf", "Keeps boxes apart.")
+
+
+def test_a_header_of_all_belongs_to_no_file_that_is_called_so_by_chance(tmp_path: Path) -> None:
+    files = {
+        "config.h": "#define BOXES 1\n",
+        "include/door.h": "int door(void);\n",
+        "src/main.c": '#include "config.h"\n#include "door.h"\nint main(void) { return BOXES; }\n',
+        "src/door.c": '#include "door.h"\nint door(void) { return 1; }\n',
+        "plugins/keys/config.c": '#include "config.h"\nint keys(void) { return BOXES; }\n',
+        "plugins/keys/keys.c": "int all(void) { return 1; }\n",
+    }
+    edges = edges_of(described(tmp_path, files).data)
+    assert ("src", "plugins/keys") not in edges
+    assert {target for _, target in edges} <= {"config.h"}

@@ -34,7 +34,8 @@ def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Cla
     first, names = found[0], [_part_span(fact.name) for fact in found]
     name = "The package at the top" if first.about == "." else code_span(first.about)
     if steps:
-        name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} imports,"
+        verb = imports(steps[-1]).removesuffix(" headers of")
+        name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} {verb},"
     elif first.symbol_kind == "part" and first.signature:
         name += f", with {code_span(first.signature)},"
     such = f", such as {', '.join(names)}" if first.count > len(found) else f": {listed(names)}"
