@@ -38,7 +38,7 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
         "test",
         r"/(tests?|t|__tests__|__mocks__|mocks|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest"
-        r"|testing_data|regress(ion)?)/|/tests?\.[a-z]+$|\.feature$|/step_definitions(/|\.rb$)|^/features/(steps|support)/",
+        r"|testing_data|regress(ion)?)/|/tests?\.[a-z]+$|\.feature$|/step_definitions/|^/features/(steps|support)/",
     ),
     ("benchmark", r"/(bench|benches|benchmarks?|perf|asv_bench|metrics-bench)/|/bench_[^/]*$|_bench\.\w+$"),
     ("example", r"/(examples?|samples?|demos?|tutorials?|playground|_examples|sandbox|templates/demo)/"),

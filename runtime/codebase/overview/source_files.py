@@ -38,6 +38,8 @@ _EXTRA = re.compile(r"(?:^|/)extra/", re.IGNORECASE)
 _SHELL = re.compile(r"[^/]+\.(?:sh|bash|ps1|psm1|bat|cmd)", re.IGNORECASE)
 MAX_SHARE_OF_SHELL = 0.1
 _OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
+# What carries out the sentences of `*.feature` files.
+_STEPS = re.compile(r"(?:^|/)features/[^/]*step[^/]*\.\w+$")
 _BUILD_LANGUAGES = frozenset(
     {"make", "makefile", "cmake", "docker", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"}
 )
@@ -180,7 +182,7 @@ def _kind(path: str, prefix: str) -> str:
     """Return the kind of a file within the folder: what lies above it decides nothing."""
     inside = path[len(prefix) :]
     folders = posixpath.dirname(inside).lower().split("/")
-    if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)):
+    if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)) or _STEPS.search(inside):
         return "test"
     if not _SHOWING.isdisjoint(folders):
         return "example"

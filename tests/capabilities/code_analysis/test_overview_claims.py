@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes
 from actors.capabilities.code_analysis.answers.diagram import part_diagram
 from actors.capabilities.code_analysis.answers.overview import overview_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind, distinct, facts_of
 from actors.capabilities.code_analysis.evidence.steps import Step
 from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
 
 
 def fact(kind: FactKind, name: str, line: int = 1, **more: object) -> CodeFact:
@@ -263,3 +267,17 @@ def test_a_folder_tells_a_sentence_of_one_definition_with_others_beside_it_or_it
         "`linux` (3 files), the largest of which are `disk.c` and `net.c`",
     ]
     assert texts(claims, "aside") == ["Further parts: `misc`"]
+
+
+@pytest.mark.parametrize(
+    ("file", "verb"), [("a.c", "include"), ("a.rb", "use"), ("a.cs", "use"), ("a.py", "import"), ("a.go", "import")]
+)
+def test_why_to_read_a_file_that_many_draw_in_is_no_quote(tmp_path: Path, file: str, verb: str) -> None:
+    (tmp_path / file).write_text("1\n")
+    refresh(tmp_path, tmp_path.parent / "one.sqlite")
+    codebase = Codebase.open(tmp_path, tmp_path.parent / "one.sqlite")
+    read = CodeFact("reading", Citation(file, 1, 1), name="b", symbol_kind="imported", count=3)
+    (claim,) = overview_claims([read])
+    assert claim.text == f"`b`: 3 files of the source {verb} it, `{file}` for one"
+    assert holds_its_quotes(codebase, claim)
+    codebase.close()
