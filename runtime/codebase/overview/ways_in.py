@@ -49,7 +49,7 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     known = {entry.name for entry in commands}
     # Beside programs that the metadata declares lie those for who works on it.
     shipped = {posixpath.dirname(entry.target) for entry in commands if entry_points.is_script_path(entry.target)}
-    shipped |= {"bin" for manifest in files.manifests_of(files.place) if manifest.path.endswith(".gemspec")}
+    shipped |= set(_without_commands(files))
     names = names_of(files)
     scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
     mains = sorted(_main_functions(files), key=lambda entry: _place_of_main(entry, names))
@@ -70,6 +70,15 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     if not any(entry.kind == "exports" for entry in found):
         found += _namesakes(files, names)
     return [*found, *_documented(files, {entry.name for entry in found})]
+
+
+def _without_commands(files: FolderFiles) -> Iterator[str]:
+    """Yield the folder `bin` of a gem whose specification names no commands, nor finds them by a program."""
+    for manifest in files.manifests_of(files.place):
+        if manifest.path.endswith(".gemspec") and not any(
+            ".executables" in line for line in files.lines(manifest.path)
+        ):
+            yield posixpath.join(files.prefix, "bin")
 
 
 def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoint]) -> list[Placed]:

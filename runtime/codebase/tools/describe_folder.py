@@ -93,7 +93,9 @@ class _Result:
 
     def result(self, log: AttemptLog) -> ToolResult:
         found, shown = self._found, self._found.parts[: self._max_parts]
+        # The files of a folder that is imported as one package are parts of their own, and the folder stands for them.
         names = {part.name for part in shown}
+        names |= {posixpath.dirname(part.name) or "." for part in shown if part.kind == "file"}
         edges = [edge for edge in found.edges if edge.source in names and edge.target in names][:MAX_EDGES]
         entries = found.entries[:MAX_ENTRIES]
         data = {

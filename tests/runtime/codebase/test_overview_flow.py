@@ -209,3 +209,25 @@ def test_a_header_of_all_belongs_to_no_file_that_is_called_so_by_chance(tmp_path
     edges = edges_of(described(tmp_path, files).data)
     assert ("src", "plugins/keys") not in edges
     assert {target for _, target in edges} <= {"config.h"}
+
+
+def test_files_of_the_package_at_the_top_are_told_to_import_other_packages(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module example.com/shop/depot/v4\n\ngo 1.25.0\n",
+        "depot.go": 'package depot\n\nimport "example.com/shop/depot/v4/shelf"\n\nfunc New() { shelf.Open() }\n',
+        "box.go": "package depot\n\ntype Box struct{}\n",
+        "shelf/shelf.go": "package shelf\n\nfunc Open() {}\n",
+    }
+    assert edges_of(described(tmp_path, files).data) == {(".", "shelf")}
+
+
+def test_programs_of_a_gem_that_finds_its_commands_itself_stay_entries(tmp_path: Path) -> None:
+    script = "#!/usr/bin/env ruby\nputs 1\n"
+    spec = 'Gem::Specification.new do |gem|\n  gem.name = "depot"\n{}end\n'
+    files = {"lib/depot.rb": "class Depot\nend\n", "bin/console": script}
+    found = '  gem.executables = Dir["bin/*"].map { |path| File.basename(path) }\n'
+    for place, (line, entries) in enumerate(
+        (("", ["Depot"]), (found.replace('["bin/*"]', ".bin"), ["bin/console", "Depot"]))
+    ):
+        rows = described(tmp_path / str(place), {**files, "depot.gemspec": spec.format(line)}).data["entries"]
+        assert [row["name"] if row["kind"] != "script" else row["file"] for row in rows] == entries

@@ -90,7 +90,8 @@ def imports(fact: CodeFact) -> str:
 def link_claim(fact: CodeFact) -> Claim:
     """Return the claim about the imports of one part by another."""
     where = "a file" if fact.count == 1 else f"{fact.count:,} files"
-    text = f"{code_span(fact.about)} {imports(fact)} {code_span(fact.name)} in {where}"
+    source = "The package at the top" if fact.about == "." else code_span(fact.about)
+    text = f"{source} {imports(fact)} {_part_span(fact.name)} in {where}"
     return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
 
 
