@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
-from runtime.codebase.language_registry import language_at
 from runtime.codebase.overview import entry_points
-from runtime.codebase.overview.documented_use import guides_of, most_used
 from runtime.codebase.overview.entry_calls import EntryCalls, entry_calls
 from runtime.codebase.overview.entry_points import EntryPoint
-from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
-from runtime.codebase.overview.manifests import Manifest
+from runtime.codebase.overview.folder_files import FolderFiles, Placed
+from runtime.codebase.overview.library_entries import documented, exports, namesakes
 from runtime.codebase.overview.part_links import PartLinks
-from runtime.codebase.overview.part_names import WITH_MODULES, plain_name
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.purposes import names_of
 from runtime.codebase.overview.reading_order import design_documents, most_imported
 from runtime.codebase.overview.units import BUILDING, Unit
 
-MAX_EXPORTING_FILES = 2
 MAX_GUARDS = 500
 MAX_CONTAINERS = 2
 MAX_BEGUN_TRIED = 2
 MAX_LINES_OF_PROGRAM = 600
-LEAST_SHARE_OF_EXPORTING = 0.2
 _OF_TESTS = re.compile(r"(?:^|/)test\w*/")
-_GO_KINDS = ("function", "struct", "interface", "type")
-_TYPES = ("class", "struct", "interface", "trait", "object")
 _CALLING = frozenset({"function", "method"})
 _NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
 _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_sharp", "csharp", "swift", "scala", "dart"})
@@ -59,7 +51,7 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     found = [
         *commands,
         *mains,
-        *_exports(files, manifests),
+        *exports(files, manifests),
         *_served(files),
         *(entry for entry in scripts if entry.name not in known and posixpath.dirname(entry.file) not in shipped),
         *_started(files),
@@ -68,8 +60,8 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
         return found
     # Of a library it is told what its callers begin with.
     if not any(entry.kind == "exports" for entry in found):
-        found += _namesakes(files, names)
-    return [*found, *_documented(files, {entry.name for entry in found})]
+        found += namesakes(files, names)
+    return [*found, *documented(files, {entry.name for entry in found})]
 
 
 def _without_commands(files: FolderFiles) -> Iterator[str]:
@@ -197,35 +189,6 @@ def _started(files: FolderFiles) -> Iterator[EntryPoint]:
     yield from {entry.name: entry for entry in reversed(found[:MAX_CONTAINERS])}.values()
 
 
-def _namesakes(files: FolderFiles, names: Collection[str]) -> Iterator[EntryPoint]:
-    """Yield the first type that is called as the project is, which users of a library begin with."""
-    called = {name.replace("-", "").replace("_", "").lower() for name in names}
-    symbols = files.codebase.index.top_level_names(files.sizes, (*_TYPES, "module"))
-    symbols = [symbol for symbol in symbols if symbol.kind != "module" or _is_module_of_file(symbol)]
-    own = [symbol for symbol in symbols if symbol.name.lower() in called and symbol.parent_id is None]
-    for symbol in sorted(own, key=lambda symbol: (symbol.file.count("/"), symbol.file, symbol.start_line))[:1]:
-        yield EntryPoint("namesake", symbol.qualified_name, symbol.file, symbol.name_line, symbol.name_line)
-
-
-def _is_module_of_file(symbol: SymbolRecord) -> bool:
-    """Return whether a module is one of Ruby, in the file that is called so."""
-    stem = posixpath.splitext(posixpath.basename(symbol.file))[0]
-    return language_at(symbol.file).name in WITH_MODULES and plain_name(stem) == plain_name(symbol.name)
-
-
-def _documented(files: FolderFiles, told: Collection[str]) -> Iterator[EntryPoint]:
-    """Yield the types and functions that the documents use most."""
-    symbols = files.codebase.index.top_level_names(files.sizes, (*_TYPES, "function"))
-    symbols += [
-        one for one in files.codebase.index.top_level_names(files.sizes, ("module",)) if _is_module_of_file(one)
-    ]
-    counts = Counter(symbol.name for symbol in symbols)
-    own = {one.name: one.file for one in symbols if counts[one.name] == 1 and one.name not in told}
-    for used in most_used(guides_of(files.paths), files.lines, own):
-        names = (used.name,) * used.lines
-        yield EntryPoint("documented", used.name, used.file, used.line, used.line, own[used.name], names)
-
-
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
     # The index keeps no uses of such a name.
     guarded = files.codebase.search_text("__main__", max_hits=MAX_GUARDS, scope=files.place, endings=(".py", ".pyw"))
@@ -254,45 +217,3 @@ def _is_entry(files: FolderFiles, symbol: SymbolRecord) -> bool:
     if symbol.kind == "method" and "static" not in lines[symbol.name_line - 1]:
         return False
     return language != "go" or any(line.startswith("package main") for line in lines)
-
-
-def _go_exports(files: FolderFiles) -> Iterator[EntryPoint]:
-    """Yield the file of a Go package at the top that exports most names to its users."""
-    own = [path for path in in_folder(files.place, files.sizes) if path.endswith(".go")]
-    found: dict[str, list[SymbolRecord]] = {}
-    for symbol in files.codebase.index.top_level_names(own, _GO_KINDS):
-        if symbol.name[0].isupper() and symbol.parent_id is None:
-            found.setdefault(symbol.file, []).append(symbol)
-    # That of the package's own name comes first.
-    called = {plain_name(name) for name in names_of(files)}
-    stems = {path: plain_name(posixpath.splitext(posixpath.basename(path))[0]) for path in found}
-    for path in sorted(found, key=lambda path: (stems[path] not in called, -len(found[path]), path))[:1]:
-        if not any(line.startswith("package main") for line in files.lines(path)):
-            lines = [symbol.name_line for symbol in found[path]]
-            end = max(line for line in lines if line < lines[0] + entry_points.MAX_EXPORT_LINES)
-            names = tuple(symbol.name for symbol in found[path])
-            yield EntryPoint("exports", path, path, lines[0], end, names=names)
-
-
-def _exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[EntryPoint]:
-    """Yield what the outermost exporting files export, those of the largest packages first."""
-    named = [
-        posixpath.normpath(posixpath.join(posixpath.dirname(manifest.path), each.name))
-        for manifest in manifests
-        for each in manifest.main
-    ]
-    usual = [path for path in files.sizes if entry_points.EXPORTING.search(path)]
-    yield from _go_exports(files)
-    candidates = {path for path in (*named, *usual) if path in files.sizes}
-    lines = {path: files.lines_below(posixpath.dirname(path)) for path in candidates}
-    found: list[str] = []
-    # Below the outermost package a file exports to the rest of the package, not to its users.
-    outermost = min((path.count("/") for path in candidates), default=0)
-    for path in sorted(candidates, key=lambda path: (path.count("/"), -lines[path], path)):
-        is_deeper = path.count("/") > outermost
-        if len(found) == MAX_EXPORTING_FILES or is_deeper:
-            return
-        exported = entry_points.exports(path, files.lines(path))
-        if exported is not None and (not found or lines[path] >= LEAST_SHARE_OF_EXPORTING * lines[found[0]]):
-            found.append(path)
-            yield exported
