@@ -1,4 +1,4 @@
-"""Finds what the callers of a library begin with: its exports, the type called as it is, what its documents use."""
+"""Finds what callers of a library begin with: exports, its namesake, what its documents use."""
 
 from __future__ import annotations
 

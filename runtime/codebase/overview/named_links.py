@@ -1,4 +1,4 @@
-"""Finds which files use types of others in languages whose files name each other's types without an import.
+"""Finds which files use types of others in languages whose files need no import for that.
 
 Ruby loads files by `autoload` or a convention, and C# imports namespaces, which no file has for itself. A type that is
 defined once, and called so by the file, leads to the file that defines it. Pure functions.

@@ -1,4 +1,4 @@
-"""Chooses the definitions that tell of a part: those that others use, or that its own files have in common."""
+"""Chooses the definitions that tell of a part: those that others use, or its own files share."""
 
 from __future__ import annotations
 
