@@ -204,6 +204,26 @@ class IndexReader:
             found += self.symbols(f"{where} AND s.qualified_name NOT LIKE '%.%.%.%'", (*part, *kinds), 20_000)
         return found
 
+    def uses_of_names(self, names: Collection[str], languages: Sequence[str]) -> list[tuple[str, str, str, int]]:
+        """Return (path, name, qualifier, first line) of the uses of names in files of the given languages."""
+        found: list[tuple[str, str, str, int]] = []
+        ordered, marks = sorted(names), ", ".join("?" * len(languages))
+        for at in range(0, len(ordered), _IDS_PER_QUERY):
+            part = ordered[at : at + _IDS_PER_QUERY]
+            sql = f"""SELECT f.path, r.name, r.qualifier, min(r.line) FROM refs r JOIN files f ON f.id = r.file_id
+                WHERE r.name IN ({", ".join("?" * len(part))}) AND f.language IN ({marks}) GROUP BY 1, 2, 3"""
+            found += self.rows(sql, (*part, *languages))
+        return found
+
+    def lines_of_methods(self, languages: Sequence[str]) -> dict[str, int]:
+        """Return the lines of the methods of each type in files of the given languages, by the name of the type."""
+        owner = "substr(s.qualified_name, 1, instr(s.qualified_name, '.') - 1)"
+        marks = ", ".join("?" * len(languages))
+        sql = f"""SELECT {owner}, sum(s.end_line - s.start_line + 1)
+            FROM symbols s JOIN files f ON f.id = s.file_id
+            WHERE s.kind = 'method' AND instr(s.qualified_name, '.') > 1 AND f.language IN ({marks}) GROUP BY 1"""
+        return dict(self.rows(sql, tuple(languages)))
+
     def files_with_term(self, term: str, limit: int) -> list[str]:
         """Return the paths of files with a chunk whose body has a term of the full-text index, in order."""
         sql = """SELECT DISTINCT f.path FROM chunk_text t JOIN chunks c ON c.id = t.rowid

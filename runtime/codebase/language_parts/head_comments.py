@@ -14,10 +14,13 @@ MAX_TOLD_CHARS = 400
 
 # Words of head comments about rights, tools or authors rather than about the file.
 _NOT_ABOUT = re.compile(
-    r"copyright|licen[sc]e|spdx|all rights reserved|eslint|@ts-|@flow|jshint|istanbul|generated|do not edit|-\*-|vim:"
+    r"copyright|\(c\)\s*(?:19|20)\d\d|\breleased under\b"
+    r"|licen[sc]e|spdx|all rights reserved|eslint|@ts-|@flow|jshint|istanbul|generated|do not edit|-\*-|vim:"
     r"|^\s*@(?:author|since|version|module|fileoverview)\b",
     re.IGNORECASE,
 )
+# Beside such a tag the same comment may say what the file is.
+_TAG_OF_RIGHTS = re.compile(r"[@\\](?:copyright|license|author)\b", re.IGNORECASE)
 _BEFORE_CODE = ("//", "#!", "'use strict'", '"use strict"', "<?php")
 
 
@@ -64,7 +67,8 @@ def block(head: Sequence[str], start: int) -> HeadDoc | None:
 
 def told(head: Sequence[str], start: int, end: int, bare: Callable[[str], str]) -> HeadDoc | None:
     """Return the text of lines `start` to `end` (positions, inclusive); None for a licence or tool comment."""
-    text = "\n".join(bare(line).strip() for line in head[start : end + 1]).strip()
+    lines = (bare(line).strip() for line in head[start : end + 1])
+    text = "\n".join(line for line in lines if not _TAG_OF_RIGHTS.match(line)).strip()
     if _NOT_ABOUT.search(text[:MAX_TOLD_CHARS]):
         return None
     return HeadDoc(text[:MAX_TOLD_CHARS], start + 1, end + 1)

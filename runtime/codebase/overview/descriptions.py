@@ -32,7 +32,8 @@ _TAG = re.compile(r"</?[a-zA-Z][\w-]*\s*/?>")
 _NO_SENTENCE = re.compile(
     r"\W*(?:see|todo|fixme|note|deprecated|creat\w+ (?:on|by|at))\b|[@:#]|\\\w|\w+:\s*\S+$", re.IGNORECASE
 )
-_DOC_TAG = re.compile(r"\s@(?:since|author|param|returns?|see|version|date|throws)\b")
+_DOC_TAG = re.compile(r"\s@(?:api|internal|example|since|author|param|returns?|see|version|date|throws)\b")
+_BRIEF = re.compile(r"^\s*[@\\]brief\s+")
 _ADDRESS = re.compile(r"\bhttps?://\S+")
 _RULE = re.compile(r"[=\-~^*#+_.\s]{3,}$")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -143,7 +144,8 @@ def _sentences(text: str) -> list[str]:
     """Return the sentences of a comment's first two paragraphs, without titles that a rule underlines."""
     found: list[str] = []
     for block in [block for block in re.split(r"\n\s*\n", _TAG.sub("\n\n", text.strip())) if block.strip()][:3]:
-        lines = [line for line in block.split("\n") if not line.lstrip().startswith(("#", "@"))]
+        told = (_BRIEF.sub("", line) for line in block.split("\n"))
+        lines = [line for line in told if not line.lstrip().startswith(("#", "@"))]
         kept = [
             line
             for place, line in enumerate(lines)
@@ -153,7 +155,7 @@ def _sentences(text: str) -> list[str]:
         ]
         flat = _DOC_TAG.split(" ".join(" ".join(kept).split()), maxsplit=1)[0]
         found += [part.strip() for part in _SENTENCE_END.split(flat) if part.strip()]
-    usable = [one for one in found if len(one) <= MAX_QUOTE_CHARS and not one.endswith(":")]
+    usable = [one for one in found if len(one) <= MAX_QUOTE_CHARS and not one.endswith((":", "?"))]
     return [one for one in usable if not _NO_SENTENCE.match(one)][:4]
 
 

@@ -27,7 +27,9 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _ABOUT = re.compile(
-    r"\b(?:about|overview|introduction|intro|description|synopsis|summary|purpose|what(?:'s| is| are))\b", re.IGNORECASE
+    r"\b(?:about|overview|introduction|intro|description|synopsis|summary|purpose|what(?:'s| is| are))\b"
+    r"|简介|簡介|介绍|介紹|概述|概要|关于|紹介|소개",
+    re.IGNORECASE,
 )
 _NOT_ABOUT = re.compile(
     r"^\W*(?:see|read|please|click|visit|check out|follow|join|you can (?:find|view|read)|for (?:more|the|full|a)\b"

@@ -14,7 +14,7 @@ from typing import Literal
 
 from runtime.codebase.overview.manifests import Manifest
 
-EntryKind = Literal["command", "main", "script", "exports", "server", "container", "namesake"]
+EntryKind = Literal["command", "main", "script", "exports", "server", "container", "namesake", "documented"]
 
 MAX_NAMES = 1_000
 MAX_COMMAND_CHARS = 300
@@ -45,7 +45,11 @@ _JS_NAMED = re.compile(
 )
 _JS_LIST = re.compile(r"^export\s+(?:type\s+)?\{([^}]*)\}?")
 _JS_STAR = re.compile(r"^export\s+\*\s+(?:as\s+(\w+)\s+)?from\s+[\"']([^\"']+)[\"']")
-_JS_ASSIGNED = re.compile(r"^(?:module\.)?exports(?:\.(\w+))?\s*=\s*(?:([A-Za-z_]\w*)|\{)?")
+_JS_ASSIGNED = re.compile(
+    r"^(?:module\.)?exports(?:\.(\w+))?\s*=\s*"
+    r"(?:(?!(?:async|function|class|new|require|Object|typeof|void)\b)([A-Za-z_]\w*)"
+    r"|(?:async )?(?:function|class)\s+(\w+)|\{)?"
+)
 _JS_DEFAULT = re.compile(r"^export\s+default\s+(?!function|class|async)(\w+)")
 
 
@@ -152,7 +156,7 @@ def _shown_command(what: str) -> str:
 
 def exports(path: str, lines: Sequence[str]) -> EntryPoint | None:
     """Return the names that a package's main file exports, and the lines from the first to the last of the first 60."""
-    found = _exported(path, lines)
+    found = [(line, name) for line, name in _exported(path, lines) if not name.startswith("__")]
     if not found:
         return None
     names = tuple(dict.fromkeys(name for _, name in found))[:MAX_NAMES]
@@ -220,7 +224,7 @@ def _script_exports(lines: Sequence[str]) -> list[tuple[int, str]]:
         elif named := _JS_NAMED.match(line) or _JS_DEFAULT.match(line):
             found.append((number, named.group(1)))
         elif assigned := _JS_ASSIGNED.match(line):
-            name = assigned.group(1) or assigned.group(2)
+            name = assigned.group(1) or assigned.group(2) or assigned.group(3)
             found += [(number, name)] if name else []
     return found
 

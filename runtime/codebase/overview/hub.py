@@ -55,11 +55,27 @@ def hub_of(links: PartLinks, entries: Iterable[str]) -> Hub | None:
     tried = list(dict.fromkeys(entries))[:MAX_ENTRIES_TRIED]
     for entry in tried:
         found = _followed(links, entry)
+        if found is not None and (behind := _behind(links, found)) is not None:
+            return behind
         if found is not None:
             part = _as_part(links, found.name)
             # Where others of its part import most, the part draws together, and not this file.
             return part if part is not None and len(part.imports) > 2 * len(found.imports) else found
     return next((part for entry in tried if (part := _as_part(links, entry)) is not None), None)
+
+
+def _behind(links: PartLinks, found: Hub) -> Hub | None:
+    """Return the part to which a file that imports hardly any other hands on, if that draws far more together."""
+    if len(found.imports) > MAX_FOLLOWED:
+        return None
+    parts = ((step, _as_part(links, step.target)) for step in found.imports)
+    known = [(step, part) for step, part in parts if part is not None]
+    step, part = max(known, key=lambda one: (len(one[1].imports), one[1].name), default=(None, None))
+    own = _as_part(links, found.name)
+    least = max(LEAST_CONNECTED, 2 * len(found.imports), 0 if own is None else len(own.imports) + 1)
+    if step is None or part is None or len(part.imports) < least:
+        return None
+    return replace(part, entry=found.entry, steps=(*found.steps, step))
 
 
 def _as_part(links: PartLinks, entry: str) -> Hub | None:

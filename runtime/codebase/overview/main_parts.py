@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import posixpath
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from runtime.codebase.index.records import ImportRecord, SymbolRecord
 from runtime.codebase.language_registry import all_words, language_at, language_named
-from runtime.codebase.overview.descriptions import of_definition, of_file, of_folder, readmes_of, says_something
+from runtime.codebase.overview.descriptions import of_file, of_folder, readmes_of, says_something
+from runtime.codebase.overview.entry_points import is_script_path
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
-from runtime.codebase.overview.mentions import Bound, bound_by, files_naming
-from runtime.codebase.overview.part_links import PartLinks
-from runtime.codebase.overview.part_names import CONTAINERS, WITH_MODULES, defined, is_hidden, is_shown, plain_name
+from runtime.codebase.overview.named_links import NAMING, links_by_names, single_types
+from runtime.codebase.overview.part_definitions import MAX_IMPORTING_FILES, PartDefinitions
+from runtime.codebase.overview.part_links import PartLinks, without_guesses
+from runtime.codebase.overview.part_names import (
+    plain_name,
+)
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.units import Unit, bodies_of, divide
 
-MAX_NAMES_OF_PART = 3
-MAX_TIMES_DEFINED = 4
 OTHER_LANGUAGE_WEIGHT = 0.2
+PROGRAMS_WEIGHT = 0.1
 ENTERED_WEIGHT, HUB_WEIGHT = 2.0, 4.0
-MAX_IMPORTING_FILES = 400
-LEAST_ALIKE_FILES = 5
-LEAST_SHARE_ALIKE = 0.6
-_NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
-_ALIKE_KINDS = frozenset({"function", "class", "interface", "trait"})
-_LAST_KINDS = frozenset({"macro"})
 
 PartKind = Literal["folder", "file", "document"]
 
@@ -55,14 +49,29 @@ class MainParts:
 
     def __init__(self, files: FolderFiles) -> None:
         self._files = files
+        self._definitions = PartDefinitions(files)
         packages = {posixpath.dirname(path) or "." for path in files.manifests} - {files.place}
         links = [link for link in files.codebase.file_links() if link[0] in files.sizes]
+        links = [*without_guesses(links, files.languages, files.lines), *self._links_by_names(links)]
         heads, bodies = all_words("head_files"), bodies_of(files.sizes, links)
         units = divide(files.sizes, files.place, packages=packages, heads=heads, bodies=bodies)
         self.links = PartLinks(units, links, lambda path: language_at(path).imports_folders)
         self._count = max(1, len(units))
         self._preferred: Mapping[str, float] = {}
         self.units = sorted(units, key=self._weight, reverse=True)
+
+    def _links_by_names(self, links: Collection[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+        """Return the uses of others' types, where files need no import for these, that are no imports as well."""
+        languages = self._files.languages
+        if not any(languages[path] in NAMING for path in self._files.sizes):
+            return []
+        types = single_types(self._definitions.all, languages)
+        uses = self._files.codebase.index.uses_of_names(types, NAMING)
+        known = {(file, target) for file, target, _ in links}
+        # A program begins with what it requires.
+        uses = [use for use in uses if use[0] in self._files.sizes and not is_script_path(use[0])]
+        found = links_by_names(uses, types, languages)
+        return [link for link in found if link[:2] not in known]
 
     def prefer(self, parts: Collection[str], hub: str) -> None:
         """Order the parts anew: the hub, and those that it draws in itself, weigh more."""
@@ -93,7 +102,10 @@ class MainParts:
         own = self._files.own_languages
         is_other = own and not any(self._files.languages[path] in own for path in unit.files)
         weight *= OTHER_LANGUAGE_WEIGHT if is_other else 1.0
-        return weight * self._preferred.get(self.links.part_of(unit), 1.0), unit.path
+        # Programs are ways in.
+        weight *= PROGRAMS_WEIGHT if all(map(is_script_path, unit.files)) else 1.0
+        preferred = max(self._preferred.get(name, 1.0) for name in (unit.path, self.links.part_of(unit)))
+        return weight * preferred, unit.path
 
     def _part(self, unit: Unit) -> Part:
         name = self.links.part_of(unit)
@@ -102,26 +114,18 @@ class MainParts:
             users = self.links.users(name) if name == unit.path else {}
             # A number is told of all files or not at all.
             users = users if len(users) <= MAX_IMPORTING_FILES else {}
-            names = self._names_used(unit, list(users))
-            stands_for_all = bool(names) and (unit.is_file or names[0].count > 0 or _is_called_like(names[0], unit))
-            said = self._said_of_definition(names[0]) if stands_for_all else None
-        alike = self._alike(unit) if said is None or said.about else None
+            names = self._definitions.names_used(unit, list(users))
+            stands_for_all = (
+                bool(names)
+                and names[0].about != "file"
+                and (
+                    _is_called_like(names[0], unit)
+                    or (not self._definitions.is_small(names[0]) and (unit.is_file or names[0].count > 0))
+                )
+            )
+            said = self._definitions.said_of(names[0]) if stands_for_all else None
+        alike = self._definitions.alike(unit) if said is None or said.about else None
         return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit), alike)
-
-    def _alike(self, unit: Unit) -> Placed | None:
-        """Return the function or type that most files of a part have each one of, as a file for each command does."""
-        if len(unit.files) < LEAST_ALIKE_FILES:
-            return None
-        inside, files = set(unit.files), dict[str, dict[str, SymbolRecord]]()
-        for symbol in self._definitions:
-            # In Ruby every file opens the namespace again.
-            is_reopened = symbol.kind in CONTAINERS and language_at(symbol.file).name in WITH_MODULES
-            if symbol.file in inside and symbol.parent_id is None and symbol.kind in _ALIKE_KINDS and not is_reopened:
-                files.setdefault(symbol.name, {}).setdefault(symbol.file, symbol)
-        best = max(files.values(), key=lambda found: (len(found), min(found)), default={})
-        if len(best) < max(LEAST_ALIKE_FILES, LEAST_SHARE_ALIKE * len(unit.files)):
-            return None
-        return defined(best[min(best)], len(best))
 
     def _largest(self, unit: Unit) -> str:
         return max(unit.files, key=lambda path: (self._files.sizes[path], path), default="")
@@ -129,76 +133,14 @@ class MainParts:
     def _said_of(self, unit: Unit) -> Placed | None:
         files = self._files
         if unit.is_file:
-            told = of_file(unit.path, files.read, files.languages.get)
+            # A header says what the source beside it does.
+            own = dict.fromkeys((unit.path, *unit.files))
+            found = (of_file(path, files.read, files.languages.get) for path in own)
+            told = next((one for one in found if one is not None), None)
         else:
             documents = [*readmes_of(unit.path, files.paths), *in_folder(unit.path, files.manifests)]
             told = of_folder(unit.path, documents, unit.files, files.read, files.languages.get)
         return None if told is None else Placed(told.said.text, told.file, told.said.start_line, told.said.end_line)
-
-    def _names_used(self, unit: Unit, users: Sequence[str]) -> list[Placed]:
-        """Return the names that a part defines and others use most; those used most within it where no file imports it.
-
-        Only a name that is defined once among all parts is counted.
-        """
-        inside = set(unit.files)
-        found = [symbol for symbol in self._definitions if symbol.file in inside]
-        # A name that many files open again is the namespace of all.
-        found = [one for one in found if self._times_defined[one.name] <= MAX_TIMES_DEFINED] or found
-        # Of the pieces of one definition the one in the file that is called so stands for all.
-        found.sort(key=lambda symbol: symbol.file != unit.path)
-        own = {symbol.name: symbol for symbol in reversed(found)}
-        single = {
-            name: symbol for name, symbol in own.items() if self._times_defined[name] == 1 and not is_hidden(symbol)
-        }
-        counts = files_naming(self._texts(users), single, self._bound(users, unit))
-        within = Counter[str]()
-        if not counts and len(unit.files) > 1:
-            within = files_naming(self._texts(unit.files[:MAX_IMPORTING_FILES]), own, {})
-        stem = plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
-        ranked = sorted(
-            own.values(),
-            key=lambda symbol: (
-                symbol.kind in _LAST_KINDS,
-                -counts[symbol.name],
-                plain_name(symbol.name) != stem,
-                not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
-                symbol.kind not in CONTAINERS,
-                symbol.kind != "function",
-                -within[symbol.name],
-                symbol.start_line - symbol.end_line,
-                symbol.file,
-            ),
-        )
-        return [defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
-
-    def _texts(self, paths: Sequence[str]) -> dict[str, Sequence[str]]:
-        return {path: self._files.lines(path) for path in paths}
-
-    def _bound(self, users: Sequence[str], unit: Unit) -> dict[str, Bound]:
-        """Return what the files that import a part may call its names by."""
-        imports: dict[str, list[ImportRecord]] = {path: [] for path in users}
-        for record in self._files.codebase.index.imports_of_files(sorted(users)):
-            imports[record.file].append(record)
-        inside = {*unit.files, unit.path, *(posixpath.dirname(path) for path in unit.files)}
-        return {path: bound_by(found, path, inside) for path, found in imports.items()}
-
-    @functools.cached_property
-    def _definitions(self) -> list[SymbolRecord]:
-        found = self._files.codebase.index.top_level_names(self._files.sizes, _NAMED_KINDS)
-        return [symbol for symbol in found if is_shown(symbol)]
-
-    @functools.cached_property
-    def _times_defined(self) -> Counter[str]:
-        return Counter(symbol.name for symbol in self._definitions)
-
-    def _said_of_definition(self, named: Placed) -> Placed | None:
-        symbols = self._files.codebase.symbols_in(named.file)
-        symbol = next((one for one in symbols if (one.start_line, one.name) == (named.start_line, named.text)), None)
-        if symbol is None or not symbol.docstring:
-            return None
-        lines = self._files.lines(named.file)
-        said = of_definition(lines, symbol.start_line, symbol.end_line, symbol.docstring, symbol.name)
-        return None if said is None else Placed(said.text, named.file, said.start_line, said.end_line, named.text)
 
     def _documents(self, described: int) -> list[Part]:
         """Return documents as parts, for a folder without code."""

@@ -13,7 +13,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime.codebase.overview.document_purpose import Quoted
@@ -97,6 +97,7 @@ def _setup_cfg(path: str, lines: _Lines) -> Manifest:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string("\n".join(lines))
     scripts = parser.get("options.entry_points", "console_scripts", fallback="")
+    scripts = scripts or parser.get("entry_points", "console_scripts", fallback="")
     needed = parser.get("options", "install_requires", fallback="").split("\n")
     described = parser.get("metadata", "description", fallback="")
     return Manifest(
@@ -191,6 +192,18 @@ def _by_patterns(name: str, described: str, needed: str = "") -> Callable[[str, 
     return read
 
 
+def _gemspec(path: str, lines: _Lines) -> Manifest:
+    """Return what a gem declares; its commands are files of the folder `bindir`."""
+    text = "\n".join(lines)
+    folder = re.search(r"\.bindir\s*=\s*[\"']([\w/.-]+)[\"']", text)
+    listed = _EXECUTABLES.search(text)
+    number = text.count("\n", 0, listed.start()) + 1 if listed else 0
+    names = re.findall(r"[\w.-]+", listed["told"]) if listed else []
+    below = folder.group(1) if folder else "bin"
+    commands = tuple(Declared(name, number, f"{below}/{name}") for name in names[:MAX_COMMANDS])
+    return replace(_of_gem(path, lines), commands=commands)
+
+
 def _pom(path: str, lines: _Lines) -> Manifest:
     text = "\n".join(lines)
     head = _POM_BLOCKS.sub(lambda found: "\n" * found.group().count("\n"), text)
@@ -282,6 +295,12 @@ def _lines_with(lines: _Lines, name: str) -> Iterator[int]:
 
 
 _STRING = r"(?P<quote>[\"'])(?P<told>[^\n]{3,400}?)(?P=quote)"
+_EXECUTABLES = re.compile(r"\.executables\s*(?:\+?=|<<)\s*(?:%w)?(?P<told>[\[({][^\])}]{0,400}|[\"'][\w.-]+[\"'])")
+_of_gem = _by_patterns(
+    r"\.name\s*=\s*" + _STRING,
+    r"\.(?:summary|description)\s*=\s*" + _STRING,
+    r"\.add_(?:runtime_)?dependency\b[\s(]*" + _STRING,
+)
 _READERS: tuple[tuple[re.Pattern[str], Callable[[str, _Lines], Manifest]], ...] = (
     (re.compile(r"pyproject\.toml"), _pyproject),
     (re.compile(r"cargo\.toml"), _cargo),
@@ -291,14 +310,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[str, _Lines], Manifest]], ...] 
     (re.compile(r"setup\.cfg"), _setup_cfg),
     (re.compile(r"setup\.py"), _setup_py),
     (re.compile(r"pom\.xml"), _pom),
-    (
-        re.compile(r".+\.gemspec"),
-        _by_patterns(
-            r"\.name\s*=\s*" + _STRING,
-            r"\.(?:summary|description)\s*=\s*" + _STRING,
-            r"\.add_(?:runtime_)?dependency\b[\s(]*" + _STRING,
-        ),
-    ),
+    (re.compile(r".+\.gemspec"), _gemspec),
     (
         re.compile(r"(?:build|settings)\.gradle(?:\.kts)?"),
         _by_patterns(r"rootProject\.name\s*=\s*" + _STRING, r"^\s*description\s*=?\s*" + _STRING),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.index.records import ImportRecord, SymbolRecord
@@ -34,8 +34,8 @@ class Bound:
     is_open: bool = True
 
 
-def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str]) -> Bound:
-    """Return what the imports of a file bind of the files and folders `inside`."""
+def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str], stems: Collection[str]) -> Bound:
+    """Return what the imports of a file bind of the files and folders `inside`; `stems`: their names without ending."""
     if language_at(file).name not in _IMPORTING:
         return Bound()
     names: set[str] = set()
@@ -52,40 +52,67 @@ def bound_by(imports: Iterable[ImportRecord], file: str, inside: Collection[str]
         modules.update(filter(None, (record.alias, record.name, *words[-1:])))
         if posixpath.basename(record.target or "") == "__init__.py":
             # Behind a package stand its modules: `views.depot.index`.
-            modules.update(posixpath.splitext(posixpath.basename(path))[0] for path in inside)
+            modules.update(stems)
         if language_at(file).name == "rust":
             modules.update(words)
     return Bound(frozenset(names), frozenset(modules), is_open)
 
 
-def files_naming(
-    texts: Mapping[str, Sequence[str]], names: Mapping[str, SymbolRecord], bound: Mapping[str, Bound]
-) -> Counter[str]:
-    """Return for each name the number of files that use it.
+class CodeWords:
+    """Keeps the words of each line of code of a file, without comments and strings, for several parts to look in."""
 
-    `texts`: the lines of each file; `names`: each name with its definition; `bound`: what a file may call them by, any
-    name for one that is not in it.
+    def __init__(self, lines_of: Callable[[str], Sequence[str]]) -> None:
+        self._lines_of = lines_of
+        self._known: dict[str, tuple[frozenset[str], list[tuple[str, frozenset[str]]]]] = {}
+
+    def of(self, path: str) -> tuple[frozenset[str], list[tuple[str, frozenset[str]]]]:
+        """Return all words of a file, and its lines of code with the words of each."""
+        if path not in self._known:
+            lines = self._lines_of(path)
+            found = []
+            for line, is_comment in zip(lines, comment_lines(lines), strict=True):
+                if not is_comment and line:
+                    code = _STRING.sub(" ", line[:2000]) if '"' in line or "'" in line else line[:2000]
+                    code = _COMMENT_BEHIND.sub("", code) if "//" in code or "#" in code else code
+                    found.append((code, frozenset(_WORD.findall(code))))
+            self._known[path] = frozenset().union(*(words for _, words in found)), found
+        return self._known[path]
+
+
+def files_naming(
+    files: Iterable[str], names: Mapping[str, SymbolRecord], bound: Mapping[str, Bound], words: CodeWords
+) -> Counter[str]:
+    """Return for each name the number of the files that use it.
+
+    `names`: each name with its definition; `bound`: what a file may call them by, any name for one that is not in it;
+    `words`: those of the files.
     """
     counts: Counter[str] = Counter()
     tags = {name for name, one in names.items() if one.kind in _TAGGED and language_at(one.file).name == "c"}
-    for file, lines in texts.items():
-        wanted = {name for name, one in names.items() if may_call(file, one.file)}
+    for file in files:
+        known, lines = words.of(file)
+        at, own = bound.get(file, Bound()), known.intersection(names)
+        wanted = {name for name in own | at.names.intersection(names) if may_call(file, names[name].file)}
         if wanted:
-            counts.update(_used(lines, wanted, bound.get(file, Bound()), tags))
+            counts.update(_used(lines, wanted, at, tags))
     return counts
 
 
-def _used(lines: Sequence[str], wanted: Collection[str], bound: Bound, tags: Collection[str]) -> set[str]:
+def _used(
+    lines: Iterable[tuple[str, frozenset[str]]], wanted: Collection[str], bound: Bound, tags: Collection[str]
+) -> set[str]:
     used = set(bound.names.intersection(wanted))
-    for line, is_comment in zip(lines, comment_lines(lines), strict=True):
-        if is_comment:
+    left = set(wanted) - used
+    for code, words in lines:
+        if left.isdisjoint(words):
             continue
-        code = _COMMENT_BEHIND.sub("", _STRING.sub(" ", line[:2000]))
         before, end = "", 0
         for found in _WORD.finditer(code):
             name = found.group()
-            if name in wanted and name not in used and (name not in tags or before in _TAGGED):
-                used.update([name] if _is_meant(before, code[end : found.start()].strip(), bound) else ())
+            is_named = name in left and (name not in tags or before in _TAGGED)
+            if is_named and _is_meant(before, code[end : found.start()].strip(), bound):
+                used.add(name)
+                left.discard(name)
             before, end = name, found.end()
     return used
 

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runtime.codebase.overview.units import Unit, unit_of
+from runtime.codebase.overview.units import FOR_HEADERS, Unit, unit_of
 
+_WITH_HEADERS = frozenset({"c", "cpp", "objective_c"})
 FileLink = tuple[str, str, int]
 
 
@@ -118,6 +119,33 @@ class PartLinks:
         counted = Counter({target: len(files) for target, files in self._of_file.items()})
         ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
         return [ImportedFile(path, count, *min(self._of_file[path].values())) for path, count in ranked]
+
+
+def without_guesses(
+    links: Iterable[FileLink], languages: Mapping[str, str | None], lines_of: Callable[[str], Sequence[str]]
+) -> list[FileLink]:
+    """Return the imports without includes of C by a bare name of which it is up to the build what they mean.
+
+    Several folders have a header of that name, or the one that has it is none around the including file and none for
+    headers. `languages`: of all files, by their paths.
+    """
+    by_name: dict[str, list[str]] = {}
+    for path, language in languages.items():
+        if language in _WITH_HEADERS:
+            by_name.setdefault(posixpath.basename(path), []).append(path)
+    kept = []
+    for file, target, line in links:
+        folder, name = posixpath.split(target)
+        is_around = f"{posixpath.dirname(file)}/".startswith(f"{folder}/" if folder else "")
+        is_told = is_around or posixpath.basename(folder).lower() in FOR_HEADERS
+        is_alone = len(by_name.get(name, ())) < 2
+        if languages.get(file) not in _WITH_HEADERS or posixpath.dirname(file) == folder or (is_alone and is_told):
+            kept.append((file, target, line))
+            continue
+        text = "".join(lines_of(file)[line - 1 : line])
+        if f"{posixpath.basename(folder)}/{name}" in text or (is_around and f"../{name}" in text):
+            kept.append((file, target, line))
+    return kept
 
 
 def _part_of_each(units: Sequence[Unit], is_package_file: Callable[[str], bool]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.source_text import SourceText
-from runtime.codebase.language_registry import all_words
+from runtime.codebase.language_registry import all_words, language_at
 from runtime.codebase.overview.descriptions import of_file, of_folder, readmes_of, says_something
 from runtime.codebase.overview.document_purpose import Quoted, purpose_in
 from runtime.codebase.overview.entry_points import is_script_path
@@ -42,7 +42,9 @@ def purposes_of(files: FolderFiles) -> list[Placed]:
                 return found
             break
     for source in (_in_metadata, _in_code):
-        told = next(source(files), None)
+        # Beside the words of a README, a header that is only called as the whole is tells of itself.
+        said_by = (one for one in source(files) if not found or language_at(one.file).family != "c")
+        told = next(said_by, None)
         if (
             told is not None
             and len(found) < MAX_PURPOSES

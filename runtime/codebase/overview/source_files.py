@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -24,10 +24,22 @@ _TOOLING = frozenset(
     {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
     | {"xtask", "xtasks"}
 )
+# Folders at the top with a book about the project and programs for it, or with what its people work with.
+_BESIDE = {**dict.fromkeys(("guide", "guides", "book"), "docs"), "support": "script"}
+# Applications that only show how a library is used.
+_SHOWING = frozenset({"myapp", "my_app", "my-app", "testapp", "test_app", "test-app", "dummy"})
 _MIGRATIONS = re.compile(r"(?:^|/)(?:(?:\w+[-_])?migrations|db/migrate)(?:/|$)")
 # Programs that make a release, beside the metadata.
 _RELEASING = frozenset({"release.py", "publish.py"})
+# What such a name says is not so where the source uses it.
+_PERHAPS_SOURCE = frozenset({"example", "docs", "script"})
+_EXTRA = re.compile(r"(?:^|/)extra/", re.IGNORECASE)
+# Scripts at the top that build or install the whole, unless it is made of them.
+_SHELL = re.compile(r"[^/]+\.(?:sh|bash|ps1|psm1|bat|cmd)", re.IGNORECASE)
+MAX_SHARE_OF_SHELL = 0.1
 _OF_TESTS = re.compile(r"(?:tests?|e2e)[-_]\w+|\w+[-_](?:tests?|e2e)")
+# What carries out the sentences of `*.feature` files.
+_STEPS = re.compile(r"(?:^|/)features/[^/]*step[^/]*\.\w+$")
 _BUILD_LANGUAGES = frozenset(
     {"make", "makefile", "cmake", "docker", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"}
 )
@@ -63,16 +75,24 @@ def sort_files(
     *,
     licensed: Mapping[str, tuple[str, int, str]] | None = None,
     links: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+    packages: Collection[str] = (),
+    written: Callable[[Sequence[str]], Mapping[str, str]] = lambda paths: {},
 ) -> SourceFiles:
     """Sort the readable files below `place`.
 
-    `licensed`: folders with code of others, each with the file, line and words of its licence; `links`: the imports.
+    `licensed`: folders with code of others, each with the file, line and words of its licence; `links`: the imports;
+    `packages`: folders with metadata of their own; `written`: given source files, those that a program or somebody else
+    has written, with their kinds.
     """
     prefix = "" if place == "." else f"{place}/"
     below = [file for file in files if file.is_readable and file.path.startswith(prefix)]
     code = [file for file in below if _is_code(file)]
     kinds = {file.path: _kind(file.path, prefix) for file in code}
     kinds |= _kinds_of_doubtful(kinds, prefix, links)
+    kinds |= dict.fromkeys(_used_by_source(kinds, packages, links), "source")
+    kinds |= dict.fromkeys(_shell_at_top(code, kinds, prefix), "script")
+    by_others = written([path for path, kind in kinds.items() if kind == "source"])
+    kinds |= by_others
     taken = {file.path: folder for file in code if (folder := beside_folder(file.path, licensed or {}))}
     kinds |= {path: "taken_over" for path in taken if kinds[path] == "source"}
     source = [file for file in code if kinds[file.path] == "source"]
@@ -95,7 +115,7 @@ def sort_files(
     return SourceFiles(
         {file.path: file.lines for file in source},
         tuple(languages.most_common()),
-        (*_asides(beside, prefix, told), *others),
+        (*_asides(beside, prefix, told, by_others), *others),
     )
 
 
@@ -123,6 +143,35 @@ def _kinds_of_doubtful(
     }
 
 
+def _shell_at_top(code: Sequence[IndexedFile], kinds: Mapping[str, str], prefix: str) -> list[str]:
+    """Return the shell scripts at the top beside source that is far larger."""
+    source = [file for file in code if kinds[file.path] == "source"]
+    found = [file for file in source if _SHELL.fullmatch(file.path[len(prefix) :])]
+    is_small = sum(file.lines for file in found) < MAX_SHARE_OF_SHELL * sum(file.lines for file in source)
+    return [file.path for file in found] if is_small else []
+
+
+def _used_by_source(
+    kinds: Mapping[str, str], packages: Collection[str], links: Callable[[], Iterable[tuple[str, str, int]]]
+) -> Iterator[str]:
+    """Yield the files of folders called as examples, documents or scripts are that hold source all the same.
+
+    Those that source imports (`src/Sandbox`), and packages of their own below a folder called `extra`.
+    """
+    folders: dict[str, list[str]] = {}
+    for path, kind in kinds.items():
+        if kind in _PERHAPS_SOURCE:
+            folders.setdefault(posixpath.dirname(path), []).append(path)
+    if not folders:
+        return
+    targets = {target for file, target, _ in links() if kinds.get(file) == "source" and kinds.get(target) != "source"}
+    packed = {path for path in packages if _EXTRA.search(path)}
+    for folder, paths in folders.items():
+        is_used = folder in targets or any(path in targets for path in paths)
+        if is_used or any(folder == package or folder.startswith(f"{package}/") for package in packed):
+            yield from paths
+
+
 def _is_code(file: IndexedFile) -> bool:
     if file.language is None or file.language in _BUILD_LANGUAGES or language_named(file.language).role != "code":
         return False
@@ -133,17 +182,31 @@ def _kind(path: str, prefix: str) -> str:
     """Return the kind of a file within the folder: what lies above it decides nothing."""
     inside = path[len(prefix) :]
     folders = posixpath.dirname(inside).lower().split("/")
-    if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)):
+    if not _TESTING.isdisjoint(folders) or any(map(_OF_TESTS.fullmatch, folders)) or _STEPS.search(inside):
         return "test"
+    if not _SHOWING.isdisjoint(folders):
+        return "example"
+    if folders[0] in _BESIDE:
+        return _BESIDE[folders[0]]
     is_tooling = not _TOOLING.isdisjoint(folders) or _MIGRATIONS.search("/".join(folders))
     return "script" if is_tooling or inside in _RELEASING else kind_of_path(inside)
 
 
-def _asides(files: Iterable[IndexedFile], prefix: str, kinds: Mapping[str, str]) -> list[Aside]:
-    """Return the outermost folders below `prefix` of one kind other than source, most files first."""
+def _asides(
+    files: Iterable[IndexedFile], prefix: str, kinds: Mapping[str, str], by_others: Mapping[str, str]
+) -> list[Aside]:
+    """Return the outermost folders below `prefix` of one kind other than source, most files first.
+
+    Of files in `by_others`, which their own first lines give away, the folder that they lie in.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
     for file in files:
+        if file.path in by_others:
+            own = posixpath.dirname(file.path) or ".", by_others[file.path]
+            counts[own] += 1
+            firsts.setdefault(own, file.path)
+            continue
         parts = file.path[len(prefix) :].split("/")
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.overview.entry_calls import EntryCalls
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import FolderFiles, Placed
 from runtime.codebase.overview.hub import Hub, connector_of, hub_of
@@ -13,7 +14,8 @@ from runtime.codebase.overview.main_parts import MainParts, Part
 from runtime.codebase.overview.part_links import PartLink
 from runtime.codebase.overview.purposes import purposes_of
 from runtime.codebase.overview.source_files import Aside
-from runtime.codebase.overview.ways_in import command_places, entries_of, reading_of
+from runtime.codebase.overview.units import unit_of
+from runtime.codebase.overview.ways_in import calls_of_entry, command_places, entries_of, reading_of
 
 MAX_DESCRIBED = 12
 MAX_LANGUAGES = 3
@@ -49,6 +51,7 @@ class Survey:
     dependencies: tuple[Dependencies, ...]
     reading: tuple[Placed, ...]
     hubs: tuple[Hub, ...] = ()
+    calls: EntryCalls | None = None
 
 
 def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIBED) -> Survey:
@@ -62,9 +65,16 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
     reading = reading_of(files, main.links, entries)
     begun = command_places(files, entries)
     begun += [one.file for one in reading if one.about in {"main", "exports", "namesake"}]
+    begun += [entry.target for entry in entries if entry.kind == "documented"]
     hub = hub_of(main.links, (*begun, *(entry.file for entry in entries)))
-    if hub is not None:
-        main.prefer([one.target for one in hub.imports], main.links.part_at(hub.name) or hub.name)
+    # Files of one package are parts of their own here, though imports do not tell them apart.
+    ranked = {unit.path: place for place, unit in enumerate(main.units)}
+    calls = calls_of_entry(
+        files, {path: unit.path for path, unit in unit_of(main.units).items()}, entries, reading, ranked
+    )
+    drawn = [] if hub is None else [one.target for one in hub.imports]
+    called = [one.part for one in (*calls.calls, *calls.of_helper)] if calls else []
+    main.prefer([*drawn, *called], _part_of_hub(main, hub))
     ranks = main.ranks()
     parts, purpose = main.parts(described), purposes_of(files)
     if not purpose and parts and parts[0].said is not None and not parts[0].said.about:
@@ -81,7 +91,13 @@ def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIB
         tuple(_dependencies(files)),
         tuple(reading),
         tuple(one.ordered(ranks) for one in (hub, connector_of(main.links, hub, ranks)) if one is not None),
+        calls,
     )
+
+
+def _part_of_hub(main: MainParts, hub: Hub | None) -> str:
+    """Return the part that draws others together; an empty string for none."""
+    return "" if hub is None else main.links.part_at(hub.name) or hub.name
 
 
 def _place_of(edge: PartLink, ranks: dict[str, int]) -> tuple[int, int, int]:

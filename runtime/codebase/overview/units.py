@@ -25,6 +25,13 @@ LEAST_BESIDE = 3
 LEAST_SHARE_BESIDE = 0.2
 _NO_PARTS = frozenset(
     {
+        "__main__.py",
+        "build.gradle",
+        "settings.gradle",
+        "build.gradle.kts",
+        "settings.gradle.kts",
+        "gemfile",
+        "rakefile",
         "setup.py",
         "conftest.py",
         "noxfile.py",
@@ -38,6 +45,8 @@ _NO_PARTS = frozenset(
 )
 _BODIES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".mm"})
 _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx"})
+# Folders from which headers are included by their names alone.
+FOR_HEADERS = frozenset({"include", "includes", "inc", "headers", "src", "source", "lib", "common", "core", "api"})
 # Programs that build the whole.
 BUILDING = frozenset({"build.rs", "build.zig", "setup.py"})
 _TOOLING = re.compile(r"(?:\.(?:config|conf)|rc|^(?:gulp|grunt|jake|rake|cake|web)file)\.[cm]?[jt]s$", re.IGNORECASE)
@@ -173,7 +182,10 @@ def bodies_of(sizes: Mapping[str, int], links: Sequence[tuple[str, str, int]]) -
     for file, target, _ in links:
         (stem, ending), (header, kind) = posixpath.splitext(file), posixpath.splitext(target)
         is_pair = ending in _BODIES and kind in _HEADERS and posixpath.basename(stem) == posixpath.basename(header)
-        if is_pair and file in sizes and target in sizes:
+        folder = posixpath.dirname(header)
+        # Elsewhere a header for all may be called as some file is.
+        is_near = folder == posixpath.dirname(stem) or not FOR_HEADERS.isdisjoint(folder.lower().split("/"))
+        if is_pair and is_near and file in sizes and target in sizes:
             found.setdefault(target, set()).add(file)
     return {
         header: min(files)

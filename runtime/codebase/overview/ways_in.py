@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.overview import entry_points
+from runtime.codebase.overview.entry_calls import EntryCalls, entry_calls
 from runtime.codebase.overview.entry_points import EntryPoint
-from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
-from runtime.codebase.overview.manifests import Manifest
+from runtime.codebase.overview.folder_files import FolderFiles, Placed
+from runtime.codebase.overview.library_entries import documented, exports, namesakes
 from runtime.codebase.overview.part_links import PartLinks
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.purposes import names_of
 from runtime.codebase.overview.reading_order import design_documents, most_imported
 from runtime.codebase.overview.units import BUILDING, Unit
 
-MAX_EXPORTING_FILES = 2
 MAX_GUARDS = 500
 MAX_CONTAINERS = 2
-LEAST_SHARE_OF_EXPORTING = 0.2
+MAX_BEGUN_TRIED = 2
+MAX_LINES_OF_PROGRAM = 600
 _OF_TESTS = re.compile(r"(?:^|/)test\w*/")
-_GO_KINDS = ("function", "struct", "interface", "type")
-_TYPES = ("class", "struct", "interface", "trait", "object")
+_CALLING = frozenset({"function", "method"})
 _NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
 _MAIN_LANGUAGES = frozenset({"go", "c", "cpp", "rust", "java", "kotlin", "c_sharp", "csharp", "swift", "scala", "dart"})
 
@@ -39,6 +39,9 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     manifests = [manifest for folder in folders for manifest in files.manifests_of(folder)]
     commands = [entry for manifest in manifests for entry in entry_points.declared_commands(manifest)]
     known = {entry.name for entry in commands}
+    # Beside programs that the metadata declares lie those for who works on it.
+    shipped = {posixpath.dirname(entry.target) for entry in commands if entry_points.is_script_path(entry.target)}
+    shipped |= set(_without_commands(files))
     names = names_of(files)
     scripts = sorted(_scripts(files), key=lambda entry: entry.name not in names)
     mains = sorted(_main_functions(files), key=lambda entry: _place_of_main(entry, names))
@@ -48,12 +51,26 @@ def entries_of(files: FolderFiles, units: Sequence[Unit]) -> list[EntryPoint]:
     found = [
         *commands,
         *mains,
-        *_exports(files, manifests),
+        *exports(files, manifests),
         *_served(files),
-        *(entry for entry in scripts if entry.name not in known),
+        *(entry for entry in scripts if entry.name not in known and posixpath.dirname(entry.file) not in shipped),
         *_started(files),
     ]
-    return found or list(_namesakes(files, names))
+    if not {entry.kind for entry in found} <= {"exports", "script"}:
+        return found
+    # Of a library it is told what its callers begin with.
+    if not any(entry.kind == "exports" for entry in found):
+        found += namesakes(files, names)
+    return [*found, *documented(files, {entry.name for entry in found})]
+
+
+def _without_commands(files: FolderFiles) -> Iterator[str]:
+    """Yield the folder `bin` of a gem whose specification names no commands, nor finds them by a program."""
+    for manifest in files.manifests_of(files.place):
+        if manifest.path.endswith(".gemspec") and not any(
+            ".executables" in line for line in files.lines(manifest.path)
+        ):
+            yield posixpath.join(files.prefix, "bin")
 
 
 def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoint]) -> list[Placed]:
@@ -83,6 +100,38 @@ def reading_of(files: FolderFiles, links: PartLinks, entries: Sequence[EntryPoin
         largest = max(files.sizes, key=lambda path: (files.sizes[path], path))
         found.append(Placed(largest, largest, 1, 1, "largest", files.sizes[largest]))
     return found
+
+
+def calls_of_entry(
+    files: FolderFiles,
+    parts: Mapping[str, str],
+    entries: Sequence[EntryPoint],
+    reading: Sequence[Placed],
+    ranks: Mapping[str, int],
+) -> EntryCalls | None:
+    """Return the calls into the parts of the function, or else the short file, with which the first program begins.
+
+    `parts`: the part of each file.
+    """
+    begun = [(one.file, one.start_line) for one in reading if one.about == "main"]
+    begun += [(one.text, 0) for one in reading if one.about == "command"]
+    begun += [(entry.file, entry.start_line) for entry in entries if entry.kind == "main"]
+    begun += [(entry.file, 0) for entry in entries if entry.kind == "script"]
+    # Elsewhere hardly a call is proven to lead to another file.
+    begun = [(file, line) for file, line in dict.fromkeys(begun) if files.codebase.proofs.has_facts(file)]
+    for file, line in begun[:MAX_BEGUN_TRIED]:
+        symbols = files.codebase.symbols_in(file) if line else []
+        symbols = symbols or [one for one in files.codebase.symbols_in(file) if one.qualified_name == "main"]
+        tried = [one for one in symbols if one.name_line == (line or one.name_line) and one.kind in _CALLING]
+        if 0 < files.sizes.get(file, 0) <= MAX_LINES_OF_PROGRAM:
+            tried.append(SymbolRecord(-1, file, file, file, "module", 1, files.sizes[file], 1, "", "", None))
+        # Where all that is called lies in one part, its files are told apart.
+        for place, known in ((parts, ranks), ({path: path for path in parts}, {})):
+            found = (entry_calls(one, files.codebase.callees, place, known) for one in tried)
+            best = next((calls for calls in found if calls is not None), None)
+            if best is not None:
+                return best
+    return None
 
 
 def command_places(files: FolderFiles, entries: Sequence[EntryPoint]) -> list[str]:
@@ -140,21 +189,14 @@ def _started(files: FolderFiles) -> Iterator[EntryPoint]:
     yield from {entry.name: entry for entry in reversed(found[:MAX_CONTAINERS])}.values()
 
 
-def _namesakes(files: FolderFiles, names: Collection[str]) -> Iterator[EntryPoint]:
-    """Yield the first type that is called as the project is, which users of a library begin with."""
-    called = {name.replace("-", "").replace("_", "").lower() for name in names}
-    symbols = files.codebase.index.top_level_names(files.sizes, _TYPES)
-    own = [symbol for symbol in symbols if symbol.name.lower() in called and symbol.parent_id is None]
-    for symbol in sorted(own, key=lambda symbol: (symbol.file.count("/"), symbol.file, symbol.start_line))[:1]:
-        yield EntryPoint("namesake", symbol.qualified_name, symbol.file, symbol.name_line, symbol.name_line)
-
-
 def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
     # The index keeps no uses of such a name.
     guarded = files.codebase.search_text("__main__", max_hits=MAX_GUARDS, scope=files.place, endings=(".py", ".pyw"))
     paths = sorted({hit.file for hit in guarded.hits} & files.sizes.keys(), key=lambda path: (path.count("/"), path))
     found = [entry_points.main_guard(path, files.lines(path)) for path in paths]
+    beside = tuple(f"{one.folder}/" for one in files.sources.asides if one.kind in _NO_PRODUCT)
     programs = [path for path in files.paths if entry_points.is_script_path(path[len(files.prefix) :])]
+    programs = [path for path in programs if not path.startswith(beside)]
     found += [entry_points.script(path, files.lines(path)) for path in programs]
     yield from (entry for entry in found if entry is not None)
 
@@ -175,42 +217,3 @@ def _is_entry(files: FolderFiles, symbol: SymbolRecord) -> bool:
     if symbol.kind == "method" and "static" not in lines[symbol.name_line - 1]:
         return False
     return language != "go" or any(line.startswith("package main") for line in lines)
-
-
-def _go_exports(files: FolderFiles) -> Iterator[EntryPoint]:
-    """Yield the file of a Go package at the top that exports most names to its users."""
-    own = [path for path in in_folder(files.place, files.sizes) if path.endswith(".go")]
-    found: dict[str, list[SymbolRecord]] = {}
-    for symbol in files.codebase.index.top_level_names(own, _GO_KINDS):
-        if symbol.name[0].isupper() and symbol.parent_id is None:
-            found.setdefault(symbol.file, []).append(symbol)
-    for path in sorted(found, key=lambda path: (-len(found[path]), path))[:1]:
-        if not any(line.startswith("package main") for line in files.lines(path)):
-            lines = [symbol.name_line for symbol in found[path]]
-            end = max(line for line in lines if line < lines[0] + entry_points.MAX_EXPORT_LINES)
-            names = tuple(symbol.name for symbol in found[path])
-            yield EntryPoint("exports", path, path, lines[0], end, names=names)
-
-
-def _exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[EntryPoint]:
-    """Yield what the outermost exporting files export, those of the largest packages first."""
-    named = [
-        posixpath.normpath(posixpath.join(posixpath.dirname(manifest.path), each.name))
-        for manifest in manifests
-        for each in manifest.main
-    ]
-    usual = [path for path in files.sizes if entry_points.EXPORTING.search(path)]
-    yield from _go_exports(files)
-    candidates = {path for path in (*named, *usual) if path in files.sizes}
-    lines = {path: files.lines_below(posixpath.dirname(path)) for path in candidates}
-    found: list[str] = []
-    # Below the outermost package a file exports to the rest of the package, not to its users.
-    outermost = min((path.count("/") for path in candidates), default=0)
-    for path in sorted(candidates, key=lambda path: (path.count("/"), -lines[path], path)):
-        is_deeper = path.count("/") > outermost
-        if len(found) == MAX_EXPORTING_FILES or is_deeper:
-            return
-        exported = entry_points.exports(path, files.lines(path))
-        if exported is not None and (not found or lines[path] >= LEAST_SHARE_OF_EXPORTING * lines[found[0]]):
-            found.append(path)
-            yield exported

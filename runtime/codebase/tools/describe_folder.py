@@ -11,6 +11,7 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.overview.entry_calls import EntryCalls
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import Placed
 from runtime.codebase.overview.hub import Hub
@@ -20,9 +21,10 @@ from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
 from runtime.errors import RepositoryError
 
-MAX_PARTS = 8
+MAX_PARTS = 10
 MAX_ENTRIES = 8
-MAX_ASIDES = 6
+MAX_ASIDES = 8
+MAX_FURTHER = 8
 MAX_EDGES = 24
 MAX_HUB_PARTS = 8
 
@@ -37,17 +39,19 @@ class DescribeFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PARTS) -> ToolResult:
     """Describe a folder; `.` is the whole repository.
 
-    `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most two;
-    languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files, lines, text,
-    about, source, names [{name, files, citation}], alike [{name, files, citation}], citation}] by weight, and
-    parts_total; asides [{folder, kind, files, text, citation}], folders that are no parts; edges [{source, target,
-    files, citation}], with the number of files of one part that import another; hubs [{name, entry, is_part, step,
-    target, total, parts_total, citation}], the imports by which the file or part where it is entered, and the part that
-    imports most others, draw the parts together (with `step` those that lead to it); entries [{kind, name, target,
-    names, names_total, file, citation}] and entries_total; dependencies [{source, names, names_total, citation}];
-    reading [{reason, name, file, count, citation}]. A `text` is quoted from the cited lines; `about`: the definition
-    that it documents; `alike`: one that so many files of the part have each. `citation` is a position in the result's
-    citations.
+    `data`: path; purpose [{text, source, citation}], what its own documents, metadata or code say of it, at most
+    two; languages [{language, lines, source, citation}]; lines, of all source files; parts [{part, kind, files,
+    lines, text, about, source, names [{name, files, is_file, citation}], alike [{name, files, citation}],
+    citation}] by weight, and parts_total; further [{part, citation}], the next parts; asides [{folder, kind, files,
+    text, citation}], folders that are no parts; edges [{source, target, files, citation}], with the number of files
+    of one part that import another; calls [{name, part, is_step, caller, entry, citation}], the calls by which the
+    function where a program is entered goes into parts, behind those that lead to their caller (`is_step`); hubs
+    [{name, entry, is_part, step, target, total, parts_total, citation}], the imports by which the file or part
+    where it is entered, and the part that imports most others, draw the parts together (with `step` those that lead
+    to it); entries [{kind, name, target, names, names_total, file, citation}] and entries_total; dependencies
+    [{source, names, names_total, citation}]; reading [{reason, name, file, count, citation}]. A `text` is quoted
+    from the cited lines; `about`: the definition that it documents; `alike`: one that so many files of the part
+    have each. `citation` is a position in the result's citations.
     """
     log = AttemptLog(codebase.max_retries)
     try:
@@ -89,7 +93,9 @@ class _Result:
 
     def result(self, log: AttemptLog) -> ToolResult:
         found, shown = self._found, self._found.parts[: self._max_parts]
+        # The files of a folder that is imported as one package are parts of their own, and the folder stands for them.
         names = {part.name for part in shown}
+        names |= {posixpath.dirname(part.name) or "." for part in shown if part.kind == "file"}
         edges = [edge for edge in found.edges if edge.source in names and edge.target in names][:MAX_EDGES]
         entries = found.entries[:MAX_ENTRIES]
         data = {
@@ -102,6 +108,10 @@ class _Result:
             "lines": found.lines,
             "parts": [self._part(part) for part in shown],
             "parts_total": len(found.parts),
+            "further": [
+                {"part": part.name, "citation": self._lines(part.largest, 1, 1, f"is in {part.name}")}
+                for part in found.parts[self._max_parts : self._max_parts + MAX_FURTHER]
+            ],
             "asides": [
                 {
                     "folder": aside.folder,
@@ -121,6 +131,7 @@ class _Result:
                 }
                 for edge in edges
             ],
+            "calls": self._calls(found.calls),
             "hubs": [row for hub in found.hubs for row in self._hub(hub)],
             "entries": [self._entry(entry) for entry in entries],
             "entries_total": len(found.entries),
@@ -165,10 +176,30 @@ class _Result:
                 for one in ([part.alike] if part.alike else [])
             ],
             "names": [
-                {"name": used.text, "files": used.count, "citation": self._placed(used, "defines it")["citation"]}
+                {
+                    "name": used.text,
+                    "files": used.count,
+                    "is_file": used.about == "file",
+                    "citation": self._placed(used, "defines it")["citation"],
+                }
                 for used in part.names
             ],
         }
+
+    def _calls(self, found: EntryCalls | None) -> list[dict[str, Any]]:
+        """Return the calls of the entry into parts, behind those that lead to the function that makes them."""
+        if found is None:
+            return []
+        rows = [(one, True, found.caller) for one in found.steps]
+        rows += [(one, False, found.caller) for one in found.calls]
+        rows += [(one, False, found.helper) for one in found.of_helper]
+        return [
+            {
+                **{"name": one.name, "part": one.part, "is_step": is_step, "caller": caller, "entry": found.entry},
+                "citation": self._lines(one.file, one.line, one.line, f"calls {one.name}"),
+            }
+            for one, is_step, caller in rows
+        ]
 
     def _hub(self, hub: Hub) -> Iterator[dict[str, Any]]:
         told = {"name": hub.name, "entry": hub.entry, "is_part": hub.is_part, "total": len(hub.imports)}

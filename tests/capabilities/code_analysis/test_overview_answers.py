@@ -35,7 +35,8 @@ async def told(depot: AnalysisHarness, question: str) -> str:
 async def test_the_whole_is_told_by_its_own_words_parts_imports_and_entries(depot: AnalysisHarness) -> None:
     answer = await told(depot, "What does this package do, and what are its main parts?")
     assert answer.startswith("`README.md` says: «Depot is a store for boxes (README.md:1).» [README.md:5]")
-    assert "**Main parts** (8 of 12)" in answer
+    assert "**Main parts** (10 of 12)" in answer
+    assert "Further parts: " in answer
     assert "- `depot/store` (2 files): «Keeps boxes on shelves.» [depot/store/__init__.py:1]" in answer
     assert "- `depot/net` imports `depot/store` in a file [depot/net/wire.py:1]" in answer
     assert "Not parts of it: tests in `tests` (1 file) [tests/test_shelf.py:1]" in answer

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes
 from actors.capabilities.code_analysis.answers.diagram import part_diagram
 from actors.capabilities.code_analysis.answers.overview import overview_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind, distinct, facts_of
 from actors.capabilities.code_analysis.evidence.steps import Step
 from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
 
 
 def fact(kind: FactKind, name: str, line: int = 1, **more: object) -> CodeFact:
@@ -52,7 +56,7 @@ def test_a_part_tells_its_own_sentence_or_the_names_used_of_it_or_its_size() -> 
     assert texts(claims, "part") == [
         "`net` (3 files): «Talks to others.»",
         "`shelf.py` defines `Shelf`: «Holds boxes.»",
-        "`store` (2 files) defines `Shelf` (named in 1 file that imports it), `Box` (1) and `Rail`",
+        "`store` (2 files) defines `Shelf` (named in 1 file outside of it), `Box` (1) and `Rail`",
         "`misc` (1 file)",
     ]
     assert [len(claim.citations) for claim in claims if claim.role == "part"] == [1, 1, 3, 1]
@@ -99,7 +103,7 @@ def test_parts_that_are_left_out_are_counted_and_steps_are_named() -> None:
         hub_fact("lib/box", 3, about="lib/depot.rb", count=9, of=12),
     ]
     assert texts(overview_claims(facts), "link") == [
-        "`lib/depot.rb`, which `bin/depot` imports, imports 9 of 12 parts, such as `lib/box`"
+        "`lib/depot.rb`, which `bin/depot` uses, imports 9 of 12 parts, such as `lib/box`"
     ]
 
 
@@ -202,7 +206,20 @@ def test_imports_that_stand_on_one_line_stay_apart() -> None:
     result = ToolResult(
         "ok",
         {
-            **{key: [] for key in ("purpose", "languages", "parts", "entries", "dependencies", "reading", "asides")},
+            **{
+                key: []
+                for key in (
+                    "purpose",
+                    "languages",
+                    "parts",
+                    "entries",
+                    "dependencies",
+                    "reading",
+                    "asides",
+                    "further",
+                    "calls",
+                )
+            },
             **{"path": ".", "hubs": [], "lines": 1, "parts_total": 0, "entries_total": 0},
             "edges": [
                 {"source": "a", "target": "b", "files": 1, "citation": 0},
@@ -214,3 +231,53 @@ def test_imports_that_stand_on_one_line_stay_apart() -> None:
     )
     step = Step("m", "structure", "describe_folder", {}, ("structure",), "")
     assert [found.name for found in distinct(facts_of(step, result))] == ["b", "c"]
+
+
+def test_the_calls_of_an_entry_are_told_with_those_that_lead_to_it() -> None:
+    told = {"about": "serve", "signature": "main"}
+    facts = [
+        fact("entry_call", "serve", 1, text="app.go", symbol_kind="step", **told),
+        fact("entry_call", "Create", 2, text="router", symbol_kind="call", **told),
+        fact("entry_call", "Run", 3, text=".", symbol_kind="call", **told),
+    ]
+    (claim,) = overview_claims(facts)
+    assert claim.role == "link"
+    assert claim.text == (
+        "`main` calls `serve`, which calls, in the order of its lines: `Create` (`router`) and `Run`"
+        " (the package at the top)"
+    )
+    assert [citation.start_line for citation in claim.citations] == [1, 2, 3]
+    assert overview_claims(facts[:1]) == []
+
+
+def test_a_folder_tells_a_sentence_of_one_definition_with_others_beside_it_or_its_largest_files() -> None:
+    claims = overview_claims(
+        [
+            fact("part", "api", symbol_kind="folder", count=9, of=2, text="Handles users.", about="UserAPI"),
+            fact("part_name", "UserAPI", 2, about="api"),
+            fact("part_name", "BoxAPI", 3, about="api", count=2),
+            fact("part", "linux", symbol_kind="folder", count=3, of=2),
+            fact("part_name", "disk.c", 4, about="linux", symbol_kind="file"),
+            fact("part_name", "net.c", 5, about="linux", symbol_kind="file"),
+            fact("part_further", "misc", 6),
+        ]
+    )
+    assert texts(claims, "part") == [
+        "`api` (9 files) defines `UserAPI`: «Handles users.»; also `BoxAPI`",
+        "`linux` (3 files), the largest of which are `disk.c` and `net.c`",
+    ]
+    assert texts(claims, "aside") == ["Further parts: `misc`"]
+
+
+@pytest.mark.parametrize(
+    ("file", "verb"), [("a.c", "include"), ("a.rb", "use"), ("a.cs", "use"), ("a.py", "import"), ("a.go", "import")]
+)
+def test_why_to_read_a_file_that_many_draw_in_is_no_quote(tmp_path: Path, file: str, verb: str) -> None:
+    (tmp_path / file).write_text("1\n")
+    refresh(tmp_path, tmp_path.parent / "one.sqlite")
+    codebase = Codebase.open(tmp_path, tmp_path.parent / "one.sqlite")
+    read = CodeFact("reading", Citation(file, 1, 1), name="b", symbol_kind="imported", count=3)
+    (claim,) = overview_claims([read])
+    assert claim.text == f"`b`: 3 files of the source {verb} it, `{file}` for one"
+    assert holds_its_quotes(codebase, claim)
+    codebase.close()

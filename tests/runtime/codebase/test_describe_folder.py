@@ -222,7 +222,7 @@ def test_the_program_that_is_called_as_the_project_comes_first_of_scripts(descri
     script = "#!/usr/bin/env ruby\n# Quiet some warnings we see\nputs 1\n"
     files = {"README.md": "# Depot\n\nPuts boxes away.\n", "lib/depot.rb": "class Depot\nend\n"}
     result = describe({**files, "bin/adder": script, "bin/depot": script})
-    assert [row["name"] for row in result.data["entries"]] == ["depot", "adder"]
+    assert [row["name"] for row in result.data["entries"]] == ["depot", "adder", "Depot"]
     assert [row["text"] for row in result.data["purpose"]] == ["Puts boxes away."]
 
 

@@ -48,6 +48,8 @@ from runtime.codebase.tool_registry import remembered_of
 from runtime.run.stage_view import StageView
 
 MAX_FACTS_PER_STEP = 60
+# Each part of a repository has several.
+MAX_FACTS_OF_OVERVIEW = 140
 CODE_CHARS_PER_TOKEN = 4
 MAX_RETRIES_PER_STEP = 2
 # Purposes of steps that search for all of the question.
@@ -241,7 +243,8 @@ def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[s
         return _members(step, question, found, result.truncated, bounds)
     if step.tool == "map_module":
         return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
-    return slices_cut(_some_of_each_kind(found, MAX_FACTS_PER_STEP), bounds)
+    limit = MAX_FACTS_OF_OVERVIEW if step.tool == "describe_folder" else MAX_FACTS_PER_STEP
+    return slices_cut(_some_of_each_kind(found, limit), bounds)
 
 
 def _members(

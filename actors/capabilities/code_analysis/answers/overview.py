@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.code_analysis.answers.overview_links import (
+    entry_claims,
     hub_claims,
+    imports,
     is_told_by_hub,
     link_claim,
     listed,
@@ -21,10 +23,11 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.overview_wording import Focus
 
-MAX_LINKS = 5
+MAX_LINKS, MAX_LINKS_BESIDE_HUB = 5, 3
 MAX_DRAWN = 16
 MAX_ENTRIES = 5
-MAX_ASIDES = 6
+MAX_ASIDES = 8
+MAX_DEPENDING = 2
 MAX_TAKEN_OVER = 3
 _LANGUAGES = {
     **{
@@ -61,11 +64,25 @@ def overview_claims(facts: Sequence[CodeFact], focus: Focus = "all", *, draws: b
     if focus == "languages":
         return [*_languages(facts, "lead"), *(_dependency(fact) for fact in of_kind(facts, "dependency"))]
     about = [*_languages(facts, "said" if purposes else "lead")]
-    parts = [_part(fact, facts) for fact in of_kind(facts, "part")]
+    parts: list[Claim] = [_part(fact, facts) for fact in of_kind(facts, "part")]
     hub = list(hub_claims(facts))
     links = [link_claim(fact) for fact in of_kind(facts, "edge") if draws or not is_told_by_hub(fact, facts)]
-    links = [*hub, *links[: MAX_DRAWN if draws else MAX_LINKS]] or list(without_link(facts))
-    return [*purposes, *about, *parts, *links, *_asides(facts), *_taken_over(facts), *entries, *starts]
+    most = MAX_LINKS_BESIDE_HUB if hub else MAX_LINKS
+    links = [*hub, *links[: MAX_DRAWN if draws else most]] or list(without_link(facts))
+    links = [*entry_claims(facts), *links]
+    needed = [_dependency(fact) for fact in of_kind(facts, "dependency")[:MAX_DEPENDING]]
+    return [
+        *purposes,
+        *about,
+        *needed,
+        *parts,
+        *links,
+        *_further(facts),
+        *_asides(facts),
+        *_taken_over(facts),
+        *entries,
+        *starts,
+    ]
 
 
 def _purpose(fact: CodeFact, role: ClaimRole) -> Claim:
@@ -97,19 +114,45 @@ def _part(fact: CodeFact, facts: Sequence[CodeFact]) -> Claim:
     name = code_span(fact.name)
     sized = f"{name} ({_files(fact.count)})" if fact.symbol_kind == "folder" else name
     if fact.text:
-        defines = f" defines {code_span(fact.about)}" if fact.about else ""
-        text = f"{sized}{defines}: «{fact.text}»"
-        return Claim("part", text, (fact.citation,), subject=fact.name, quotes=(fact.text,), of=fact.of)
+        return _described_part(fact, sized, facts)
     alike = [other for other in of_kind(facts, "part_alike") if other.about == fact.name]
     used = [
         other for other in of_kind(facts, "part_name") if other.about == fact.name and other.name not in _names(alike)
     ]
     if not used and not alike:
         return Claim("part", sized, (fact.citation,), subject=fact.name, of=fact.of)
-    told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
-    told += [_used(other, is_first=place == 0) for place, other in enumerate(used)]
     citations = tuple(other.citation for other in (*alike, *used))
+    if not alike and all(other.symbol_kind == "file" for other in used):
+        largest = listed([code_span(other.name) for other in used])
+        text = f"{sized}, the largest of which {'is' if len(used) == 1 else 'are'} {largest}"
+        return Claim("part", text, citations, subject=fact.name, of=fact.of)
+    told = [f"{code_span(other.name)} in {other.count} of them" for other in alike]
+    first = next((other for other in used if other.count), None)
+    told += [_used(other, is_first=other is first) for other in used]
     return Claim("part", f"{sized} defines {listed(told)}", citations, subject=fact.name, of=fact.of)
+
+
+def _further(facts: Sequence[CodeFact]) -> list[Claim]:
+    """Return a claim that names the next parts by weight, of which nothing is said."""
+    found = of_kind(facts, "part_further")
+    if not found:
+        return []
+    text = f"Further parts: {listed([code_span(fact.name) for fact in found])}"
+    return [Claim("aside", text, tuple(fact.citation for fact in found))]
+
+
+def _described_part(fact: CodeFact, sized: str, facts: Sequence[CodeFact]) -> Claim:
+    """Tell the sentence of a part, or of a definition in it; of a folder, which others it defines as well."""
+    others = [
+        other
+        for other in of_kind(facts, "part_name")
+        if other.about == fact.name and fact.about not in ("", other.name)
+    ]
+    defines = f" defines {code_span(fact.about)}" if fact.about else ""
+    further = f"; also {listed([code_span(other.name) for other in others])}" if others else ""
+    text = f"{sized}{defines}: «{fact.text}»{further}"
+    citations = (fact.citation, *(other.citation for other in others))
+    return Claim("part", text, citations, subject=fact.name, quotes=(fact.text,), of=fact.of)
 
 
 def _names(facts: Sequence[CodeFact]) -> set[str]:
@@ -120,8 +163,7 @@ def _used(fact: CodeFact, *, is_first: bool) -> str:
     name = code_span(fact.name)
     if not fact.count:
         return name
-    imports = "imports" if fact.count == 1 else "import"
-    return f"{name} (named in {_files(fact.count)} that {imports} it)" if is_first else f"{name} ({fact.count})"
+    return f"{name} (named in {_files(fact.count)} outside of it)" if is_first else f"{name} ({fact.count})"
 
 
 def _files(count: int) -> str:
@@ -143,6 +185,9 @@ def _entry(fact: CodeFact) -> Claim:
         text = f"{file} sets {name}, which a web server loads"
     elif fact.symbol_kind == "container":
         text = f"{file} starts {name}"
+    elif fact.symbol_kind == "documented":
+        where = f"in at least {fact.count} lines, {file} for one"
+        text = f"The documents use {name} of {code_span(fact.signature)} {where}"
     elif fact.symbol_kind == "namesake":
         text = f"{file} defines {name}, which is called as the whole is"
     else:
@@ -159,17 +204,23 @@ def _dependency(fact: CodeFact) -> Claim:
 
 def _start(fact: CodeFact) -> Claim:
     """Tell where to begin reading, and why there."""
-    name = code_span(fact.name)
+    name, file = code_span(fact.name), code_span(fact.citation.file)
     reasons = {
         "document": f"{name}: by its name it is about the design",
-        "main": f"{code_span(fact.citation.file)}: a program starts in {name}",
+        "main": f"{file}: a program starts in {name}",
         "exports": f"{name}: it exports what users of the package call",
-        "namesake": f"{code_span(fact.citation.file)}: it defines {name}, which is called as the whole is",
+        "namesake": f"{file}: it defines {name}, which is called as the whole is",
         "command": f"{name}: a declared command runs it",
-        "imported": f"{name}: {_files(fact.count)} of the source import it, {code_span(fact.citation.file)} for one",
+        "imported": f"{name}: {_files(fact.count)} of the source {_draw_in(fact)} it, {file} for one",
         "largest": f"{name}: the largest source file, {fact.count:,} lines",
     }
     return Claim("start", reasons.get(fact.symbol_kind, name), (fact.citation,), subject=fact.name)
+
+
+def _draw_in(fact: CodeFact) -> str:
+    """Return how files draw in another one: where languages need no import, they use what it defines."""
+    verb = imports(fact)
+    return "use" if verb == "uses" else "include" if verb == "includes headers of" else "import"
 
 
 def _without_entry(facts: Sequence[CodeFact]) -> Iterator[Claim]:

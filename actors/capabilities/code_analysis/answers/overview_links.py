@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, FactKind
+from runtime.codebase.citation import Citation
 from runtime.codebase.language_registry import language_at
+from runtime.codebase.overview.named_links import NAMING
 
 
 def of_kind(facts: Sequence[CodeFact], kind: FactKind) -> list[CodeFact]:
@@ -30,14 +32,37 @@ def hub_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
 
 def _drawn_together(found: Sequence[CodeFact], steps: Sequence[CodeFact]) -> Claim:
     first, names = found[0], [_part_span(fact.name) for fact in found]
-    name = code_span(first.about)
+    name = "The package at the top" if first.about == "." else code_span(first.about)
     if steps:
-        name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} imports,"
+        verb = imports(steps[-1]).removesuffix(" headers of")
+        name += f", which {' by way of '.join(code_span(step.text) for step in reversed(steps))} {verb},"
     elif first.symbol_kind == "part" and first.signature:
         name += f", with {code_span(first.signature)},"
     such = f", such as {', '.join(names)}" if first.count > len(found) else f": {listed(names)}"
-    text = f"{name} {_imports(first)} {first.count} of {first.of} parts{such}"
-    return Claim("link", text, tuple(dict.fromkeys(fact.citation for fact in (*steps, *found))))
+    text = f"{name} {imports(first)} {first.count} of {first.of} parts{such}"
+    return Claim("link", text, _cited((*steps, *found)))
+
+
+def entry_claims(facts: Sequence[CodeFact]) -> Iterator[Claim]:
+    """Yield a claim about the calls by which a program that is started goes into its parts."""
+    found = of_kind(facts, "entry_call")
+    steps, calls = ([one for one in found if one.symbol_kind == kind] for kind in ("step", "call"))
+    if not calls:
+        return
+    way = "".join(f"{code_span(step.name)}, which calls " for step in steps)
+    own = [one for one in calls if one.about == calls[0].about]
+    text = f"{code_span(calls[0].signature)} calls {way}in the order of its lines: {_called(own)}"
+    if len(own) < len(calls):
+        text += f"; {code_span(calls[-1].about)}, which it calls as well, calls {_called(calls[len(own) :])}"
+    yield Claim("link", text.replace("calls in the order", "calls, in the order"), _cited(found))
+
+
+def _called(calls: Sequence[CodeFact]) -> str:
+    return listed([f"{code_span(one.name)} ({_part_span(one.text)})" for one in calls])
+
+
+def _cited(facts: Sequence[CodeFact]) -> tuple[Citation, ...]:
+    return tuple(dict.fromkeys(fact.citation for fact in facts))
 
 
 def _part_span(name: str) -> str:
@@ -54,15 +79,19 @@ def is_told_by_hub(edge: CodeFact, facts: Sequence[CodeFact]) -> bool:
     )
 
 
-def _imports(fact: CodeFact) -> str:
+def imports(fact: CodeFact) -> str:
     """Return how what a fact cites draws in other code: files of C include headers."""
-    return "includes headers of" if language_at(fact.citation.file).family == "c" else "imports"
+    language = language_at(fact.citation.file)
+    # Not each use of a type is an import where files need none.
+    is_named = not {language.name, language_at(fact.name).name}.isdisjoint(NAMING)
+    return "includes headers of" if language.family == "c" else "uses" if is_named else "imports"
 
 
 def link_claim(fact: CodeFact) -> Claim:
     """Return the claim about the imports of one part by another."""
     where = "a file" if fact.count == 1 else f"{fact.count:,} files"
-    text = f"{code_span(fact.about)} {_imports(fact)} {code_span(fact.name)} in {where}"
+    source = "The package at the top" if fact.about == "." else code_span(fact.about)
+    text = f"{source} {imports(fact)} {_part_span(fact.name)} in {where}"
     return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
 
 

@@ -55,15 +55,18 @@ FactKind = Literal[
     "trace",
     "change",
     "together",
-    # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, and
-    # those that draw the parts together; ways in; dependencies; where to begin; folders that are no parts.
+    # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, those
+    # that draw the parts together, calls from where a program is entered into parts; ways in; dependencies; where to
+    # begin; folders that are no parts.
     "purpose",
     "language",
     "part",
     "part_name",
     "part_alike",
+    "part_further",
     "edge",
     "hub",
+    "entry_call",
     "entry",
     "dependency",
     "reading",
@@ -181,7 +184,9 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 
 
 # Of these, several may rest on one line.
-_NAMED_APART: frozenset[FactKind] = frozenset({"edge", "hub", "part_name", "part_alike", "entry", "reading"})
+_NAMED_APART: frozenset[FactKind] = frozenset(
+    {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading"}
+)
 
 
 def distinct(facts: Iterable[CodeFact]) -> list[CodeFact]:
