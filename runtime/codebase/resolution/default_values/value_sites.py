@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
 
 MAX_SITES = 60_000
-MAX_NAMED, MAX_WITHIN = 300, 400
+MAX_NAMED, MAX_WITHIN, MAX_RECORDED = 300, 400, 1_000
 MAX_LINE_CHARS = 160
 # The text of a longer literal is not looked through for the name of an option.
 MAX_LITERAL_BYTES = 4_000
@@ -191,7 +191,7 @@ class FileValues:
 
     def recorded(self) -> list[Site]:
         """Return the sites of the options that records of this file describe, by line."""
-        return [site for place in self._records for site in self._sites_at(place)]
+        return [site for place in list(self._records)[:MAX_RECORDED] for site in self._sites_at(place)]
 
     def _add(self, match: _Match) -> None:
         place = len(self._matches)

@@ -31,7 +31,7 @@ STATED = "stated"
 MAX_PASSAGES, MAX_FORMS = 80, 4
 # So many sentences ahead of one may say what it speaks of.
 MAX_BEFORE = 3
-MAX_PIECES = 24
+MAX_PIECES, MAX_HELP_LINES = 24, 6_000
 # So far from a value stands what it is the value of.
 MAX_AHEAD_CHARS, MAX_BEHIND_CHARS = 160, 100
 # What a word counts that stands in the sentence before, in the headings or in the path.
@@ -111,7 +111,7 @@ def _said(index: IndexReader, read: ReadSource, match: str) -> Iterator[tuple[st
                 yield file, heading, unit
     for (file,) in index.rows(_FILES_OF_HELP, (f"body : ({match}) AND body : ({_OF_HELP})",)):
         source = read(file) if kind_of_path(file) == "source" else None
-        for number, line in enumerate(source.lines if source is not None else (), 1):
+        for number, line in enumerate(source.lines[:MAX_HELP_LINES] if source is not None else (), 1):
             told = usage_default(line)
             if told is not None:
                 yield file, "", _Unit(told[0], "", number, number, told[1])
