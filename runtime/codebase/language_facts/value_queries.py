@@ -78,6 +78,7 @@ GO = ValueSyntax(
             (assignment_statement left: (_) @name operator: "=" right: (_) @value) @site
             """,
         "entry": "(keyed_element key: (_) @name value: (_) @value) @site",
+        "mark": "(field_declaration name: (_) @name tag: (_) @value) @site",
         "guard": """
             ((if_statement consequence: (block (statement_list
                 . (return_statement (expression_list . (selector_expression) @name .)) .))) @site
@@ -112,6 +113,7 @@ RUST = ValueSyntax(
             (static_item name: (_) @name value: (_) @value) @site
             (let_declaration pattern: (_) @name value: (_) @value) @site
             (assignment_expression left: (_) @name right: (_) @value) @site
+            ((function_item name: (identifier) @name body: (block . (_) @value .)) @site (#match? @name "default"))
             """,
         "entry": "(field_initializer field: (_) @name value: (_) @value) @site",
         "member": "(enum_variant name: (_) @name) @site @value",

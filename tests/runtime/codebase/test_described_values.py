@@ -86,7 +86,7 @@ def told(codebase: Codebase, question: str) -> list[tuple[str, str | None, str, 
         ),
         (
             "How much water must be left below the keel by default?",
-            [],
+            [("120", None, "stated", "docs/settings.md")],
         ),
         (
             "What is the default tide margin below the keel?",

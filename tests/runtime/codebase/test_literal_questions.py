@@ -18,7 +18,7 @@ from runtime.codebase.search.values.value_questions import asks_for_a_place, lit
         ("Which exit status is used for errors that I raise?", ["any"]),
         ("Is there an upper bound on the size of a document?", ["any"]),
         ("After what time does a lock expire?", ["time"]),
-        ("How similar must a word be to be suggested?", ["any"]),
+        ("How similar must a word be to be suggested?", ["count"]),
         ("How many retries and what time limit does a job get?", ["count", "time"]),
         ("What delay and failure rate has it by default?", ["time", "count"]),
         ("What time-out has a request?", ["time"]),

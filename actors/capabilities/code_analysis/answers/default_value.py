@@ -68,6 +68,9 @@ def _claim(note: ValueNote) -> Claim:
     quotes = tuple(text for citation, text in zip(note.steps, note.texts, strict=True) if citation in cited)
     if note.form == "sentence":
         return Claim("value", f"{name}: «{quotes[0]}»", cited, subject=note.name, quotes=quotes)
+    if note.form == "stated":
+        text = f"{code_span(cited[0].file)} says: «{quotes[0]}»"
+        return Claim("value", text, cited, subject=note.name, quotes=quotes)
     shown = [code_span(" ".join(text.split())) for text in quotes]
     shown[0] += f" in {code_span(note.function)}" if note.function else ""
     said = (

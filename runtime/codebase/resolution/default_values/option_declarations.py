@@ -27,6 +27,11 @@ _LONG = re.compile(r"--(?:\[?no-?\]?)?([A-Za-z][\w\-]*)")
 _MARKED = re.compile(r"\bdefault(?:_value(?:_t|s_t)?)?\s*=\s*(.+)", re.DOTALL)
 _CLAP = re.compile(r"\.long\(\s*\"([\w\-]+)\"|\bArg::new\(\s*\"([\w\-]+)\"")
 _CLAP_DEFAULT = re.compile(r"\.default_(?:missing_)?value(?:_t)?\s*\((.*)\)$", re.DOTALL)
+# A longer attribute is not looked through for a function.
+MAX_MARK_CHARS = 2_000
+# `#[serde(default = "retries")]` calls the function `retries`.
+_BY_FUNCTION = re.compile(r"\bserde\s*\(.*?\bdefault\s*=\s*\"([A-Za-z_]\w*)\"", re.DOTALL)
+_TAGGED = re.compile(r"\b(?:default|envDefault|env-default)(?::(\"[^\"`]{1,60}\")|=([^\",`\s]{1,60}))")
 _FACTORIES = {"list": "[]", "dict": "{}", "set": "set()", "tuple": "()"}
 
 
@@ -86,12 +91,21 @@ def declared_option(text: str, reading: Reading) -> tuple[tuple[str, ...], Value
 def marked_default(text: str, reading: Reading) -> Value | None:
     """Return the default that an attribute of a field declares."""
     inside = text[text.find("(") + 1 : text.rfind(")")]
+    by_function = _BY_FUNCTION.search(text[:MAX_MARK_CHARS])
+    if by_function is not None:
+        return Value(by_function.group(1), (by_function.group(1),))
     tokens = tokens_of(inside, hash_comments=False)
     for part in split_at(tokens, frozenset({","})) if tokens else ():
         found = _MARKED.match(text_between(inside, part))
         if found is not None:
             return read_value(found.group(1), reading)
     return None
+
+
+def tagged_default(tag: str) -> Value | None:
+    """Return the default in the tag of a field: `default:"80"`, `env:"PORT,default=80"`; None without one."""
+    found = _TAGGED.search(tag[:MAX_MARK_CHARS])
+    return None if found is None else Value(found.group(1) or found.group(2))
 
 
 def _called(text: str, reading: Reading) -> tuple[str, list[list[Token]]] | None:

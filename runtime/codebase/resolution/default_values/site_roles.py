@@ -24,8 +24,9 @@ _DEFAULTS = words("default defaults dflt fallback fallbacks")
 SETTINGS = words("option options config configuration settings setting conf initial preferences")
 _MAKERS = words("new default defaults init initialize initialise create make builder build construct")
 # What reads options into an object begins with one that has the defaults.
-_READERS = words("parse load read")
+_READERS = words("parse load read get")
 _OF_ANY = words("common base internal with from instance options config settings struct object self app the a of")
+_INITIAL = words("init initialize initialise default defaults")
 _OWN_OBJECT = words("self this cls")
 # Literals by which code says that there is no value yet.
 NOTHING = frozenset({"None", "null", "nil", "undefined", "NULL", "nullptr", "{}", "[]", '""', "''"})
@@ -110,6 +111,9 @@ def _is_entry_of_defaults(site: Site, syntax: ValueSyntax) -> bool:
 def _makes_objects(site: Site, syntax: ValueSyntax, makers: Set[str] = _MAKERS) -> bool:
     """Return True if the function around a site is a constructor or is named like one, by one of the `makers`."""
     function = (path_of(site.around.function) or ("",))[-1]
+    # A language without constructors fills in what it begins with in a function that says so: `config__init_reload`.
+    if not site.around.owner and len(site.path) > 1 and not _INITIAL.isdisjoint(_words(function)):
+        return True
     if function and (function in syntax.constructors.split() or function == site.around.owner):
         return True
     words = _words(function)

@@ -161,6 +161,13 @@ class ValueChains:
         """Return the line that has the value of a declaration of several lines; empty if the first one has it."""
         if value in site.text or site.end_line == site.start_line:
             return ()
+        if site.value_line:
+            own = self.scopes.lines(site.file, site.value_line, site.value_line)
+            return tuple(
+                ChainStep(site.file, site.value_line, line.strip()[:MAX_LINE_CHARS].rstrip(), site.name)
+                for line in own
+                if site.value_line != site.line and value in line
+            )
         last = min(site.end_line, site.start_line + MAX_DECLARED_LINES)
         found = [
             (number, line.strip())

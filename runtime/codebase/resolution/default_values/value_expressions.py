@@ -203,9 +203,11 @@ def _with_fallback(text: str, primary: str, fallback: Value | None) -> Value | N
 def _conditional(text: str, tokens: list[Token], reading: Reading, nesting: int) -> Value | None:
     """Read `x === undefined ? 5 : x`, `x ? x : 5` and `5 if x is None else x` as values with a fallback."""
     asked = split_at(tokens, frozenset({"?"}))
-    if len(asked) == 2:
-        either = split_at(asked[1], frozenset({":"}))
-        condition, options = asked[0], either if len(either) == 2 else []
+    if len(asked) > 1:
+        # In a chain of them the first one decides; what follows it is the other.
+        first, *others = split_at(asked[1], frozenset({":"}))
+        behind = [token for part in (*others, *asked[2:]) for token in part]
+        condition, options = asked[0], [first, behind] if len(others) == 1 else []
     else:
         by_word = split_at(tokens, frozenset({"if"}))
         rest = split_at(by_word[1], frozenset({"else"})) if len(by_word) == 2 else []
@@ -216,9 +218,18 @@ def _conditional(text: str, tokens: list[Token], reading: Reading, nesting: int)
     absent, present = absent_name(said), _PRESENT.match(said)
     if absent is not None and text_between(text, other) == absent:
         return _with_fallback(text, absent, _read(text, one, reading, nesting + 1))
+    if absent is not None and _is_missing(said):
+        # What it is otherwise may depend on more: `x === undefined ? 5 : x === -1 ? null : x`.
+        found = _with_fallback(text, absent, _read(text, one, reading, nesting + 1))
+        return found if found is not None and found.is_literal else None
     if present is not None and text_between(text, one) == present["is"]:
         return _with_fallback(text, present["is"], _read(text, other, reading, nesting + 1))
     return None
+
+
+def _is_missing(condition: str) -> bool:
+    """Return whether a condition tests that nothing was given, and not that a number is too small."""
+    return re.search(r"\b(?:undefined|null|nil|None|nullptr|NULL)\b", condition) is not None
 
 
 def _call(text: str, tokens: list[Token], reading: Reading, nesting: int) -> Value | None:

@@ -17,7 +17,13 @@ from runtime.codebase.language_parts.facts_walker import text_of
 from runtime.codebase.language_parts.value_syntax import SiteForm, ValueSyntax
 from runtime.codebase.language_registry import language_named, load_grammar
 from runtime.codebase.parsing.parse_limit import PARSE_LIMIT, ParseLimit
-from runtime.codebase.resolution.default_values.option_declarations import declared_option, default_in, marked_default
+from runtime.codebase.resolution.default_values.option_declarations import (
+    declared_option,
+    default_in,
+    marked_default,
+    tagged_default,
+)
+from runtime.codebase.resolution.default_values.option_records import OptionRecord, is_default_entry, record_of
 from runtime.codebase.resolution.default_values.site_surroundings import (
     Surroundings,
     is_of_object,
@@ -36,13 +42,13 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
 
 MAX_SITES = 60_000
-MAX_NAMED, MAX_WITHIN = 300, 400
+MAX_NAMED, MAX_WITHIN, MAX_RECORDED = 300, 400, 1_000
 MAX_LINE_CHARS = 160
 # The text of a longer literal is not looked through for the name of an option.
 MAX_LITERAL_BYTES = 4_000
 
 _SEPARATORS = re.compile(r"[\W_]+")
-_KEYS_OF_DEFAULTS = frozenset({"default", "value", "defaultvalue", "defaulttext"})
+_KEYS_OF_DEFAULTS = frozenset({"default", "value", "defaultvalue", "defaulttext", "dflt", "defval"})
 # The description of an option, whose own entry tells the default.
 _HAS_DEFAULT = re.compile(r"\{[^{}]*?[\"']?default(?:Value)?[\"']?\s*:", re.DOTALL)
 _WRAPPING = frozenset({"parenthesized_expression", "parenthesized_statements"})
@@ -52,10 +58,12 @@ _LOGICAL = words(
     unary_expression binary_expression boolean_operator not_operator comparison_operator binary unary
     """
 )
+_CONDITIONALS = words("ternary_expression conditional_expression conditional")
 _READ = re.compile(r"[\w.]{1,80}\.(\w{1,80})")
 _OPTION_NAME = re.compile(r"[\"']([A-Za-z_][\w\-]{0,80})[\"']")
 # Names that code gives to constants, in one of the indexed languages.
 CONSTANT = re.compile(r"[A-Z][A-Z\d]*_[A-Z\d_]+|[A-Z]{4,}\d*|k[A-Z]\w{3,}|(?:[Dd]efault|[Mm]ax|[Mm]in)[A-Z]\w+")
+_PREFIXED = re.compile(r"([A-Z][A-Z\d]+)_[A-Z\d_]+")
 _CLASS_BODIES = frozenset({"block"})
 # Leaves that are names and are not called identifiers: of Ruby, and of PHP.
 _NAME_NODES = frozenset({"constant", "name"})
@@ -66,7 +74,8 @@ class Site(NamedTuple):
     """Describes a place where a name gets a value.
 
     `path`: the name as it stands in code, taken apart; `value`: None if it cannot be read; `text`: its line of code;
-    `line`: that of the name; `declares`: whether it is the declaration of an option.
+    `line`: that of the name; `declares`: whether it is the declaration of an option; `value_line`: that of the value,
+    where the name stands in another entry of a record, 0 where nobody knows.
     """
 
     file: str
@@ -80,6 +89,7 @@ class Site(NamedTuple):
     around: Surroundings
     declares: bool = False
     joins: bool = False
+    value_line: int = 0
 
     @property
     def name(self) -> str:
@@ -123,6 +133,7 @@ class FileValues:
         self._by_key: dict[str, list[int]] = {}
         self._read_by: dict[str, list[int]] = {}
         self._sites: dict[int, tuple[Site, ...]] = {}
+        self._records: dict[int, OptionRecord] = {}
         for form, query in queries:
             for _, captures in self._tree.matches(query, match_limit=4096):
                 if len(self._matches) < MAX_SITES and "value" in captures:
@@ -165,12 +176,31 @@ class FileValues:
             if not (terms.isdisjoint(one) or terms.isdisjoint(other)):
                 path = path_of(named.strip("\"'"))
                 found |= {path[-1]: None} if path else {}
+        for record in self._records.values():
+            terms = frozenset(index_terms(record.name).split())
+            if not (terms.isdisjoint(one) or terms.isdisjoint(other)):
+                found[record.name] = None
         return list(found)
+
+    def constant_prefixes(self) -> list[str]:
+        """Return the first words of the constants that are bound here, each as often as constants have it."""
+        names = {
+            text_of(match.name)[:120] for match in self._matches if match.form == "binding" and match.name is not None
+        }
+        return [found.group(1) for name in names if (found := _PREFIXED.fullmatch(name)) is not None]
+
+    def recorded(self) -> list[Site]:
+        """Return the sites of the options that records of this file describe, by line."""
+        return [site for place in list(self._records)[:MAX_RECORDED] for site in self._sites_at(place)]
 
     def _add(self, match: _Match) -> None:
         place = len(self._matches)
         self._matches.append(match)
-        for key in _keys(match):
+        record = record_of(match.site) if match.form == "entry" and _may_be_default(match) else None
+        if record is not None and is_default_entry(record, match.site):
+            self._records[place] = record
+        own = [key_of(record.name)] if record is not None else []
+        for key in (*_keys(match), *own):
             known = self._by_key.setdefault(key, [])
             if not known or known[-1] != place:
                 known.append(place)
@@ -180,7 +210,9 @@ class FileValues:
 
     def _sites_at(self, place: int) -> tuple[Site, ...]:
         if place not in self._sites:
-            self._sites[place] = tuple(self._made(self._matches[place]))
+            record = self._records.get(place)
+            made = self._made(self._matches[place]) if record is None else self._recorded(self._matches[place], record)
+            self._sites[place] = tuple(made)
         return self._sites[place]
 
     def _made(self, match: _Match) -> Iterator[Site]:
@@ -206,6 +238,28 @@ class FileValues:
                 yield self._site(match, path, declared or value, declares=declared is not None or path != own)
             if value is not None and value.has_fallback:
                 yield from self._fallback(match, value, besides=path)
+
+    def _recorded(self, match: _Match, record: OptionRecord) -> Iterator[Site]:
+        """Yield the option that a record describes: its lines are those of the record, its line that of the name."""
+        around = surroundings_of(match.site, (record.name,))
+        line, value_line = record.name_entry.start_point[0] + 1, match.site.start_point[0] + 1
+        start, end = record.record.start_point[0] + 1, record.record.end_point[0] + 1
+        named = record.name_entry if line != value_line else match.site
+        text = text_of(named).split("\n")[0].strip()[:MAX_LINE_CHARS].rstrip()
+        yield Site(
+            self.file,
+            match.form,
+            (record.name,),
+            line,
+            start,
+            end,
+            text,
+            self._value(match),
+            around,
+            True,
+            False,
+            value_line,
+        )
 
     def _value(self, match: _Match) -> Value | None:
         return read_value(_paired(match), self.syntax.reading)
@@ -247,6 +301,11 @@ class FileValues:
         yield from self._fallback(match, read_value(text, self.syntax.reading))
 
     def _marked(self, match: _Match) -> Iterator[Site]:
+        if match.name is not None:
+            tagged = tagged_default(text_of(match.value))
+            if tagged is not None:
+                yield self._site(match, (text_of(match.name),), tagged, declares=True)
+            return
         field = match.site.next_named_sibling
         while field is not None and field.type == "attribute_item":
             field = field.next_named_sibling
@@ -309,6 +368,8 @@ def _keys(match: _Match) -> Iterator[str]:
             yield key_of(path[-1])
             if match.form in {"entry", "keyword", "binding"} and key_of(path[-1]) in _KEYS_OF_DEFAULTS:
                 yield from (key_of(part) for part in _path_of_entry(match, path[-1])[-1:])
+    if match.form == "mark" and match.name is not None:
+        return
     if match.form in {"call", "mark", "fallback"} or match.form in {"binding", "parameter", "entry", "keyword"}:
         text = text_of(match.site if match.form == "mark" else match.value)[:400]
         if match.form == "mark":
@@ -317,6 +378,11 @@ def _keys(match: _Match) -> Iterator[str]:
         elif match.form not in {"call", "fallback"} and not re.search(r"\|\||\?\?|\?|\bor\b|\bif\b|[\"']", text):
             return
         yield from {key_of(word) for word in re.findall(r"[A-Za-z_$][\w$\-]*", text)}
+
+
+def _may_be_default(match: _Match) -> bool:
+    """Return whether an entry may give the default of an option, by its key."""
+    return match.name is not None and key_of(text_of(match.name)[:80]) in _KEYS_OF_DEFAULTS
 
 
 def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
@@ -384,7 +450,10 @@ def _is_asked(node: Node) -> bool:
     child, above = node, node.parent
     while above is not None and above.type in _WRAPPING:
         child, above = above, above.parent
-    return above is not None and (above.type in _LOGICAL or child == above.child_by_field_name("condition"))
+    if above is None or (node.type in _CONDITIONALS and above.type in _CONDITIONALS):
+        # In a chain of conditions the first one decides.
+        return above is not None
+    return above.type in _LOGICAL or child == above.child_by_field_name("condition")
 
 
 def _behind_equals(match: _Match) -> str:

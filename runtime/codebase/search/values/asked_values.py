@@ -10,37 +10,32 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
 import msgspec
 
-from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import ReadSource
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.resolution.default_values.counted_names import counted_names
-from runtime.codebase.resolution.default_values.handed_names import sites_of
-from runtime.codebase.resolution.default_values.site_roles import NOTHING, role_of
-from runtime.codebase.resolution.default_values.site_surroundings import TESTS
+from runtime.codebase.resolution.default_values.site_roles import NOTHING
 from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
-from runtime.codebase.resolution.default_values.value_syntax import syntax_of
-from runtime.codebase.search.query_expansion import other_words
+from runtime.codebase.search.values.candidate_sites import CandidateSites
 from runtime.codebase.search.values.described_values import DescribedValue, DescribedValues
-from runtime.codebase.search.values.named_values import VALUES, values_for
+from runtime.codebase.search.values.shipped_settings import ShippedSettings
+from runtime.codebase.search.values.stated_values import stated_value
 from runtime.codebase.search.values.value_candidates import WHOLE_NAME, Candidate, clear_best
 from runtime.codebase.search.values.value_fit import fits, is_other, likelihood, measures
 from runtime.codebase.search.values.value_questions import ValuePart, described_parts, value_parts
 from runtime.codebase.search.values.value_words import (
-    BIG,
-    GENERAL,
-    OF_MEASURE,
-    SIZES,
-    WORDS_OF_CODE,
     forms_of,
+    forms_with_joined,
+    free_words,
     is_of_subject,
     met_by,
+    owner_share,
     plain_share,
     subject_of,
     words_of,
@@ -49,9 +44,7 @@ from runtime.codebase.search.values.value_words import (
 
 MAX_NAMES = 12
 MAX_PLACES = 12
-MAX_VALUES = 15
 MAX_SITES = 600
-MAX_SAID_LINES = 12
 MAX_ASKED = 3
 MAX_PASSAGES = 6
 OWNER_WEIGHT, SAID_WEIGHT, TOLD_WEIGHT, CONTEXT_WEIGHT = 0.7, 0.55, 0.45, 0.2
@@ -59,13 +52,13 @@ OWNER_WEIGHT, SAID_WEIGHT, TOLD_WEIGHT, CONTEXT_WEIGHT = 0.7, 0.55, 0.45, 0.2
 FURTHER_WORD_COST = 0.12
 # What a constant that is not called a default counts where a default is asked for.
 OF_CONSTANT = 0.85
-MAX_NAMED = 6
-MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 5, 4, 8
 NEAR_SHARE = 0.85
 
 # A name behind the first word of a sentence.
 _PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
 _QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
+
+_ASKS_HOW = re.compile(r"\W*(?:how|which)\b", re.IGNORECASE)
 
 Place = tuple[str, int, int]
 
@@ -105,7 +98,7 @@ def asked_values(
         best = search.of_names(written) or search.best(part, near, tuple(named))
         found += [
             AskedValue(part.text, one.name, one.share, one.chains)
-            for one in best
+            for one in best or search.stated(part)
             if all(one.name != other.name for other in found)
         ]
     return found[:MAX_ASKED]
@@ -123,7 +116,9 @@ class ValueSearch:
         self._read = read
         self._scopes = scopes
         self._chains = ValueChains(self._scopes)
-        self._described = DescribedValues(index, scopes, read, self._chains)
+        self._shipped = ShippedSettings(index, read)
+        self._described = DescribedValues(index, scopes, read, self._chains, self._shipped)
+        self._sites = CandidateSites(index, scopes, read, self._shipped)
         self._pieces = max(2, index.chunk_count())
         self._rarities: dict[str, float] = {}
         self._states: dict[str, frozenset[str]] = {}
@@ -141,8 +136,12 @@ class ValueSearch:
 
     def in_other_words(self, question: str) -> list[AskedValue]:
         """Return the value of the setting that a question for a default describes, which is worded in no usual way."""
-        described = ((part, self._described.best(part)) for part in described_parts(question))
-        return [AskedValue(part.text, one.name, one.covered, one.chains) for part, one in described if one is not None]
+        parts = described_parts(question)
+        described = [(part, self._described.best(part)) for part in parts]
+        told = [AskedValue(part.text, one.name, one.covered, one.chains) for part, one in described if one is not None]
+        return told or [
+            AskedValue(part.text, one.name, one.share, one.chains) for part in parts for one in self.stated(part)
+        ]
 
     def best(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
         """Return the names that a part of a question means: by what is said of one, or by the words of names.
@@ -161,10 +160,15 @@ class ValueSearch:
             return [_described(told)] if told.is_proven or not same else same
         return by_name if by_name[0].of_name >= WHOLE_NAME or not told.is_proven else [_described(told)]
 
+    def stated(self, part: ValuePart) -> list[Candidate]:
+        """Return the sentence that states the value of a part of a question, where no name is proven to have it."""
+        found = stated_value(self._index, self._read, part)
+        return [] if found is None else [Candidate(found.value, found.covered, 0.0, (found.chain,))]
+
     def candidates(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
         """Return the names with a proven value of the kind asked for, those first of which most is said."""
         sites: dict[tuple[str, int, str], Site] = {}
-        for site in self._sites(part, places, named):
+        for site in self._sites.of(part, places, named):
             if len(sites) < MAX_SITES and fits(site, part.measure) and not self._is_state(site):
                 sites.setdefault((site.file, site.line, site.name), site)
         by_name: dict[str, list[tuple[float, float, Site]]] = {}
@@ -185,6 +189,10 @@ class ValueSearch:
         best_share, of_name, best = max(rated, key=lambda one: one[0])
         near = {(site.file, site.line) for share, _, site in rated if share >= NEAR_SHARE * best_share}
         chains = self._chains.of(best.name, list(dict.fromkeys(site.file for _, _, site in known)))
+        # What code gives goes before what it reads from a file of settings.
+        if all(chain.value is None for chain in chains):
+            chains = [chain for chain in self._shipped.chains_of(best.name) if _ends_in(chain, near)]
+            near |= {chain.place for chain in chains}
         kept = [
             chain
             for chain in chains
@@ -199,6 +207,11 @@ class ValueSearch:
         factor = likelihood(best.name, [chain.value or "" for chain in kept], part)
         if not factor or is_other(best.name, kept, part):
             return None
+        # A switch answers what is done only where its name says all of it.
+        is_switch = part.measure == "any" and all(measures(chain.value or "", "flag") for chain in kept)
+        is_nothing = part.measure == "any" and of_name < WHOLE_NAME and all(chain.value in NOTHING for chain in kept)
+        if (is_switch or is_nothing) and _ASKS_HOW.match(part.text):
+            return None
         is_mere_constant = part.says_default and all(chain.role == "constant" for chain in kept)
         is_mere_constant = is_mere_constant and "default" not in words_of(best.name)
         factor *= OF_CONSTANT if is_mere_constant else 1.0
@@ -211,62 +224,14 @@ class ValueSearch:
             factor * best_share,
             of_name,
             (*kept, *unproven),
-            0.0 if is_mere_constant or self._is_of_other(best, part) else self._plain_share(best, part),
+            0.0 if is_mere_constant or self._is_of_other(best, part) or is_switch else self._plain_share(best, part),
         )
-
-    def _sites(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> Iterable[Site]:
-        yield from self._with_words(part)
-        for file, first, last in places:
-            values = self._scopes.values(file) if kind_of_path(file) == "source" else None
-            for site in values.within(first, last) if values is not None else ():
-                if self._says_value(site):
-                    yield site
-        terms = " ".join((*part.terms, *part.context))
-        for symbol, _ in values_for(self._index, self._read, terms or part.text, VALUES, MAX_VALUES):
-            if kind_of_path(symbol.file) == "source":
-                yield from self._named(symbol.file, symbol.name)
-        for name in named[:MAX_NAMED]:
-            for file in self._scopes.files_with(name)[:MAX_NAMED]:
-                yield from self._named(file, name)
-
-    def _with_words(self, part: ValuePart) -> Iterable[Site]:
-        """Yield the sites whose names have two words of the subject, in the files where these stand side by side.
-
-        A word of the measure that is asked for, such as `max` or `timeout`, stands for one of the two.
-        """
-        terms = [term for term in subject_of(part) if term.isalnum()][:MAX_PAIRED]
-        forms = [[term, *other_words(term), *WORDS_OF_CODE.get(term, ())][:MAX_FORMS] for term in terms]
-        measured = sorted(OF_MEASURE.get(part.measure, ()))
-        for place, one in enumerate(forms):
-            for other in (*forms[place + 1 :], *([measured] if measured else ())):
-                pairs = " OR ".join(f'NEAR("{a}" "{b}", 2)' for a in one for b in other if a != b)
-                for file in self._files(pairs) if pairs else ():
-                    values = self._scopes.values(file)
-                    for name in values.names_with(set(one), set(other)) if values is not None else ():
-                        yield from self._named(file, name)
-
-    def _files(self, pairs: str) -> list[str]:
-        sql = """SELECT f.path FROM
-            (SELECT rowid, bm25(chunk_text) AS score FROM chunk_text WHERE chunk_text MATCH ? ORDER BY score LIMIT 60) t
-            JOIN chunks c ON c.id = t.rowid JOIN files f ON f.id = c.file_id ORDER BY t.score"""
-        found = dict.fromkeys(path for (path,) in self._index.rows(sql, (f"body : ({pairs})",)))
-        return [path for path in found if kind_of_path(path) == "source"][:MAX_PAIR_FILES]
-
-    def _named(self, file: str, name: str) -> Iterable[Site]:
-        values = self._scopes.values(file)
-        found = sites_of(values, name) if values is not None else ()
-        return [site for site in found if self._says_value(site)]
 
     def _is_state(self, site: Site) -> bool:
         """Return whether a name is counted up in its file: nobody sets what it begins with."""
         if site.file not in self._states:
             self._states[site.file] = counted_names(self._text(site.file) or "")
         return site.name in self._states[site.file]
-
-    def _says_value(self, site: Site) -> bool:
-        return (
-            TESTS not in site.around.conditions and role_of(site, syntax_of(self._scopes.language(site.file))) != "set"
-        )
 
     def share(self, site: Site, part: ValuePart, documents: str) -> tuple[float, float]:
         """Return the share of the subject that a name and what is said of it cover, and that of the name alone.
@@ -275,17 +240,21 @@ class ValueSearch:
         name that says more than the question loses for each further word.
         """
         name = words_of(site.name)
+        # What most names of a file begin with is that of the program.
+        name = name - self._sites.prefixes(site.file) or name
         owner = words_of(" ".join((site.around.owner, site.around.function, *site.around.holders)))
         owner |= words_of_path(_file_words(site.file))
-        said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
+        said, told = frozenset(index_terms(self._sites.said(site)).split()), frozenset(documents.split())
         # Where an option is declared, its help text says what it is for.
         if not is_of_subject(name | owner | (said if site.declares else frozenset()), part):
             return 0.0, 0.0
-        own = part.terms if len(part.terms) > 1 else (*part.terms, *part.context)
+        # A port is asked for by that word alone.
+        is_whole = len(part.terms) > 1 or part.terms == ("port",)
+        own = part.terms if is_whole else (*part.terms, *part.context)
         met = of_name = total = 0.0
         asked: set[str] = set()
-        for term in own:
-            weight, forms = self._rarity(term), forms_of(term)
+        for term, forms in forms_with_joined(own, part.text).items():
+            weight = self._rarity(term)
             in_name = met_by(forms, name)
             asked |= forms.keys()
             of_name += weight * in_name
@@ -300,18 +269,21 @@ class ValueSearch:
             return 0.0, 0.0
         around = [max(met_by(forms_of(term), name | owner), met_by(forms_of(term), said)) for term in part.context]
         more = CONTEXT_WEIGHT * sum(around) / len(around) if around and len(part.terms) > 1 else 0.0
-        free = GENERAL | OF_MEASURE.get(part.measure, frozenset()) | (SIZES if BIG.search(part.text) else frozenset())
-        further = len(name - asked - free - frozenset(part.context))
+        further = len(name - asked - free_words(part) - frozenset(part.context))
         if len(own) == 1 and further:
             return 0.0, 0.0
         return max(0.0, met / total + more - FURTHER_WORD_COST * further), of_name / total
 
     def _plain_share(self, site: Site, part: ValuePart) -> float:
-        return plain_share(site.name, part, self._index.document_counts(list(subject_of(part))))
+        plain = plain_share(site.name, part, self._index.document_counts(list(subject_of(part))))
+        is_nothing = site.value is None or site.value.text in NOTHING
+        return plain or (0.0 if is_nothing else owner_share(site.name, site.around.owner, part))
 
     def _is_of_other(self, site: Site, part: ValuePart) -> bool:
         """Return whether a question names a thing, such as «the Kubernetes operator», of which nothing is said here."""
-        said = index_terms(" ".join((site.name, *site.around.holders, site.around.owner, site.file, self.said(site))))
+        said = index_terms(
+            " ".join((site.name, *site.around.holders, site.around.owner, site.file, self._sites.said(site)))
+        )
         return not frozenset(index_terms(" ".join(_PROPER.findall(part.text))).split()) <= frozenset(said.split())
 
     def _rarity(self, term: str) -> float:
@@ -331,35 +303,13 @@ class ValueSearch:
         passages = [text for (text,) in self._index.rows(sql, (f'"{terms[0]}"', MAX_PASSAGES))]
         return " ".join((*passages, *(index_terms(symbol.docstring) for symbol in declared)))
 
-    def said(self, site: Site) -> str:
-        """Return what is said of a place: the comment above or behind it, and its own lines."""
-        source = self._read(site.file)
-        if source is None:
-            return ""
-        lines = source.lines
-        first = site.start_line - 1
-        above: list[str] = []
-        for number in range(first - 1, max(-1, first - 1 - MAX_SAID_LINES), -1):
-            line = lines[number].strip() if number < len(lines) else ""
-            if not line.startswith(("#", "//", "*", "/*", "--", "@")) and not line.endswith("*/"):
-                break
-            above.append(line)
-        own: Sequence[str] = lines[first : min(site.end_line, first + MAX_SAID_LINES + 1)]
-        if site.declares and site.form == "binding":
-            own = _class_around(lines, first)
-        return "\n".join((*reversed(above), *own))
-
     def _text(self, file: str) -> str | None:
         source = self._read(file)
         return None if source is None else source.text
 
 
-def _class_around(lines: Sequence[str], at: int) -> Sequence[str]:
-    """Return the lines of the class that declares an option by its attributes, which say together what it is."""
-    first = at
-    while first > max(0, at - MAX_SAID_LINES) and lines[first - 1].strip():
-        first -= 1
-    return lines[first : at + MAX_SAID_LINES]
+def _ends_in(chain: ValueChain, places: Set[tuple[str, int]]) -> bool:
+    return (chain.steps[-1].file, chain.steps[-1].line) in places
 
 
 def _file_words(file: str) -> str:

@@ -9,8 +9,7 @@ by the share of the question's weight that it covers together with the name.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -19,6 +18,8 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.resolution.default_values.value_sites import key_of
 from runtime.codebase.search.values.documented_settings import DocumentedSetting, settings_in
+from runtime.codebase.search.values.named_values import VALUES, values_for
+from runtime.codebase.search.values.setting_terms import rarest_terms
 from runtime.codebase.search.values.value_questions import ValuePart
 from runtime.codebase.search.values.value_words import (
     BIG,
@@ -33,8 +34,8 @@ from runtime.codebase.search.values.value_words import (
     words_of_path,
 )
 
-MAX_PASSAGES, MAX_READ, MAX_FOUND = 60, 24, 16
-MAX_TERMS, MAX_FORMS = 8, 4
+MAX_PASSAGES, MAX_READ, MAX_FOUND = 120, 30, 16
+MAX_FORMS, MAX_SYMBOLS = 4, 15
 # A description must have so many of the subject's words.
 LEAST_TERMS = 2
 # The least share of the question's weight that a name and its description cover together.
@@ -83,10 +84,10 @@ class Described(NamedTuple):
 
 def described_settings(index: IndexReader, read: ReadSource, part: ValuePart) -> list[Described]:
     """Return the settings whose descriptions cover a part of a question, best first, each name once in a file."""
-    terms = _rarest(index, subject_of(part))
+    terms = rarest_terms(index, subject_of(part))
     if len(terms) < LEAST_TERMS:
         return []
-    forms = forms_with_joined(subject_of(part))
+    forms = forms_with_joined(subject_of(part), part.text)
     wanted = dict.fromkeys(form for known in forms.values() for form in list(known)[:MAX_FORMS] if form.isalnum())
     match = " OR ".join(f'"{form}"' for form in wanted)
     rows = index.rows(_BY_WORDS, (f"body : ({match})",)) if match else []
@@ -105,6 +106,14 @@ def described_settings(index: IndexReader, read: ReadSource, part: ValuePart) ->
                 known = found.get((said.key, said.file)) if said is not None else None
                 if said is not None and (known is None or known.score < said.score):
                     found[said.key, said.file] = said
+    for symbol, _ in values_for(index, read, " ".join(terms), VALUES, MAX_SYMBOLS):
+        # A short comment is no passage of its own.
+        text = frozenset(index_terms(symbol.docstring).split())
+        if text and kind_of_path(symbol.file) == "source":
+            own = _Said(symbol.name, symbol.owner, symbol.file, symbol.start_line, symbol.end_line, text, "", None)
+            said = _rated(own, terms, forms, part)
+            if said is not None:
+                found.setdefault((said.key, said.file), said)
     return sorted(found.values(), key=lambda one: (-one.score, one.file, one.start_line))[:MAX_FOUND]
 
 
@@ -175,10 +184,3 @@ def _covered(
         for term, weight in terms.items()
     )
     return met / (sum(terms.values()) or 1.0)
-
-
-def _rarest(index: IndexReader, terms: Sequence[str]) -> dict[str, float]:
-    """Return the weights of a subject's rarest terms: the rarer a term is in pieces of code, the more it tells."""
-    pieces, counts = max(2, index.chunk_count()), index.document_counts(list(terms))
-    weights = {term: math.log(1 + pieces / (1 + counts.get(term, 0))) if counts.get(term) else 1.0 for term in terms}
-    return dict(sorted(weights.items(), key=lambda pair: -pair[1])[:MAX_TERMS])

@@ -25,9 +25,17 @@ from runtime.codebase.resolution.default_values.value_sites import key_of
 from runtime.codebase.search.prose.sentences import MAX_QUOTE_CHARS, split_sentences
 from runtime.codebase.search.values.described_settings import LEAST_TERMS, Described, described_settings
 from runtime.codebase.search.values.named_values import VALUES
+from runtime.codebase.search.values.shipped_settings import ShippedSettings
 from runtime.codebase.search.values.value_fit import is_other, likelihood, measures
 from runtime.codebase.search.values.value_questions import Measure, ValuePart
-from runtime.codebase.search.values.value_words import forms_of, met_by, subject_of, words_of
+from runtime.codebase.search.values.value_words import (
+    ATTRIBUTES,
+    forms_of,
+    met_by,
+    says_time,
+    subject_of,
+    words_of,
+)
 
 # How far behind the next setting with a value must be, and how many are looked at.
 MARGIN, MAX_LOOKED_AT = 0.1, 6
@@ -43,6 +51,7 @@ _GIVEN = re.compile(
     r"\b(?:accept(?:s|ed)?|allow(?:s|ed)?|permit(?:s|ted)?|valid|legal|can be (?:set|given))\b", re.IGNORECASE
 )
 _DEFAULT = re.compile(r"\bdefaults?\b", re.IGNORECASE)
+_REPEATED = re.compile(r"\b(?:tr(?:y|ied|ies)|retr\w+|attempt\w*|again|repeat\w*|may|can|at most)\b", re.IGNORECASE)
 _HOW_OFTEN = re.compile(r"\bhow often\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d")
 _OF_DEFAULT = re.compile(r"\bby default\b|\bdefaults? (?:is|are|to|value)\b|\bdefault:", re.IGNORECASE)
@@ -78,11 +87,19 @@ class DescribedValue(NamedTuple):
 class DescribedValues:
     """Finds the setting that a part of a question describes, with its value."""
 
-    def __init__(self, index: IndexReader, scopes: ValueScopes, read: ReadSource, chains: ValueChains) -> None:
+    def __init__(
+        self,
+        index: IndexReader,
+        scopes: ValueScopes,
+        read: ReadSource,
+        chains: ValueChains,
+        shipped: ShippedSettings,
+    ) -> None:
         self._index = index
         self._scopes = scopes
         self._read = read
         self._chains = chains
+        self._shipped = shipped
 
     def best(self, part: ValuePart) -> DescribedValue | None:
         """Return the setting whose description clearly fits best, with its value; None if there is no such one.
@@ -90,7 +107,7 @@ class DescribedValues:
         «How often is it tried again» asks for a number, «how often is it sent» for a time.
         """
         found = self._best(part)
-        if found is None and part.measure == "time" and _HOW_OFTEN.search(part.text):
+        if found is None and part.measure == "time" and _HOW_OFTEN.search(part.text) and _REPEATED.search(part.text):
             found = self._best(msgspec.structs.replace(part, measure="count"))
         return found
 
@@ -106,7 +123,7 @@ class DescribedValues:
                 return None
             if value is not None:
                 found, score = value, same[0].score
-            elif unvalued is None and any(map(self._is_value, same)):
+            elif unvalued is None and _may_say(same, part) and any(map(self._is_value, same)):
                 unvalued = same[0]
         if unvalued is not None and (found is None or unvalued.score > score):
             return self._said(unvalued, part) if found is None else None
@@ -160,7 +177,8 @@ class DescribedValues:
                 kept = [chain for chain in found if chain.value in stated] or akin or found
                 if kept:
                     return kept if len({chain.value for chain in kept}) <= MAX_VALUES else []
-        return []
+        found = [chain for chain in self._shipped.chains_of(name) if _measures(chain.value or "", part.measure)]
+        return found if len({chain.value for chain in found}) == 1 else []
 
     def _documented(self, one: Described, part: ValuePart) -> ValueChain | None:
         """Return what a document states as the default of a setting, if it is of the kind that is asked for."""
@@ -205,6 +223,13 @@ class DescribedValues:
             "s.qualified_name = ? AND f.path = ?", (f"{one.owner}.{one.name}".strip("."), one.file), 5
         )
         return any(symbol.kind in VALUES for symbol in named)
+
+
+def _may_say(same: Sequence[Described], part: ValuePart) -> bool:
+    """Return whether a setting of unknown value may be what is asked for: a lock is no time, options are no number."""
+    if part.measure in {"time", "count"} and not words_of(same[0].name).isdisjoint(ATTRIBUTES):
+        return False
+    return part.measure != "time" or says_time(same[0].name) or any(one.says_time for one in same)
 
 
 def _by_name(found: Sequence[Described]) -> list[list[Described]]:

@@ -50,6 +50,22 @@ _STATED = re.compile(
 _CHOSEN = re.compile(r"(?P<mark>``|`|\*\*|\")(?P<value>[\w.\-]{1,40})(?P=mark):?\s*\((?:the )?default\)", re.IGNORECASE)
 
 
+# «-p, --port N   Port to use [8080]»: a line of a help text that ends with the default.
+_USAGE = re.compile(
+    r"^[\s\W]{0,12}?(?=-{1,2}[A-Za-z])"
+    r"(?P<text>-[^\n]{6,200}?[\[(](?:defaults?(?: to| is|:|=)?\s*)?(?P<value>[^\[\]()\s][^\[\]()]{0,50}?)[\])]"
+    r"(?:[.,;]? [\w(\[][^\n]{0,80})?)[.;]?(?:\\n)?[\"'`,+;)\s\\]*$"
+)
+_USAGE_VALUE = re.compile(r"-?\d[\w.:%]*|true|false|on|off|[\w./:*-]+", re.IGNORECASE)
+
+
+_KIND = r"(?:option|setting|parameter|variable|key|flag|field|property)"
+_CALLED_SETTING = re.compile(
+    rf"``?-{{0,2}}(?P<before>{_NAME})``?\s+(?:\w+\s+)?{_KIND}\b|\b{_KIND}\s+``?-{{0,2}}(?P<behind>{_NAME})``?",
+    re.IGNORECASE,
+)
+
+
 class DocumentedSetting(NamedTuple):
     """Describes a setting as a document tells of it: its lines, and the default stated there as it stands; «» if none.
 
@@ -77,6 +93,7 @@ def settings_in(lines: Sequence[str], first: int, last: int, heading: str) -> It
     if titled is not None and sum(_DEFAULT_LINE.match(line) is not None for line in lines[first - 1 : last]) == 1:
         yield _setting(titled.group().lower().replace(" ", "_"), lines, first, last)
         return
+    yield from _named_in_prose(lines, first, last)
     starts: list[tuple[int, str]] = []
     for number in range(first, min(last, len(lines)) + 1):
         line = lines[number - 1][:MAX_LINE_CHARS]
@@ -96,11 +113,40 @@ def settings_in(lines: Sequence[str], first: int, last: int, heading: str) -> It
 
 def stated_default(line: str) -> str:
     """Return the one default that a line states, as it stands there; «» if it states none, or several."""
+    found = stated_defaults(line)
+    return found[0] if len(found) == 1 else ""
+
+
+def stated_defaults(line: str) -> list[str]:
+    """Return the defaults that a line states, as they stand there, each once."""
     read = line[:MAX_LINE_CHARS]
-    found = {one["code"] or one["plain"] for one in _STATED.finditer(read)}
-    found = found or {one["value"] for one in _CHOSEN.finditer(read)}
-    told = found.pop().strip() if len(found) == 1 else ""
-    return told if told and len(told) <= MAX_VALUE_CHARS else ""
+    found = [one["code"] or one["plain"] for one in _STATED.finditer(read)]
+    found = found or [one["value"] for one in _CHOSEN.finditer(read)]
+    return list(dict.fromkeys(told for one in found if (told := one.strip()) and len(told) <= MAX_VALUE_CHARS))
+
+
+def _named_in_prose(lines: Sequence[str], first: int, last: int) -> Iterator[DocumentedSetting]:
+    """Yield the one setting that a passage calls so: «use the `strong_rec_thresh` option, which …»."""
+    text = "\n".join(line[:MAX_LINE_CHARS] for line in lines[first - 1 : last])
+    found = {one["before"] or one["behind"] for one in _CALLED_SETTING.finditer(text)}
+    if len(found) == 1 and _is_name(name := found.pop()):
+        yield _setting(name, lines, first, min(last, len(lines)))
+
+
+def usage_default(line: str) -> tuple[str, str] | None:
+    """Return the text of a line of a help text and the default at its end; None for any other line."""
+    found = _USAGE.match(line[:MAX_LINE_CHARS])
+    if found is None or _USAGE_VALUE.fullmatch(found["value"].strip("\"'` ")) is None:
+        return None
+    is_marked = re.search(r"default", found["text"][found.start("value") - found.start("text") - 12 :], re.IGNORECASE)
+    is_plain = found["text"][found.start("value") - found.start("text") - 1] == "["
+    return (found["text"], found["value"].strip("\"'` ")) if is_marked or is_plain else None
+
+
+def row_default(lines: Sequence[str], number: int) -> str:
+    """Return what a line states in the column of defaults of a table, whatever its first column has; «» if nothing."""
+    cells = _row_cells(lines, number)
+    return cells[1] if cells is not None else ""
 
 
 def _item_at(lines: Sequence[str], number: int, *, is_first: bool) -> str:
@@ -127,7 +173,8 @@ def _is_name(name: str) -> bool:
 def _looks_written(heading: str, name: str) -> bool:
     """Return whether a heading is a name of code: in quotes of code, with inner marks or capitals."""
     said = heading.rpartition(" > ")[2].strip()
-    return said[:1] in "`*-\"'" or "_" in name or "-" in name[1:] or re.search(r"[a-z][A-Z]", name) is not None
+    is_of_code = said[:1] in "`*-\"'" or name.islower()
+    return is_of_code or "_" in name or "-" in name[1:] or re.search(r"[a-z][A-Z]", name) is not None
 
 
 def _setting(name: str, lines: Sequence[str], start: int, end: int) -> DocumentedSetting:
@@ -140,22 +187,30 @@ def _setting(name: str, lines: Sequence[str], start: int, end: int) -> Documente
 
 def _row(lines: Sequence[str], number: int) -> DocumentedSetting | None:
     """Return the setting of a row of a table that has a column of defaults."""
+    cells = _row_cells(lines, number)
+    named = _HEADED.match(cells[0]) if cells is not None else None
+    if cells is None or named is None or not _is_name(named["name"]):
+        return None
+    text, value = lines[number - 1][:MAX_LINE_CHARS], cells[1]
+    return DocumentedSetting(named["name"], number, number, text, value, number if value else 0)
+
+
+def _row_cells(lines: Sequence[str], number: int) -> tuple[str, str] | None:
+    """Return the first cell of a row and its default, «» if it states none; None without a column of defaults."""
+    if "|" not in lines[number - 1]:
+        return None
     for above in range(number - 1, max(1, number - MAX_TABLE_LINES), -1):
         line = lines[above - 1][:MAX_LINE_CHARS]
-        if not line.lstrip().startswith("|"):
+        if "|" not in line:
             return None
         if _RULE.fullmatch(line):
             head, cells = _cells(lines[above - 2]), _cells(lines[number - 1])
             places = [at for at, cell in enumerate(head) if cell.lower().strip("*` ") in _OF_DEFAULTS]
-            named = _HEADED.match(cells[0]) if cells else None
-            if len(places) != 1 or len(cells) != len(head) or named is None or not _is_name(named["name"]):
+            if len(places) != 1 or len(cells) != len(head):
                 return None
             value = cells[places[0]].strip("*` ")
-            text = lines[number - 1][:MAX_LINE_CHARS]
-            is_told = bool(value) and len(value) <= MAX_VALUE_CHARS and value.strip("-–—") and value in text
-            return DocumentedSetting(
-                named["name"], number, number, text, value if is_told else "", number if is_told else 0
-            )
+            is_told = bool(value) and len(value) <= MAX_VALUE_CHARS and value.strip("-–—") != ""
+            return cells[0], value if is_told and value in lines[number - 1][:MAX_LINE_CHARS] else ""
     return None
 
 

@@ -58,7 +58,11 @@ def _plain_best(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the name that says nothing but what is asked, and of that clearly most; two if they say as much."""
     plain = sorted((one for one in candidates if one.plain >= LEAST_OF_PLAIN), key=lambda one: (-one.plain, -one.share))
     tied = [one for one in plain if plain[0].plain < LEAST_MARGIN * one.plain]
-    return tied if len(tied) <= 2 else []
+    return tied if len(tied) <= 2 else tied[:1] if _have_one_value(tied) else []
+
+
+def _have_one_value(candidates: Sequence[Candidate]) -> bool:
+    return len({(chain.value or "").strip("\"'") for one in candidates for chain in one.chains}) == 1
 
 
 def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from runtime.codebase.files.words import split_identifier
 from runtime.codebase.resolution.default_values.site_roles import NOTHING, SETTINGS, UNSET_NUMBERS
 from runtime.codebase.resolution.default_values.value_chains import ValueChain
-from runtime.codebase.resolution.default_values.value_sites import Site
-from runtime.codebase.search.values.value_questions import Measure, ValuePart
+from runtime.codebase.resolution.default_values.value_sites import Site, key_of
+from runtime.codebase.search.values.value_questions import Measure, ValuePart, asks_for_bound
 from runtime.codebase.search.values.value_words import (
     ATTRIBUTES,
     BOUNDS,
@@ -28,9 +28,20 @@ from runtime.codebase.search.values.value_words import (
 UNLIKELY = 0.7
 
 _DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
-_NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
+_NUMBER = re.compile(
+    r"^([\"'])-?\d[\d_]*(?:\.\d+)? ?[A-Za-z%]{0,12}\1$"
+    r"|(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta"
+    r"|^time\.(?:Hour|Minute|Second|Millisecond)$"
+)
 _UNSET = frozenset({"-1"})
+_EMPTY = frozenset({"{}", "[]"})
+_HOW_OFTEN = re.compile(r"\bhow often\b", re.IGNORECASE)
+_RATES = words_of("rate frequency every hertz refresh")
+_INTERVALS = words_of("interval period seconds wait delay")
 _TIMES_DONE = re.compile(r"\bhow many times\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\bhow many\b", re.IGNORECASE)
+# Names of numbers that count nothing.
+_NUMBERED = frozenset({"port", "version", "id", "code", "status", "year"})
 _BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
 
 
@@ -55,7 +66,12 @@ def is_other(name: str, chains: Sequence[ValueChain], part: ValuePart) -> bool:
     is_time = says_time(name) or any(_DURATION.search(chain.value or "") for chain in chains)
     if not (own & ATTRIBUTES) <= asked or not (is_time or TIMES.isdisjoint(part.terms)):
         return True
+    # A text that only repeats the name is a key, by which others look something up.
+    if all(key_of(chain.value or "") == key_of(chain.name) for chain in chains):
+        return True
     if all(_counts_what_happened(chain) for chain in chains) or _counts_other_deeds(own, chains, part):
+        return True
+    if asks_for_bound(part) and own.isdisjoint(BOUNDS) and any(chain.role == "default" for chain in chains):
         return True
     if part.says_default and all(chain.form == "member" for chain in chains):
         return True  # one of several values, of which nobody says that it is the default
@@ -80,10 +96,14 @@ def _counts_what_happened(chain: ValueChain) -> bool:
 def likelihood(name: str, values: Sequence[str], part: ValuePart) -> float:
     """Return how well a name and its values fit to what is asked for: a time, or a number of things."""
     measure = part.measure
+    if measure == "any" and _EMPTY.issuperset(values):
+        return 0.0
     is_time = says_time(name) or any(map(_DURATION.search, values))
     if measure not in {"time", "count"}:
         return 1.0
     own = words_of(name)
+    if measure == "count" and _HOW_MANY.search(part.text) and not _NUMBERED.isdisjoint(split_identifier(name)):
+        return 0.0
     is_of_other = not is_time and not COUNTS.isdisjoint(own) if measure == "time" else says_time(name)
     if is_of_other and TIMES.isdisjoint(part.terms):
         return 0.0
@@ -93,6 +113,11 @@ def likelihood(name: str, values: Sequence[str], part: ValuePart) -> float:
     # A number that stands for nothing says neither how many nor, of what is no time, how long.
     if _UNSET.issuperset(values) or (measure == "time" and not is_time and UNSET_NUMBERS.issuperset(values)):
         return 0.0
+    # How often something is done says its interval, not how long it may take, nor a number that is no time.
+    if measure == "time" and _HOW_OFTEN.search(part.text) and not is_time and own.isdisjoint(_RATES):
+        return 0.0
+    if measure == "time" and _HOW_OFTEN.search(part.text) and not own & TIMES <= _INTERVALS:
+        return UNLIKELY
     is_number = any(map(_NUMBER.search, values))
     return 1.0 if is_number and is_time == (measure == "time") else UNLIKELY
 

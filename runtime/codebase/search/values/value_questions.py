@@ -33,6 +33,11 @@ _NONE_GIVEN = (
     r"configure nothing|say nothing|gave only|not (?:set|given|specified|configured|passed|provided)|"
     r"by itself|unless told|unless configured)\b"
 )
+_NOT_GIVEN = re.compile(_NONE_GIVEN, re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:no|none|nobody|nothing|not|never|without|alone|unless)\b|n't|\bout of the box\b", re.IGNORECASE
+)
+_WHAT_IF = re.compile(r"\W*what (?:if|about)\b", re.IGNORECASE)
 _DEFAULT = re.compile(rf"\bdefaults?\b|\bdefault(?:s|ed)? to\b|{_NONE_GIVEN}", re.IGNORECASE)
 _TIME = re.compile(
     r"\b(?:how (?:long|often|soon|late|old)|for how long|how (?:much time|many (?:milli)?seconds|many minutes)|"
@@ -43,11 +48,11 @@ _TIME = re.compile(
 # «How long may a line be?»
 _OF_LENGTH = re.compile(
     r"\bhow long (?:may|can|must|should|could) .{1,60}\b(?:be|get|become)\b"
-    r"(?=\W*(?:$|by default|at most|if|when|unless))",
+    r"(?=\W*(?:$|by default|at most|at least|at minimum|if|when|unless))",
     re.IGNORECASE,
 )
 _COUNT = re.compile(
-    r"\b(?:how (?:many|much|big|large|far|deep|high|small|wide)|at most how|"
+    r"\b(?:how (?:many|much|big|large|far|deep|high|small|wide|tall|similar)|at most how|"
     r"(?:what|which) (?:\w+ ){0,4}(?:limit|maximum|minimum|size|number|count|port|length|depth|bound)"
     r"|up to how)\b|\bis there (?:a|any) (?:\w+ )?(?:limit|bound|maximum)\b",
     re.IGNORECASE,
@@ -70,7 +75,8 @@ _FLAG = re.compile(
 _ASKS_DEFAULT = re.compile(
     r"\b(?:what|which)\b.{0,60}\b(?:defaults?\b(?! (?:behaviou?r|constructor|export|implementation)))|"
     r"\bset to by default\b|"
-    r"\b(?:what|which) .{1,80}\b(?:is|are|does) .{0,80}\bby default\b|\b(?:what|which) \w+ is used (?:when|if)\b|"
+    r"\b(?:what|which) .{1,80}\b(?:is|are|does) .{0,80}\bby default\b|^\W*what (?:is|are) .{1,80}\bby default\b|"
+    r"\b(?:what|which) \w+ is used (?:when|if)\b|"
     r"\bdefaults? (?:value )?(?:of|for)\b",
     re.IGNORECASE,
 )
@@ -81,6 +87,12 @@ _BOUNDED = re.compile(
     r"how (?:deeply|similar|few|short|close|near))\b",
     re.IGNORECASE,
 )
+# What may be given is no default.
+_GIVEN = re.compile(
+    r"\b(?:accept(?:s|ed)?|allow(?:s|ed)?|permit(?:s|ted)?|(?:valid|legal) (?:values?|range)|can be (?:set|given))\b",
+    re.IGNORECASE,
+)
+_LEAST = re.compile(r"\b(?:at least|minimum|shortest|smallest|lowest|least)\b", re.IGNORECASE)
 _OF_COUNT = re.compile(
     r"\bhow many (?!(?:milli)?seconds|minutes)|\b(?:sizes?|numbers?|lengths?|counts?|rates?)\b", re.IGNORECASE
 )
@@ -114,6 +126,11 @@ _TIME_OUT = re.compile(r"\btime-out", re.IGNORECASE)
 _DONE = re.compile(
     r"(?<!\ba )(?<!\ban )(?<!\bthe )\b(\w+ed|kept|open|sent|made|held|run|runs) by default\b", re.IGNORECASE
 )
+# What is said of any port: it is used, listened on, connected to. «What is the folder called?» asks for no call.
+_PORT = re.compile(r"\bport\b", re.IGNORECASE)
+_OF_PORTS = frozenset(query_terms("listen listens listening bind binds use uses used connect run runs start").counts)
+_CALLED = re.compile(r"^\W*what (?:is|are) (?:the )?.{1,60}\bcalled\b", re.IGNORECASE)
+_OF_NAMES = frozenset(query_terms("called named").counts)
 _FILES = re.compile(r"\bfiles?\b", re.IGNORECASE)
 _ASKING_WORDS = frozenset(
     query_terms(
@@ -161,6 +178,12 @@ def value_parts(question: str) -> list[ValuePart]:
 def asks_for_a_place(question: str) -> bool:
     """Return whether a question asks where a value is, of which the value itself is no answer."""
     return _FOR_A_PLACE.match(question) is not None
+
+
+def asks_for_bound(part: ValuePart) -> bool:
+    """Return whether a part of a question asks what is accepted, of which a default says nothing."""
+    is_of_given = _GIVEN.search(part.text) is not None or _LEAST.search(part.text) is not None
+    return is_of_given and not part.says_default
 
 
 def literal_parts(question: str) -> list[ValuePart]:
@@ -214,11 +237,16 @@ def _measure(piece: str) -> Measure | None:
         return "flag"
     if _EXTREME.search(piece):
         return "time" if _OF_TIME.search(piece) else "any"
-    return "any" if _ASKS_DEFAULT.search(piece) else None
+    is_of_none = _ASKS_WHICH.match(piece) is not None and _WHAT_IF.match(piece) is None
+    given = _NOT_GIVEN.search(piece) if is_of_none else None
+    is_of_none = given is not None and _DENIED.search(piece[given.start() :]) is not None
+    return "any" if _ASKS_DEFAULT.search(piece) or is_of_none else None
 
 
 def _subject_terms(text: str) -> tuple[str, ...]:
     spelt = _ACRONYMS.sub(lambda found: found.group(1).lower(), text)
+    free = _OF_PORTS if _PORT.search(text) else _OF_NAMES if _CALLED.search(text) else frozenset()
     terms = [term for term in query_terms(spelt).counts if term not in _ASKING_WORDS]
+    terms = [term for term in terms if term not in free] or terms
     # In most questions a file is any place of the code, here it is what is counted.
     return (*terms, *(stem("file") for _ in _FILES.findall(text)[:1]))

@@ -16,6 +16,8 @@ from runtime.codebase.search.values.value_questions import Measure, ValuePart
 
 # What is counted stands first: «how many header lines may a request have».
 MAX_COUNTED = 2
+# The least of the subject's words, and their share, that an owner has whose member is named by its measure alone.
+LEAST_TERMS_OF_OWNER, LEAST_OF_OWNER = 2, 0.5
 # What a word counts that code uses for one of the question.
 CODE_FACTOR = 0.8
 
@@ -29,6 +31,7 @@ _CALLED_IN_CODE = {
     "most": ("max",),
     "bound": ("max", "limit"),
     "try": ("retry", "attempt"),
+    "tri": ("retry", "attempt"),
     "again": ("retry",),
     "attempt": ("retry", "try"),
     "answ": ("response", "reply"),
@@ -42,6 +45,18 @@ _CALLED_IN_CODE = {
     "buff": ("buf",),
     "paramet": ("param", "params"),
     "messag": ("msg",),
+    "shown": ("show", "display", "visible", "print"),
+    "show": ("display", "visible"),
+    "threshold": ("thresh", "cutoff"),
+    "similar": ("similarity", "threshold"),
+    "tall": ("height",),
+    "deep": ("depth",),
+    "high": ("height",),
+    "folder": ("dir", "directory"),
+    "fold": ("dir", "directory"),
+    "kind": ("type",),
+    "fact": ("multiplier",),
+    "kept": ("keep", "retention", "expiration"),
     **dict.fromkeys(("lowest", "least", "smallest", "shortest", "oldest"), ("min", "minimum")),
     **dict.fromkeys(("highest", "greatest", "largest", "biggest", "longest"), ("max", "maximum", "limit")),
 }
@@ -59,6 +74,12 @@ _SAID_OF_TIMES = TIMES | UNITS_OF_TIME | frozenset(index_terms("long pause").spl
 # What is counted or measured otherwise is no time.
 COUNTS = frozenset(index_terms("count counter num number total size length bytes level").split())
 SIZES = frozenset(index_terms("size length len bytes width capacity").split())
+# What the name of any port may say.
+_OF_PORTS = frozenset(index_terms("listen bind").split())
+_THRESHOLDS = frozenset(index_terms("threshold cutoff").split())
+_SIZED = re.compile(r"\bhow (?:tall|wide|high|large|big|deep) (?:is|are|does)\b", re.IGNORECASE)
+_BOUNDED = re.compile(r"\b(?:may|can|could|must|at most|at least|up to|allowed|limit|max\w*)\b", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z]+")
 BIG = re.compile(r"\b(?:big|large|long|much|deep|wide|size)\b", re.IGNORECASE)
 
 
@@ -66,7 +87,21 @@ BIG = re.compile(r"\b(?:big|large|long|much|deep|wide|size)\b", re.IGNORECASE)
 ATTRIBUTES = frozenset(
     index_terms("name type options option kwargs args arguments class prefix suffix running future fut").split()
 )
+# The words of a name that say how much is meant, and nothing of what.
 BOUNDS = frozenset(index_terms("max maximum limit min minimum upper lower").split())
+
+
+_MEASURED = BOUNDS | SIZES | TIMES
+
+
+def free_words(part: ValuePart) -> frozenset[str]:
+    """Return the words of a name that say no more than what kind of value it has, of the kind that is asked for."""
+    is_of_size = part.measure == "count" or BIG.search(part.text) is not None
+    # «How tall is the bar» asks for no bound of it.
+    is_no_bound = part.measure == "count" and _SIZED.search(part.text) and not _BOUNDED.search(part.text)
+    measured = frozenset[str]() if is_no_bound else OF_MEASURE.get(part.measure, frozenset())
+    of_ports = _OF_PORTS if "port" in part.terms else frozenset[str]()
+    return GENERAL | measured | of_ports | (SIZES if is_of_size else frozenset())
 
 
 def forms_of(term: str) -> dict[str, float]:
@@ -74,12 +109,19 @@ def forms_of(term: str) -> dict[str, float]:
     return {term: 1.0, **other_words(term), **dict.fromkeys(WORDS_OF_CODE.get(term, ()), CODE_FACTOR)}
 
 
-def forms_with_joined(terms: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return the forms of terms; two neighbours written as one word stand for both, `loglevel` for «log level»."""
+def forms_with_joined(terms: Sequence[str], text: str = "") -> dict[str, dict[str, float]]:
+    """Return the forms of terms; two neighbours written as one word stand for both, `loglevel` for «log level».
+
+    `text`: that of the terms, whose words are joined as they stand: «live reload» is `livereload`.
+    """
     forms = {term: forms_of(term) for term in terms}
-    for one, other in itertools.pairwise(terms):
-        forms[one] = {one: 1.0, one + other: 1.0, **forms[one]}
-        forms[other] = {other: 1.0, one + other: 1.0, **forms[other]}
+    written = [word.lower() for word in _WORD.findall(text)]
+    joined = [(stem(one), stem(other), stem(one + other)) for one, other in itertools.pairwise(written)]
+    joined += [(one, other, one + other) for one, other in itertools.pairwise(terms)]
+    for one, other, both in joined:
+        if one in forms and other in forms:
+            forms[one] = {one: 1.0, both: 1.0, **forms[one]}
+            forms[other] = {other: 1.0, both: 1.0, **forms[other]}
     return forms
 
 
@@ -119,9 +161,11 @@ def plain_share(name: str, part: ValuePart, counts: Mapping[str, int]) -> float:
     """
     terms, words = subject_of(part), words_of(name)
     measure = OF_MEASURE.get(part.measure, frozenset())
-    forms = forms_with_joined(terms)
+    forms = forms_with_joined(terms, part.text)
     own = words - GENERAL - measure - (SIZES if BIG.search(part.text) else frozenset())
     asked = {form for known in (*forms.values(), *map(forms_of, part.context)) for form in known}
+    if part.measure == "count" and _BOUNDED.search(part.text) and words.isdisjoint(BOUNDS | SIZES | _THRESHOLDS):
+        return 0.0
     if not terms or not own or not own <= asked or (part.measure == "time" and words.isdisjoint(TIMES)):
         return 0.0
     met = {term: factor for term, known in forms.items() if (factor := met_by(known, own))}
@@ -130,6 +174,19 @@ def plain_share(name: str, part: ValuePart, counts: Mapping[str, int]) -> float:
     if len(terms) > 1 and not (met.keys() - {commonest} or commonest in counted[:1]):
         return 0.0
     return max(sum(met.get(term, 0.0) for term in known) / len(known) for known in (terms, counted) if known)
+
+
+def owner_share(name: str, owner: str, part: ValuePart) -> float:
+    """Return the share of the subject's words that the owner of a name has which says nothing but how much.
+
+    `DEFAULT_CAPACITY` of a `ContextCache` is how many contexts that holds; 0 for any other name.
+    """
+    terms, words = subject_of(part), words_of(name) - words_of("default")
+    if not terms or not words or not words <= free_words(part) or words.isdisjoint(_MEASURED):
+        return 0.0
+    met = [factor for term in terms if (factor := met_by(forms_of(term), words_of(owner)))]
+    share = sum(met) / len(terms)
+    return share if len(met) >= LEAST_TERMS_OF_OWNER and share >= LEAST_OF_OWNER else 0.0
 
 
 def is_of_subject(words: frozenset[str], part: ValuePart) -> bool:

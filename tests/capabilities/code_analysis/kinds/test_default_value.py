@@ -50,6 +50,11 @@ def written(*notes: ValueNote) -> list[str]:
     return [render(claim) for claim in value_claims([fact(one) for one in notes])]
 
 
+def test_a_sentence_that_states_the_value_is_told_as_what_its_file_says() -> None:
+    (told,) = written(note(name="ten", value=None, owner="", form="stated", texts=("A dock has ten berths.",)))
+    assert told == "`0.py` says: «A dock has ten berths.» [0.py:10]"
+
+
 async def test_the_value_stands_first_with_every_line_that_leads_to_it(dock: AnalysisHarness) -> None:
     document = await dock.ask("How many berths does a dock have by default?")
     assert document["status"] == "answered"
