@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
-from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_simple_value
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_empty_display, is_simple_value
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
 
 # A longer line is harder to read than the branches were.
@@ -54,7 +54,7 @@ def _assignment(spot: Spot, node: ast.If, statement: ast.stmt) -> _Assignment | 
 
 
 def assign_default(spot: Spot) -> str | None:
-    """Write `x = b` and `if c: x = a` as `x = a if c else b`, where b is a constant that nothing looks at between."""
+    """Write `x = b` and `if c: x = a` as `x = a if c else b`, where b may as well not be looked up."""
     node, before = spot.node, spot.before
     if not isinstance(node, ast.If) or node.orelse or len(node.body) != 1 or not isinstance(before, ast.Assign):
         return None
@@ -62,7 +62,7 @@ def assign_default(spot: Spot) -> str | None:
     if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1 or len(before.targets) != 1:
         return None
     target = before.targets[0]
-    if not isinstance(target, ast.Name) or not isinstance(before.value, ast.Constant):
+    if not isinstance(target, ast.Name) or not _is_default(spot, before.value):
         return None
     if ast.dump(target) != ast.dump(assigned.targets[0]):
         return None
@@ -75,6 +75,17 @@ def assign_default(spot: Spot) -> str | None:
     spot.refuse_comments(first_line(before), last_line(node))
     text = _line(spot, node, f"{target.id} = ", assigned.value, before.value)
     return spot.replaced(before, node, [text])
+
+
+def _is_default(spot: Spot, value: ast.expr) -> bool:
+    """Check for a value that is the same behind the condition, and may as well not be looked up at all."""
+    if isinstance(value, ast.Name):
+        shared = (each for part in ast.walk(spot.around.place.function) for each in getattr(part, "names", ()))
+        is_own = value.id in spot.around.place.locals - frozenset(each for each in shared if isinstance(each, str))
+        if is_own:
+            spot.refuse_maybe_unbound(frozenset({value.id}), spot.node)
+        return is_own
+    return isinstance(value, ast.Constant) or is_empty_display(value)
 
 
 def assign_extreme(spot: Spot) -> str | None:
@@ -260,7 +271,9 @@ def _choice(spot: Spot, test: ast.expr, value: str, other: str) -> str:
     """Return a conditional expression, without a `not` that only swaps its values."""
     asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
     if asked is not None and asked.lineno == last_line(asked):
-        return f"{other} if {spot.text(asked)} else {value}"
+        test, value, other = asked, other, value
+    if isinstance(test, ast.Name) and value == test.id:
+        return f"{value} or {other}"
     return f"{value} if {spot.text(test)} else {other}"
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from actors.capabilities.violation_fix.refactoring.conditionals import negated, negates_well
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, suspends_or_binds
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
@@ -13,29 +14,56 @@ from actors.capabilities.violation_fix.refactoring.source_text import first_line
 
 @dataclass(frozen=True)
 class Search:
-    """Holds a loop with at most one condition in it and what is done where it holds."""
+    """Holds a loop with at most one condition in it and what is done where it holds, or where it fails.
+
+    `inner` is a loop that is all the outer one does: then the condition, and what is done, are of that.
+    """
 
     loop: ast.For
     condition: ast.expr | None
     done: Sequence[ast.stmt]
+    is_negated: bool = False
+    inner: ast.For | None = None
+
+    @property
+    def loops(self) -> list[ast.For]:
+        return [self.loop, *([self.inner] if self.inner is not None else [])]
 
     @property
     def targets(self) -> frozenset[str]:
-        return bound_names(self.loop.target)
+        return frozenset[str]().union(*(bound_names(loop.target) for loop in self.loops))
 
     @property
     def expressions(self) -> list[ast.expr]:
-        return [self.loop.iter, *([self.condition] if self.condition is not None else [])]
+        return [*(loop.iter for loop in self.loops), *([self.condition] if self.condition is not None else [])]
 
 
 def search_of(spot: Spot) -> Search | None:
-    loop = spot.node
-    if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment or len(loop.body) != 1:
+    return _search(spot.node)
+
+
+def nested_search_of(spot: Spot) -> Search | None:
+    """Return the search of a loop, or of a loop that does nothing but go through another one."""
+    outer = _search(spot.node)
+    inner = _search(outer.done[0]) if outer is not None and outer.condition is None and len(outer.done) == 1 else None
+    if outer is None or inner is None:
+        return outer
+    is_own = not bound_names(inner.loop.target) & (names_read(inner.loop.iter) | names_read(outer.loop.iter))
+    return replace(inner, loop=outer.loop, inner=inner.loop) if is_own else None
+
+
+def _search(loop: ast.stmt) -> Search | None:
+    if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment:
         return None
-    inner = loop.body[0]
-    if isinstance(inner, ast.If) and not inner.orelse:
-        return Search(loop, inner.test, inner.body)
-    return Search(loop, None, loop.body)
+    first, *others = loop.body
+    if not isinstance(first, ast.If):
+        return Search(loop, None, loop.body) if len(others) < 2 else None
+    if first.orelse:
+        return None if others else Search(loop, None, loop.body)
+    if not others:
+        return Search(loop, first.test, first.body)
+    is_guard = isinstance(first.body[0], ast.Continue) and negates_well(first.test)
+    return Search(loop, first.test, others, is_negated=True) if is_guard else None
 
 
 def _is_plain_target(target: ast.expr) -> bool:
@@ -46,7 +74,8 @@ def _is_plain_target(target: ast.expr) -> bool:
 
 def refuse_unfit(spot: Spot, search: Search, *others: ast.expr) -> None:
     """Refuse where a comprehension would not run as the loop does."""
-    if not _is_plain_target(search.loop.target) or suspends_or_binds(*search.expressions, *others):
+    is_plain = all(_is_plain_target(loop.target) for loop in search.loops)
+    if not is_plain or suspends_or_binds(*search.expressions, *others):
         raise spot.refuse("not_a_comprehension", "the loop does what a comprehension cannot")
     spot.refuse_live_after(search.targets, search.loop)
     read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *others)))
@@ -64,6 +93,8 @@ def return_any(spot: Spot) -> str | None:
     refuse_unfit(spot, search)
     spot.refuse_shadowed("any", "all")
     spot.refuse_comments(spot.line, last_line(after))
+    if not hit and search.is_negated:
+        return spot.replaced(spot.node, after, _call_lines(spot, replace(search, is_negated=False), "return all("))
     if not hit and isinstance(search.condition, ast.UnaryOp) and isinstance(search.condition.op, ast.Not):
         wanted = replace(search, condition=search.condition.operand)
         return spot.replaced(spot.node, after, _call_lines(spot, wanted, "return all("))
@@ -117,12 +148,13 @@ def test_any(spot: Spot) -> str | None:
 
 def collect(spot: Spot) -> str | None:
     """Collect by a comprehension in place of a loop that fills a new list, set or dictionary."""
-    search, before = search_of(spot), spot.before
-    if search is None or len(search.done) != 1 or not isinstance(before, ast.Assign | ast.AnnAssign):
+    search = nested_search_of(spot)
+    name = _filled_name(search.done[-1]) if search is not None and search.done else None
+    before = _beginning(spot, name) if name is not None else None
+    if search is None or before is None or name is None:
         return None
-    name = only_name(before)
-    found = collected_by(search.done[0], name) if name is not None and before.value is not None else None
-    if found is None or name is None or not _is_empty(before.value, found.opening):
+    found = _collected(spot, search, name)
+    if found is None or not _is_empty(before.value, found.opening):
         return None
     read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, *found.parts)))
     if name in read or name in search.targets:
@@ -136,23 +168,87 @@ def collect(spot: Spot) -> str | None:
         raise spot.refuse("exception_visible", f"{name} may be read after the loop raises")
     if found.opening != "[":
         spot.refuse_shadowed("set", "dict")
-    spot.refuse_comments(first_line(before), last_line(spot.node))
+    spot.refuse_comments(spot.line, last_line(spot.node))
+    spot.refuse_comments(first_line(before), last_line(before))
     item = ": ".join(spot.text(part) for part in found.parts)
     annotation = f": {spot.source.segment(before.annotation)}" if isinstance(before, ast.AnnAssign) else ""
     head = f"{name}{annotation} = {found.opening}"
     lines = bracketed(spot, head, [item, *clauses_of(spot, search)], found.closing)
-    return spot.replaced(before, spot.node, lines)
+    if before is spot.before:
+        spot.refuse_comments(first_line(before), last_line(spot.node))
+        return spot.replaced(before, spot.node, lines)
+    return spot.replaced(spot.node, spot.node, lines, without=before)
+
+
+def _filled_name(statement: ast.stmt) -> str | None:
+    """Return the name of what a statement adds to, or sets an item of."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        filled = statement.targets[0].value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        filled = function.value if isinstance(function, ast.Attribute) else function
+    else:
+        return None
+    return filled.id if isinstance(filled, ast.Name) else None
+
+
+# Simple statements, none of which leaves, that may stand between an empty container and the loop that fills it.
+_PASSED = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
+_MAX_PASSED = 3
+
+
+def _beginning(spot: Spot, name: str) -> ast.Assign | ast.AnnAssign | None:
+    """Return the statement that makes a container, where nothing between it and the loop knows of it."""
+    for number in range(spot.position - 1, max(spot.position - 2 - _MAX_PASSED, -1), -1):
+        statement = spot.body[number]
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and only_name(statement) == name:
+            is_next = number == spot.position - 1
+            return statement if statement.value is not None and (is_next or spot.stands_alone(statement)) else None
+        is_passed = isinstance(statement, _PASSED) and name not in names_read(statement) | bound_names(statement)
+        if not is_passed or name in spot.around.captured:
+            return None
+    return None
+
+
+def _collected(spot: Spot, search: Search, name: str) -> Collected | None:
+    """Return what a loop puts into a container; a name that only carries it there is left out."""
+    if len(search.done) == 1:
+        return collected_by(search.done[0], name)
+    carried, added = search.done if len(search.done) == 2 else (None, search.done[-1])
+    carrier = only_name(carried) if isinstance(carried, ast.Assign) else None
+    found = collected_by(added, name) if carrier is not None else None
+    if (
+        found is None
+        or carrier is None
+        or not isinstance(carried, ast.Assign)
+        or not _is_name(found.parts[-1], carrier)
+    ):
+        return None
+    read = frozenset[str]().union(*(names_read(part) for part in (*search.expressions, carried.value)))
+    is_key_plain = all(isinstance(part, ast.Name | ast.Constant) for part in found.parts[:-1])
+    if (
+        carrier in read | search.targets | {name}
+        or not is_key_plain
+        or _is_name(found.parts[0], carrier, len(found.parts) > 1)
+    ):
+        return None
+    spot.refuse_live_after(frozenset({carrier}), search.loop)
+    return replace(found, parts=(*found.parts[:-1], carried.value))
+
+
+def _is_name(part: ast.expr, name: str, asked: bool = True) -> bool:
+    return asked and isinstance(part, ast.Name) and part.id == name
 
 
 def extend_list(spot: Spot) -> str | None:
     """Extend a list, or update a set, by a generator in place of a loop that adds to it."""
-    search = search_of(spot)
-    added = search.done[0] if search is not None and len(search.done) == 1 else None
+    search = nested_search_of(spot)
+    added = search.done[-1] if search is not None else None
     function = added.value.func if isinstance(added, ast.Expr) and isinstance(added.value, ast.Call) else None
     if search is None or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return None
     name = function.value.id
-    found = collected_by(search.done[0], name)
+    found = _collected(spot, search, name)
     growing = _GROWING.get(function.attr)
     if found is None or growing is None or not is_made_here(spot, name, growing.kinds):
         return None
@@ -189,7 +285,9 @@ def is_made_here(spot: Spot, name: str, kinds: tuple[type[ast.expr], ...]) -> bo
 
 
 def _is_empty_call(spot: Spot, value: ast.expr | None, kinds: tuple[type[ast.expr], ...]) -> bool:
-    if not isinstance(value, ast.Call) or value.args or value.keywords or not isinstance(value.func, ast.Name):
+    if not isinstance(value, ast.Call) or value.keywords or not isinstance(value.func, ast.Name):
+        return False
+    if not all(isinstance(each, ast.List | ast.Tuple) and not each.elts for each in value.args):
         return False
     name = value.func.id
     return name not in spot.around.bound_anywhere and any(_EMPTY_CALLS.get(kind) == name for kind in kinds)
@@ -254,26 +352,28 @@ def _call_lines(spot: Spot, search: Search, head: str, closing: str = ")") -> li
 
 def _generator(spot: Spot, search: Search) -> list[str]:
     """Return what is asked of each item, and the clause of the loop."""
+    return [_condition(spot, search), _for_clause(spot, search.loop)]
+
+
+def _condition(spot: Spot, search: Search) -> str:
+    """Return the condition under which something is done, as it reads in a comprehension."""
     assert search.condition is not None
     condition = spot.text(search.condition)
-    if isinstance(search.condition, ast.IfExp):
-        condition = f"({condition})"
-    return [condition, for_clause(spot, search)]
+    if search.is_negated:
+        return negated(spot.source, search.condition)
+    return f"({condition})" if isinstance(search.condition, ast.IfExp) else condition
 
 
-def for_clause(spot: Spot, search: Search) -> str:
-    iterated = spot.text(search.loop.iter)
-    if isinstance(search.loop.iter, ast.IfExp | ast.Tuple) and not iterated.startswith("("):
+def _for_clause(spot: Spot, loop: ast.For) -> str:
+    iterated = spot.text(loop.iter)
+    if isinstance(loop.iter, ast.IfExp | ast.Tuple) and not iterated.startswith("("):
         iterated = f"({iterated})"
-    return f"for {spot.text(search.loop.target).strip('()')} in {iterated}"
+    return f"for {spot.text(loop.target).strip('()')} in {iterated}"
 
 
 def clauses_of(spot: Spot, search: Search) -> list[str]:
-    clauses = [for_clause(spot, search)]
-    if search.condition is not None:
-        condition = spot.text(search.condition)
-        clauses.append(f"if ({condition})" if isinstance(search.condition, ast.IfExp) else f"if {condition}")
-    return clauses
+    clauses = [_for_clause(spot, loop) for loop in search.loops]
+    return [*clauses, f"if {_condition(spot, search)}"] if search.condition is not None else clauses
 
 
 def bracketed(spot: Spot, head: str, parts: Sequence[str], closing: str) -> list[str]:
