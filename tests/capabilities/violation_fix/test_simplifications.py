@@ -233,7 +233,7 @@ EXACT = {
         "d = {}\nfor x in a:\n    d[x] = d.get(x, 0) + 1\nreturn d",
     ),
     "return_either": ("if a is None:\n    return True\nreturn b(a)", "return a is None or b(a)"),
-    "return_either of False": ("if not a.x:\n    return False\nreturn b(a)", "return a.x and b(a)"),
+    "return_either of False": ("if a.x:\n    return False\nreturn b(a)", "return not a.x and b(a)"),
     "join_same": (
         "if a is not None:\n    b(a)\n\nif a is not None:\n    c(a)\nreturn b",
         "if a is not None:\n    b(a)\n\n    c(a)\nreturn b",
@@ -384,6 +384,7 @@ KEPT = {
     "return_either": [
         "if a:\n    return True\nreturn b",
         "if a == b:\n    return False\nreturn b",
+        "if not a:\n    return False\nreturn b",
         "if c:\n    return b\nif a is b:\n    return True\nreturn b",
         "if a is b:\n    return True\nreturn b or c",
     ],

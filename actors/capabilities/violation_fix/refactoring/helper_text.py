@@ -45,7 +45,7 @@ class HelperWriter:
     signature: Signature = UNTYPED
 
     def write(self) -> HelperText:
-        return HelperText(self._definition(), self._call())
+        return HelperText(self._definition(), self.call())
 
     @property
     def _owner(self) -> Function:
@@ -70,7 +70,8 @@ class HelperWriter:
 
     # The call
 
-    def _call(self) -> str:
+    def call(self) -> str:
+        """Write the call that replaces the block, as whole lines."""
         outer = self.source.indent(self.extraction.first.lineno)
         is_elif = self.source.is_elif(self.extraction.first)
         indent = outer + self.source.indent_unit(self.place.function) if is_elif else outer

@@ -173,7 +173,12 @@ def _is_set_in_class(spot: Spot, part: ast.Attribute) -> bool:
     tree = spot.source.tree
     classes = [each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == owner]
     stored = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == owner]
-    if len(classes) != 1 or classes[0].keywords or classes[0].decorator_list or any(isinstance(node.ctx, ast.Store) for node in stored):
+    if (
+        len(classes) != 1
+        or classes[0].keywords
+        or classes[0].decorator_list
+        or any(isinstance(node.ctx, ast.Store) for node in stored)
+    ):
         return False
     assigned = [target for each in classes[0].body if isinstance(each, ast.Assign) for target in each.targets]
     set_elsewhere = any(

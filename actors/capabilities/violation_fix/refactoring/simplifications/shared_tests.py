@@ -26,7 +26,9 @@ def return_either(spot: Spot) -> str | None:
     if not is_simple_value(after.value) or not is_simple_test(node.test) or isinstance(node.test, ast.BoolOp):
         return None
     # What is true and no boolean would be returned itself.
-    if (value and not is_boolean(node.test)) or (not value and not negates_well(node.test)):
+    is_turned = isinstance(node.test, ast.UnaryOp)
+    asked = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+    if not (is_boolean(node.test) if value else negates_well(node.test) and (is_boolean(asked) or not is_turned)):
         return None
     spot.refuse_comments(spot.line, last_line(after))
     test = spot.text(node.test)
