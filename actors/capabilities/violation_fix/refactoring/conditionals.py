@@ -111,8 +111,12 @@ def _return_condition(this: Conditional) -> str | None:
     if node.test.lineno != last_line(node.test):
         raise this.refuse("long_condition", "the condition spans lines")
     _refuse_comments(this, this.line, last_line(other[0]))
-    test = this.source.segment(node.test)
-    value = (test if is_boolean(node.test) else f"bool({test})") if pair[0] else negated(this.source, node.test)
+    is_turned = not pair[0] and isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+    asked = node.test.operand if is_turned and isinstance(node.test, ast.UnaryOp) else node.test
+    test = this.source.segment(asked)
+    # What is true and no boolean would be returned itself.
+    value = test if is_boolean(asked) else f"bool({test})"
+    value = value if pair[0] or is_turned else negated(this.source, node.test)
     line = f"{this.indent}return {value}{this.source.newline}"
     if len(line.rstrip()) > this.line_length:
         raise this.refuse("long_condition", f"the line would be longer than {this.line_length} characters")
