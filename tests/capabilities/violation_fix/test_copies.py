@@ -18,13 +18,13 @@ def written(source: str) -> str:
     return textwrap.dedent(source).lstrip("\n")
 
 
-def extracted(source: str) -> str:
+def extracted(source: str, name: str = "_do_part") -> str:
     """Extract the lines between the two marks of a source."""
     lines = written(source).splitlines()
     first = next(number for number, line in enumerate(lines) if line.strip() == "# begin")
     last = next(number for number, line in enumerate(lines) if line.strip() == "# end")
     plain = "\n".join(line for line in lines if line.strip() not in ("# begin", "# end")) + "\n"
-    found = extract_function(plain, first + 1, last - 1, "_do_part")
+    found = extract_function(plain, first + 1, last - 1, name)
     assert isinstance(found, Refactored), found
     return found.source
 
@@ -90,6 +90,11 @@ def test_what_does_something_else_stays(change: dict[str, str]) -> None:
     moved = extracted(source)
     # Only a name that is bound otherwise before the block makes no difference.
     assert moved.count("for ") == (1 if set(change) & {"parameters"} or "log = lost" in str(change) else 2)
+
+
+def test_a_copy_does_not_call_what_is_named_after_something_that_it_has_not() -> None:
+    source = COUNTED.format(**ALIKE)
+    assert [extracted(source, name).count("for ") for name in ("_add_rows", "_sum_up")] == [2, 1]
 
 
 def test_a_comment_of_its_own_keeps_a_copy() -> None:

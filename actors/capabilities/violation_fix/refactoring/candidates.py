@@ -150,10 +150,10 @@ class CandidateSearch:
             return None
         score = name.quality * _fitness(block, extraction, context)
         if score / _twin_factor(context) < MIN_SCORE:
-            self.refusals.append(Refused("poor_cut", f"{name.name} would be a poor cut", (block.first_line,)))
+            self.refusals.append(_poor_cut(name, block))
             return None
         try:
-            made = prepared(self._annotator, self._callees, self._copies, block, extraction)
+            made = prepared(self._annotator, self._callees, self._copies, block, extraction, name.name)
         except RefusedRefactoring as refused:
             self.refusals.append(refused.refusal)
             return None
@@ -161,6 +161,9 @@ class CandidateSearch:
         score *= _LIKE_FACTOR if made.copies.leaves_others else 1.0
         # What is written twice in the function goes as a whole.
         score /= _twin_factor(context) if copies and not made.copies.leaves_others else 1.0
+        if score < MIN_SCORE:
+            self.refusals.append(_poor_cut(name, block))
+            return None
         if signature == UNTYPED and is_annotated(analysis.place):
             if (line := _first_excuse(self.source, block)) is not None:
                 message = "a checker that reads no unannotated function would find the excuse unused"
@@ -203,6 +206,10 @@ class CandidateSearch:
         calls = (node.func for node in ast.walk(self.source.tree) if isinstance(node, ast.Call))
         names |= {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
         return frozenset(_plain(name) for name in names)
+
+
+def _poor_cut(name: SuggestedName, block: Block) -> Refused:
+    return Refused("poor_cut", f"{name.name} would be a poor cut", (block.first_line,))
 
 
 def _leaves_nothing(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:

@@ -32,6 +32,8 @@ class Copy:
 
     block: Block
     extraction: Extraction
+    # The names of the block that are called otherwise here.
+    renamed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ class CopySearch:
             return None
         if not set(_comments(self._source, own.first_line, own.last_line)) <= comments:
             own = replace(own, first_line=first_line(statements[0]))
-        return Copy(own, replace(other, parameters=parameters, outputs=outputs))
+        renamed = frozenset(one for one, own_name in names.items() if one != own_name)
+        return Copy(own, replace(other, parameters=parameters, outputs=outputs), renamed)
 
 
 def _is_called_alike(one: Extraction, other: Extraction) -> bool:

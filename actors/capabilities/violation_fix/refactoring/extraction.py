@@ -23,6 +23,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,
@@ -62,7 +63,7 @@ def extract_function(
         if isinstance(extraction, Refused):
             return extraction
         annotator = Annotator(text, typing)
-        made = prepared(annotator, CalleeHazards(annotator.package), CopySearch(text), block, extraction)
+        made = prepared(annotator, CalleeHazards(annotator.package), CopySearch(text), block, extraction, name)
         new_source = write_extraction(made, name, line_length)
     except RefusedRefactoring as refused:
         return refused.refusal
@@ -126,11 +127,17 @@ class Prepared:
 
 
 def prepared(
-    annotator: Annotator, callees: CalleeHazards, search: CopySearch, block: Block, extraction: Extraction
+    annotator: Annotator,
+    callees: CalleeHazards,
+    search: CopySearch,
+    block: Block,
+    extraction: Extraction,
+    name: str,
 ) -> Prepared:
     """Return an extraction with its annotations and the copies of the block that can call the new function too.
 
-    Raises RefusedRefactoring where what the block calls, or strict typing, forbids it.
+    A function that is named after something of the block would be misnamed where that is called otherwise. Raises
+    RefusedRefactoring where what the block calls, or strict typing, forbids it.
     """
     callees.refuse(extraction.statements, extraction.host)
     copies = search.of(block, extraction)
@@ -139,7 +146,9 @@ def prepared(
     top = min(tops, key=lambda statement: statement.lineno)
     block = replace(block, place=replace(block.place, top_statement=top))
     signature = annotator.signature(block.place, extraction)
-    found = tuple(copy for copy in copies.found if _takes_the_same(annotator, callees, copy, extraction, signature))
+    told = set(words_of(name))
+    called = [copy for copy in copies.found if not any(told & set(words_of(each)) for each in copy.renamed)]
+    found = tuple(copy for copy in called if _takes_the_same(annotator, callees, copy, extraction, signature))
     leaves_others = copies.leaves_others or len(found) < len(copies.found)
     return Prepared(block, extraction, signature, Copies(found, leaves_others))
 
