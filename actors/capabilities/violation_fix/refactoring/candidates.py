@@ -170,7 +170,7 @@ class CandidateSearch:
                 self.refusals.append(Refused("unused_excuse", message, (line,)))
                 return None
             score *= UNTYPED_FACTOR
-        score *= OPAQUE_FACTOR if signature.opaque else 1.0
+        score *= OPAQUE_FACTOR ** len(signature.opaque) * (_BARE_FACTOR if signature.bare else 1.0)
         return Candidate(
             start_line=block.first_line,
             end_line=block.last_line,
@@ -290,7 +290,9 @@ _SHAPE_FACTORS = {
 }
 # Of a function without annotations beside annotated ones.
 UNTYPED_FACTOR = 0.75
-# Of a parameter that is annotated with Any.
+# Of a function some of whose parameters have no annotation.
+_BARE_FACTOR = 0.85
+# Of each parameter that is annotated with Any.
 OPAQUE_FACTOR = 0.9
 # Of a cut that is written nearly the same elsewhere in the file, and would stay there.
 _LIKE_FACTOR = 0.7
