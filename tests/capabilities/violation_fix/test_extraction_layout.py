@@ -235,3 +235,35 @@ def test_a_text_with_examples_does_not_become_the_docstring_of_a_new_function(ex
     """)
     assert isinstance(found, Refactored) is is_moved
     assert isinstance(found, Refactored) or found.code == "doctest"
+
+
+@pytest.mark.parametrize(
+    ("comment", "stays"),
+    [
+        ("# do part", False),
+        ("# Do the part.", False),
+        ("# do part 2", True),
+        ("# part", True),
+        ("# do a part of it", True),
+    ],
+)
+def test_a_comment_that_says_the_name_of_the_function_goes(comment: str, stays: bool) -> None:
+    source = COUNTED.replace("# begin", f"# begin\n        {comment}")
+    assert (comment in extracted(source)) is stays
+
+
+def test_a_comment_of_several_lines_stays() -> None:
+    source = COUNTED.replace("# begin", "# begin\n        # do part\n        # of rows")
+    assert "# do part" in extracted(source)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_closed"),
+    [("", "return count", True), ("print(rows)\n\n", "return count", False), ("", "print(count)", False)],
+)
+def test_no_gap_is_left_between_a_call_and_the_one_statement_behind_it(
+    before: str, after: str, is_closed: bool
+) -> None:
+    body = f"{before}# begin\ncount = 0\nfor row in rows:\n    if row:\n        count += 1\n# end\n\n{after}\n"
+    source = f"def total(rows):\n    if rows:\n{textwrap.indent(body, ' ' * 8)}    return 0\n"
+    assert ("_do_part(rows)\n\n" not in extracted(source)) is is_closed

@@ -185,7 +185,21 @@ def write_extraction(made: Prepared, name: str, line_length: int = 88) -> str:
 
 
 def _replaced(block: Block, call: str) -> Edit:
+    """Return the edit that puts a call in place of a block; a gap is closed where little else is left."""
     source = block.source
+    end = block.last_line
+    if _leaves_one(block) and not source.is_blank(block.first_line - 1):
+        while source.is_blank(end + 1):
+            end += 1
     at_end = block.last_line == source.line_count and not source.lines(block.last_line, block.last_line).endswith("\n")
     text = call.removesuffix(source.newline) if at_end else call
-    return Edit(source.starts[block.first_line - 1], source.line_end_offset(block.last_line), text)
+    return Edit(source.starts[block.first_line - 1], source.line_end_offset(end), text)
+
+
+def _leaves_one(block: Block) -> bool:
+    """Return whether a simple statement that leaves is all that stands beside a block in a branch or loop."""
+    for statement in ast.walk(block.place.function):
+        for body in statement_lists(statement) if statement is not block.place.function else ():
+            if body[:-1] == list(block.statements) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue):
+                return block.source.is_blank(block.last_line + 1) and body[-1].lineno == last_line(body[-1])
+    return False
