@@ -267,3 +267,17 @@ def test_no_gap_is_left_between_a_call_and_the_one_statement_behind_it(
     body = f"{before}# begin\ncount = 0\nfor row in rows:\n    if row:\n        count += 1\n# end\n\n{after}\n"
     source = f"def total(rows):\n    if rows:\n{textwrap.indent(body, ' ' * 8)}    return 0\n"
     assert ("_do_part(rows)\n\n" not in extracted(source)) is is_closed
+
+
+@pytest.mark.parametrize(
+    ("block", "call"),
+    [
+        ("rows = sorted(rows)\nif limit:\n    rows = rows[:limit]", "rows = _do_part(rows, limit)"),
+        ("for row in rows:\n    limit += row", "limit = _do_part(rows, limit)"),
+        ("for row in rows:\n    log.write(row, limit)", "_do_part(log, limit, rows)"),
+        ("for row in rows:\n    log.write(row)\n    limit.write(row)", "_do_part(limit, rows, log)"),
+    ],
+)
+def test_the_parameter_that_a_function_is_about_comes_first(block: str, call: str) -> None:
+    body = textwrap.indent(f"# begin\n{block}\n# end\nprint(rows, limit)\n", "    ")
+    assert f"    {call}\n" in extracted(f"def total(limit, rows, log):\n{body}")
