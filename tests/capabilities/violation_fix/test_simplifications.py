@@ -196,6 +196,14 @@ EXACT = {
         "x: int\nwhile True:\n    x = a()\n    if x is None:\n        break\n    c(x)\nreturn x",
         "x: int\nwhile (x := a()) is not None:\n    c(x)\nreturn x",
     ),
+    "collect from a choice of tuples": (
+        "out = []\nfor x in (a,) if a else (b, c):\n    out.append(x)\nreturn out",
+        "out = [x for x in ((a,) if a else (b, c))]\nreturn out",
+    ),
+    "collect from a loose tuple": (
+        "out = []\nfor x in (a, b), (b, c):\n    out.append(x)\nreturn out",
+        "out = [x for x in ((a, b), (b, c))]\nreturn out",
+    ),
     "collect behind a guard": (
         "out = []\nfor x in a:\n    if not x.ready:\n        continue\n    out.append(x)\nreturn out",
         "out = [x for x in a if x.ready]\nreturn out",

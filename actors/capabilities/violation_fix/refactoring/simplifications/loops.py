@@ -366,9 +366,17 @@ def _condition(spot: Spot, search: Search) -> str:
 
 def _for_clause(spot: Spot, loop: ast.For) -> str:
     iterated = spot.text(loop.iter)
-    if isinstance(loop.iter, ast.IfExp | ast.Tuple) and not iterated.startswith("("):
+    # Only a tuple has its parentheses within it.
+    is_loose = (
+        isinstance(loop.iter, ast.Tuple) and loop.iter.elts and _starts_at(loop.iter) == _starts_at(loop.iter.elts[0])
+    )
+    if isinstance(loop.iter, ast.IfExp) or is_loose:
         iterated = f"({iterated})"
     return f"for {spot.text(loop.target).strip('()')} in {iterated}"
+
+
+def _starts_at(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def clauses_of(spot: Spot, search: Search) -> list[str]:
