@@ -336,6 +336,15 @@ def test_keyword_arguments_are_a_dictionary_unless_the_name_is_bound_anew() -> N
     assert all_of_kind(bound, "get_item") == bound
 
 
+@pytest.mark.parametrize(("length", "lines"), [(33, 1), (34, 3), (38, 3), (39, 4)])
+def test_a_choice_too_long_for_one_line_stands_on_a_line_of_its_own(length: int, lines: int) -> None:
+    value = f"b.some_thing.{'a' * length}"
+    before = f"if a.ready(b):\n    a.name = {value}\nelse:\n    a.name = c.nothing\nreturn a"
+    done = all_of_kind(function(before), "assign_choice")
+    assert len(done.splitlines()) == lines + 2
+    assert (f"        {value} if a.ready(b) else c.nothing\n" in done) is (lines == 3)
+
+
 def test_a_call_too_long_for_two_lines_stands_on_more() -> None:
     long = "quite_a_long_name"
     asked = f"{long}.is_ready(b, c, 'some words', None)"

@@ -73,8 +73,7 @@ def assign_default(spot: Spot) -> str | None:
     if spot.source.is_blank(last_line(before) + 1):
         return None
     spot.refuse_comments(first_line(before), last_line(node))
-    text = _line(spot, node, f"{target.id} = ", assigned.value, before.value)
-    return spot.replaced(before, node, [text])
+    return spot.replaced(before, node, _lines(spot, node, f"{target.id} = ", assigned.value, before.value))
 
 
 def _is_default(spot: Spot, value: ast.expr) -> bool:
@@ -241,11 +240,11 @@ def _is_guard(statement: ast.stmt | None) -> bool:
 
 
 def _chosen(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr, last: ast.stmt) -> str:
-    text = _line(spot, node, head, value, other)
-    return spot.replaced(node, last, [text])
+    return spot.replaced(node, last, _lines(spot, node, head, value, other))
 
 
-def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr) -> str:
+def _lines(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr) -> list[str]:
+    """Return the line of a choice, or, where one condition is asked, three with the choice on the middle one."""
     if not _is_choosable(value) or not _is_choosable(other) or not is_simple_test(node.test):
         raise spot.refuse("long_condition", "a part is a choice or a combination itself")
     test = spot.text(node.test)
@@ -262,9 +261,12 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if text.startswith("bool("):
         spot.refuse_shadowed("bool")
     line = f"{spot.indent}{head}{text}"
-    if not spot.fits(line) or len(line) > MAX_LENGTH:
+    if spot.fits(line) and len(line) <= MAX_LENGTH:
+        return [line]
+    inner = f"{spot.indent}{spot.source.indent_unit(spot.around.place.function)}{text}"
+    if isinstance(node.test, ast.BoolOp) or not spot.fits(inner) or len(inner) > MAX_LENGTH:
         raise spot.refuse("long_condition", "the line would be too long")
-    return line
+    return [f"{spot.indent}{head.rstrip()} (", inner, f"{spot.indent})"]
 
 
 def _choice(spot: Spot, test: ast.expr, value: str, other: str) -> str:
