@@ -1,4 +1,4 @@
-"""Finds the statements of a file that do the same as a block, so that they can call its new function too."""
+"""Finds statements of a file that do the same as a block, so that they can call its function too."""
 
 from __future__ import annotations
 
