@@ -95,6 +95,16 @@ EXACT = {
         "if a == b:\n    x = True\nelse:\n    x = False\nreturn x",
         "x = bool(a == b)\nreturn x",
     ),
+    "assign_choice of neighbours": (
+        "if a:\n    x = b\nelse:\n    x = c\n\nif b:\n    a.y = c\nelse:\n    a.y = a\nreturn x",
+        "x = b if a else c\n\na.y = c if b else a\nreturn x",
+    ),
+    "loop_over messages": (
+        "if a.x:\n    raise KeyError('no a', a)\nif b.x:\n    raise KeyError('no b', b)\n"
+        "if c.x:\n    raise KeyError('no c', c)",
+        "for message, value in (('no a', a), ('no b', b), ('no c', c)):\n    if value.x:\n"
+        "        raise KeyError(message, value)",
+    ),
     "assign_choice of an argument": (
         "if a:\n    x = b(1, c, k=2)\nelse:\n    x = b(1, a, k=2)\nreturn x",
         "x = b(1, c if a else a, k=2)\nreturn x",
@@ -421,6 +431,11 @@ KEPT = {
     "loop_over a chain": [
         "if a in (1, 2):\n    return 'x'\nelif b in (1, 2):\n    return 'y'\nelse:\n    return None",
         "if a in (1, 2):\n    print('x')\nelif b in (1, 2):\n    print('y')\nelif c in (1, 2):\n    print('z')",
+    ],
+    "assign_choice of neighbours": [
+        "if a:\n    x = b\nelse:\n    x = c\nif b:\n    y = c\nelse:\n    z = a\nreturn x",
+        "if a:\n    x = b\nelse:\n    x = c\n# why\nif b:\n    y = c\nelse:\n    y = a\nreturn x",
+        "\n".join(f"if a:\n    x.p{n} = b\nelse:\n    x.p{n} = c" for n in range(4)),
     ],
     "extend_list": [
         "out = b\nfor x in a:\n    out.append(x)\nreturn out",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import NamedTuple
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
@@ -12,18 +13,50 @@ from actors.capabilities.violation_fix.refactoring.source_text import first_line
 
 # A longer line is harder to read than the branches were.
 MAX_LENGTH = 88
+# More neighbours than these would be another style for a part of the file.
+_MOST_CHOICES = 3
 
 
 def assign_choice(spot: Spot) -> str | None:
-    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`, and `x += a` as `x += a if c else b`."""
+    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`, and `x += a` as `x += a if c else b`.
+
+    Neighbours that are built alike are written so too, or none of them.
+    """
+    if not _only_assigns(spot.node) or (spot.before is not None and _only_assigns(spot.before)):
+        return None
+    run = [spot]
+    while run[-1].after is not None and _only_assigns(run[-1].after):
+        run.append(replace(spot, position=run[-1].position + 1))
+    if len(run) > _MOST_CHOICES:
+        return None
+    lines: list[str] = []
+    for each in run:
+        chosen = _assigned_choice(each)
+        if chosen is None:
+            return None
+        gap = range(last_line(run[each.position - spot.position - 1].node) + 1, each.line) if each is not spot else ()
+        if gap:
+            spot.refuse_comments(gap[0], gap[-1])
+        lines += ["" for _ in gap] + chosen
+    return spot.replaced(run[0].node, run[-1].node, lines)
+
+
+def _only_assigns(node: ast.stmt) -> bool:
+    """Check for a condition each of whose two branches only assigns something."""
+    if not isinstance(node, ast.If) or len(node.body) != 1 or len(node.orelse) != 1:
+        return False
+    return all(isinstance(each, ast.Assign | ast.AugAssign) for each in (node.body[0], node.orelse[0]))
+
+
+def _assigned_choice(spot: Spot) -> list[str] | None:
     node = spot.node
-    if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1 or len(node.orelse) != 1:
+    if not isinstance(node, ast.If) or spot.source.is_elif(node):
         return None
     first, second = (_assignment(spot, node, part) for part in (node.body[0], node.orelse[0]))
     if first is None or second is None or first.head != second.head or spot.is_one_of_many:
         return None
     spot.refuse_comments(spot.line, last_line(node.orelse[0]))
-    return _chosen(spot, node, first.head, first.value, second.value, node.orelse[0])
+    return _lines(spot, node, first.head, first.value, second.value)
 
 
 class _Assignment(NamedTuple):

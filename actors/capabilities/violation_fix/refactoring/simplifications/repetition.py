@@ -17,6 +17,7 @@ _COLUMNS = (ast.Name, ast.Constant, ast.Attribute)
 # Names for what the loop goes through, by what is a constant: a key, and a value beside it.
 _KEYS, _VALUES = ("key", "name"), ("value", "item", "found")
 _RETURNED, _PATTERNS = ("name", "kind", "key"), ("pattern", "regex")
+_MESSAGES = ("message", "problem")
 _HOLDERS = ("members", "group")
 _ANYTHING = frozenset({"Any", "typing.Any", "t.Any"})
 _MATCHING = frozenset({"match", "fullmatch", "search"})
@@ -204,6 +205,8 @@ def _choices(first: ast.stmt, part: ast.expr) -> Sequence[str]:
     """Return names for what a loop goes through, by what is done with it."""
     nodes = list(ast.walk(first))
     if isinstance(part, ast.Constant):
+        if any(isinstance(node, ast.Raise) and any(part is each for each in ast.walk(node)) for node in nodes):
+            return _MESSAGES
         is_returned = any(isinstance(node, ast.Return) and node.value is part for node in nodes)
         return _RETURNED if is_returned else _KEYS
     if any(isinstance(node, ast.Compare) and node.comparators[0] is part and _is_membership(node) for node in nodes):
