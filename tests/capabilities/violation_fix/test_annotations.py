@@ -285,7 +285,7 @@ def test_what_is_read_from_something_that_may_be_none_has_its_type() -> None:
             # end
             return names[0]
     """
-    assert signature(source, STRICT) == "def _do_part(names: list[str] | None, parent: Parent | None) -> list[str]"
+    assert signature(source, STRICT) == "def _do_part(parent: Parent | None, names: list[str] | None) -> list[str]"
 
 
 def test_a_test_that_later_statements_rely_on_stays_with_them() -> None:

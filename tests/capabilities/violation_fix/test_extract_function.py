@@ -456,7 +456,7 @@ def test_what_a_context_manager_may_swallow_is_still_returned() -> None:
             return c
     """)
     done = extracted(source, 3, 5)
-    assert "    c = _do_part(c, a, log)\n" in done
+    assert "    c = _do_part(a, log, c)\n" in done
     assert refusal(source, 4, 5).code == "exception_visible"
 
 

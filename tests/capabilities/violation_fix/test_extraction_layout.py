@@ -243,7 +243,7 @@ def test_a_text_with_examples_does_not_become_the_docstring_of_a_new_function(ex
         ("# do part", False),
         ("# Do the part.", False),
         ("# do part 2", True),
-        ("# part", True),
+        ("# part", False),
         ("# do a part of it", True),
     ],
 )
@@ -274,6 +274,8 @@ def test_no_gap_is_left_between_a_call_and_the_one_statement_behind_it(
     [
         ("rows = sorted(rows)\nif limit:\n    rows = rows[:limit]", "rows = _do_part(rows, limit)"),
         ("for row in rows:\n    limit += row", "limit = _do_part(rows, limit)"),
+        ("if log:\n    rows = log.rows", "rows = _do_part(rows, log)"),
+        ("if log:\n    limit = log.limit", "limit = _do_part(limit, log)"),
         ("for row in rows:\n    log.write(row, limit)", "_do_part(log, limit, rows)"),
         ("for row in rows:\n    log.write(row)\n    limit.write(row)", "_do_part(limit, rows, log)"),
     ],

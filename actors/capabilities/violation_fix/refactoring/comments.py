@@ -38,10 +38,10 @@ _SMALL_WORDS = frozenset({"a", "an", "the", "all", "each", "any", "of", "for", "
 
 
 def repeats_name(line: str, name: str) -> bool:
-    """Return whether a comment says in a line nothing but the words of a name, in the same order."""
+    """Return whether a comment says in a line nothing but words of a name."""
     text = line.strip().lstrip("#: ").rstrip(".:! ")
     if not re.fullmatch(r"[A-Za-z_ -]+", text):
         return False
     words = [word for word in re.split(r"[ _-]+", text.lower()) if word not in _SMALL_WORDS]
     spoken = [word for word in re.split(r"_+|(?<=[a-z])(?=[A-Z])", name) if word and word.lower() not in _SMALL_WORDS]
-    return bool(words) and words == [word.lower() for word in spoken]
+    return bool(words) and set(words) <= {word.lower() for word in spoken}

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import own_nodes
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import changed_first
+from actors.capabilities.violation_fix.refactoring.name_scopes import names_read, own_nodes
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import (
+    BlockEffects,
+    EffectKind,
+    changed_first,
+)
 
 # Calls that change what they are made on.
 _WRITING = frozenset({"write", "writelines", "writerow", "writestr", "put", "send", "sendall", "emit"})
@@ -17,17 +21,22 @@ def subject_first(names: Sequence[str], outputs: Sequence[str], statements: Sequ
     ordered = tuple(names) if outputs else changed_first(names, statements)
     if ordered != tuple(names) or len(names) < 2:
         return ordered
+    effects = (effect for effect in BlockEffects(statements, names).all if effect.kind is not EffectKind.CALL)
+    if {effect.target.partition(".")[0] for effect in effects} & set(names):
+        return ordered
     candidates = _rebound(statements) & set(outputs) if outputs else set(_written_to(statements))
     subjects = candidates & set(names) or ({_gone_through(statements)} & set(names) if outputs else set())
     return tuple(sorted(names, key=lambda name: name not in subjects)) if len(subjects) == 1 else tuple(names)
 
 
 def _rebound(statements: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that are assigned; what is added up is asked for last, after what is added."""
+    """Return the names that are made into something else; what is added up is asked for last, after what is added."""
     nodes = [node for statement in statements for node in own_nodes(statement)]
-    assigned = (target for node in nodes if isinstance(node, ast.Assign) for target in node.targets)
+    assigned = ((target, node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets)
     added = {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
-    return {target.id for target in assigned if isinstance(target, ast.Name)} - added
+    return {
+        target.id for target, value in assigned if isinstance(target, ast.Name) and target.id in names_read(value)
+    } - added
 
 
 def _written_to(statements: Sequence[ast.stmt]) -> Iterator[str]:
