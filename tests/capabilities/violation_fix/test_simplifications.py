@@ -322,6 +322,51 @@ def test_patterns_that_are_matched_one_after_the_other_are_gone_through() -> Non
     )
 
 
+GROUPS = """class Kinds:
+    low = high = top = (0,)
+
+
+{decorator}class Escaper:
+    low = (1,)
+    high = (2,)
+    top = (3,)
+{tail}
+
+def f(a, b, c):
+    if a in Escaper.low:
+        return 'L'
+    elif a in Escaper.high:
+        return 'H'
+    elif a in Escaper.top:
+        return 'T'
+    return b
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "tail", "is_written"),
+    [
+        ("", "", True),
+        ("@b\n", "", False),
+        ("", "Escaper = Kinds\n", False),
+        ("", "Kinds.top = 4\n", False),
+        ("", "del Escaper.low\n", False),
+    ],
+)
+def test_attributes_that_a_class_gives_itself_are_gone_through(decorator: str, tail: str, is_written: bool) -> None:
+    source = GROUPS.format(decorator=decorator, tail=tail)
+    done = all_of_kind(source, "loop_over")
+    assert ("for name, members in (('L', Escaper.low), ('H', Escaper.high), ('T', Escaper.top)):" in done) is is_written
+    assert (done == source) is not is_written
+
+
+@pytest.mark.parametrize(("annotation", "is_written"), [("", True), (": Any", True), (": int", False)])
+def test_keyword_arguments_of_any_type_take_what_a_loop_goes_through(annotation: str, is_written: bool) -> None:
+    rows = "".join(f"    if {name} is not None:\n        kw['{name}'] = {name}\n" for name in "abc")
+    source = f"def f(a: str, b: int, c: str, **kw{annotation}):\n{rows}    return kw\n"
+    assert (all_of_kind(source, "loop_over") != source) is is_written
+
+
 @pytest.mark.parametrize(
     ("head", "tail"),
     [
