@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from actors.capabilities.violation_fix.refactoring.simplifications.loops import is_made_here
+from actors.capabilities.violation_fix.refactoring.simplifications.collecting import is_made_here
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_empty_display
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
 

@@ -18,6 +18,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.choices impor
     call_choice,
     return_choice,
 )
+from actors.capabilities.violation_fix.refactoring.simplifications.collecting import collect, extend_list
 from actors.capabilities.violation_fix.refactoring.simplifications.dictionaries import gather_item, set_default
 from actors.capabilities.violation_fix.refactoring.simplifications.first_hits import (
     assign_first,
@@ -28,8 +29,6 @@ from actors.capabilities.violation_fix.refactoring.simplifications.generators im
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
 from actors.capabilities.violation_fix.refactoring.simplifications.lookups import get_attribute, get_item
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
-    collect,
-    extend_list,
     flag_any,
     return_any,
     test_any,
