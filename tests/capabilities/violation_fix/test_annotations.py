@@ -68,9 +68,17 @@ def test_parameters_and_results_get_the_types_of_what_they_are_assigned() -> Non
     )
 
 
-def test_no_signature_is_half_typed() -> None:
-    source = """
-        def total(rows, limit: int):
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        ("rows, limit: int", "rows, limit: int) -> None"),
+        ("rows, limit=0", "rows, limit)"),
+        ("rows, limit: int = 0, *, row: int", "rows, limit: int) -> None"),
+    ],
+)
+def test_a_parameter_stays_without_a_type_where_its_author_left_it_so(head: str, part: str) -> None:
+    source = f"""
+        def total({head}):
             # begin
             for row in rows:
                 if row > limit:
@@ -78,7 +86,54 @@ def test_no_signature_is_half_typed() -> None:
             # end
             return limit
     """
-    assert signature(source) == "def _do_part(rows, limit)"
+    assert signature(source) == f"def _do_part({part}"
+    rebound = source.replace("# begin", "rows = rows.all()\n            # begin")
+    assert signature(rebound) == "def _do_part(rows, limit)"
+
+
+def test_a_result_of_unknown_type_is_anything_where_the_module_knows_the_word() -> None:
+    source = """
+        {imported}
+
+
+        def total(rows: list[int], limit: int) -> int:
+            # begin
+            found = unknown(rows)
+            if limit:
+                found = unknown(limit)
+            # end
+            return found
+    """
+    assert signature(source.format(imported="")) == "def _do_part(rows, limit)"
+    known = source.format(imported="from typing import Any")
+    assert signature(known) == "def _do_part(rows: list[int], limit: int) -> Any"
+    with_others = known + "".join(f"\n        def other{number}() -> None: ...\n" for number in range(2))
+    assert "unknown_type" in refusal(with_others)
+
+
+@pytest.mark.parametrize(("bare", "is_strict"), [(0, True), (1, True), (2, False)])
+def test_a_file_counts_as_strict_where_nine_of_ten_functions_are_annotated(bare: int, is_strict: bool) -> None:
+    others = [f"\n    def other{number}(x: int) -> None: ...\n" for number in range(9 - bare)]
+    source = UNKNOWN + "".join([*others, *(f"\n    def bare{number}(x): ...\n" for number in range(bare))])
+    assert ("unknown_type" in str(extracted(source))) is is_strict
+
+
+@pytest.mark.parametrize(("bound", "part"), [("", "mask: ArrayLike, limit: int) -> None"), ("mask = wash(mask)", None)])
+def test_an_alias_tells_nothing_of_what_was_bound_since(bound: str, part: str | None) -> None:
+    source = f"""
+        from arrays import ArrayLike
+
+
+        def total(mask: ArrayLike, limit: int) -> None:
+            {bound or "print(limit)"}
+            # begin
+            for row in mask:
+                if row > limit:
+                    print(row)
+            # end
+    """
+    done = signature(source, TypingRules(is_checked=True))
+    assert done == (f"def _do_part({part}" if part else "def _do_part(mask, limit)")
 
 
 def test_a_function_without_annotations_stays_without() -> None:

@@ -546,3 +546,16 @@ def test_a_value_that_is_worked_out_in_the_block_is_not_returned_outside_it() ->
         "def f(a, log):\n    with unknown(log):\n        b = a\n        return b * b\n    print(a)\n    return None\n"
     )
     assert refusal(source, 2, 4).code == "crosses_control_flow"
+
+
+def test_a_name_of_a_comprehension_in_a_nested_function_is_no_input() -> None:
+    source = text("""
+        def f(x, pixels, table):
+            if pixels:
+                def rows_of(rows):
+                    for row in rows:
+                        yield [table[x] for x in row]
+                pixels = rows_of(pixels)
+            return x, pixels
+    """)
+    assert "pixels = _do_part(pixels, table)\n" in extracted(source, 2, 6)

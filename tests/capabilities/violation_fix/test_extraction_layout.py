@@ -235,3 +235,51 @@ def test_a_text_with_examples_does_not_become_the_docstring_of_a_new_function(ex
     """)
     assert isinstance(found, Refactored) is is_moved
     assert isinstance(found, Refactored) or found.code == "doctest"
+
+
+@pytest.mark.parametrize(
+    ("comment", "stays"),
+    [
+        ("# do part", False),
+        ("# Do the part.", False),
+        ("# do part 2", True),
+        ("# part", False),
+        ("# do a part of it", True),
+    ],
+)
+def test_a_comment_that_says_the_name_of_the_function_goes(comment: str, stays: bool) -> None:
+    source = COUNTED.replace("# begin", f"# begin\n        {comment}")
+    assert (comment in extracted(source)) is stays
+
+
+def test_a_comment_of_several_lines_stays() -> None:
+    source = COUNTED.replace("# begin", "# begin\n        # do part\n        # of rows")
+    assert "# do part" in extracted(source)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_closed"),
+    [("", "return count", True), ("print(rows)\n\n", "return count", False), ("", "print(count)", False)],
+)
+def test_no_gap_is_left_between_a_call_and_the_one_statement_behind_it(
+    before: str, after: str, is_closed: bool
+) -> None:
+    body = f"{before}# begin\ncount = 0\nfor row in rows:\n    if row:\n        count += 1\n# end\n\n{after}\n"
+    source = f"def total(rows):\n    if rows:\n{textwrap.indent(body, ' ' * 8)}    return 0\n"
+    assert ("_do_part(rows)\n\n" not in extracted(source)) is is_closed
+
+
+@pytest.mark.parametrize(
+    ("block", "call"),
+    [
+        ("rows = sorted(rows)\nif limit:\n    rows = rows[:limit]", "rows = _do_part(rows, limit)"),
+        ("for row in rows:\n    limit += row", "limit = _do_part(rows, limit)"),
+        ("if log:\n    rows = log.rows", "rows = _do_part(rows, log)"),
+        ("if log:\n    limit = log.limit", "limit = _do_part(limit, log)"),
+        ("for row in rows:\n    log.write(row, limit)", "_do_part(log, limit, rows)"),
+        ("for row in rows:\n    log.write(row)\n    limit.write(row)", "_do_part(limit, rows, log)"),
+    ],
+)
+def test_the_parameter_that_a_function_is_about_comes_first(block: str, call: str) -> None:
+    body = textwrap.indent(f"# begin\n{block}\n# end\nprint(rows, limit)\n", "    ")
+    assert f"    {call}\n" in extracted(f"def total(limit, rows, log):\n{body}")

@@ -52,6 +52,30 @@ def test_no_result_is_returned_half_built(after: str, is_half: bool) -> None:
     assert any(one.end_line == 7 for one in found) is not is_half
 
 
+SUMMED = """
+    def work(case, used):
+        print(case)
+
+        score = 0.0
+        for word in case.words:
+            if word in used:
+                score += word.weight
+
+        print(used)
+        {after}
+        return score
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "is_half"),
+    [("score += 0.2", True), ("if used: score += 0.2", True), ("used += [score]", False), ("score = -score", False)],
+)
+def test_no_sum_is_returned_before_it_is_complete(after: str, is_half: bool) -> None:
+    found = find_candidates(written(SUMMED.format(after=after)), "work")
+    assert any(one.end_line == 7 for one in found) is not is_half
+
+
 @pytest.mark.parametrize(("before", "is_half"), [("self.column_width = 0", True), ("self.row_height = 0", False)])
 def test_no_attribute_is_assigned_half_in_the_function_and_half_in_a_new_one(before: str, is_half: bool) -> None:
     source = f"""

@@ -111,6 +111,13 @@ def test_a_condition_that_may_be_no_boolean_is_made_one() -> None:
     assert done.source == function("return bool(a)")
 
 
+@pytest.mark.parametrize(("asked", "returned"), [("a", "bool(a)"), ("(a is b)", "a is b"), ("a.x(b)", "bool(a.x(b))")])
+def test_the_opposite_of_a_negated_condition_is_no_value_itself(asked: str, returned: str) -> None:
+    done = simplify_statement(function(f"if not {asked}:\n    return False\nreturn True"), 2)
+    assert isinstance(done, Refactored)
+    assert done.source == function(f"return {returned}")
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "code"),
     [

@@ -270,7 +270,7 @@ class _Planner:
     def _extracted(self, candidate: Candidate) -> str | None:
         name, line_length = candidate.suggested_name, self.options.line_length
         try:
-            return write_extraction(candidate.block, candidate.extraction, name, line_length, candidate.signature)
+            return write_extraction(candidate.prepared, name, line_length)
         except RefusedRefactoring as refused:
             self._count(refused.refusal)
             return None
@@ -311,7 +311,7 @@ class _Planner:
             suggestion=(
                 f"extract lines {candidate.start_line} to {candidate.end_line} of {self.name} into "
                 f"{candidate.suggested_name}({', '.join(candidate.inputs)}), {candidate.reason}: "
-                f"complexity less {candidate.complexity_removed}"
+                f"complexity less {candidate.complexity_removed}{_called_in(candidate)}"
             ),
         )
 
@@ -330,6 +330,12 @@ class _Planner:
             code,
             f"{self.name}: {over}; no blocks with a name of their own are enough, mostly since {self.blocked[code]}",
         )
+
+
+def _called_in(candidate: Candidate) -> str:
+    """Return in which functions copies of the block call the new function too."""
+    functions = candidate.prepared.copies.functions
+    return f"; it is called in {', '.join(functions)} too" if functions else ""
 
 
 def _score_with(step: _Step, before: Sequence[_Step], score: float) -> float:

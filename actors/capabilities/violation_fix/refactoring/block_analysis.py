@@ -31,9 +31,9 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     own_nodes,
     statement_lists,
 )
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import changed_first
 from actors.capabilities.violation_fix.refactoring.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
+from actors.capabilities.violation_fix.refactoring.parameter_order import subject_first
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host, visible_to
 from actors.capabilities.violation_fix.refactoring.statement_facts import StatementFacts
 
@@ -189,12 +189,12 @@ class _BlockAnalysis:
             free -= visible_to(host, self.function.place)
         if form is not Form.RETURN:
             self._refuse_keeping_alive(outputs)
-        parameters = self._ordered(inputs | free)
+        parameters, results = self._ordered(inputs | free), self._ordered(outputs)
         return Extraction(
             statements=tuple(self.statements),
             form=form,
-            parameters=parameters if outputs else changed_first(parameters, self.statements),
-            outputs=self._ordered(outputs),
+            parameters=subject_first(parameters, results, self.statements),
+            outputs=results,
             crossings=self.crossings,
             falls_through=self.falls_through,
             jump=jump,

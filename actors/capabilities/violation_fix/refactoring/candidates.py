@@ -12,11 +12,11 @@ from actors.capabilities.violation_fix.refactoring.annotations.modules import Ty
 from actors.capabilities.violation_fix.refactoring.annotations.signatures import (
     UNTYPED,
     Annotator,
-    Signature,
     is_annotated,
 )
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.blocks import Block, block_of
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
     Function,
@@ -26,8 +26,9 @@ from actors.capabilities.violation_fix.refactoring.complexity import (
     nesting_of,
     statements_of,
 )
+from actors.capabilities.violation_fix.refactoring.copies import Copies, Copy, CopySearch
 from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape, cuts_of, stores_result
-from actors.capabilities.violation_fix.refactoring.extraction import Block, block_of
+from actors.capabilities.violation_fix.refactoring.extraction import Prepared, prepared
 from actors.capabilities.violation_fix.refactoring.halves import is_half_assigned, is_half_built, starts_outside
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
@@ -69,9 +70,7 @@ class Candidate:
     outputs: tuple[str, ...]
     complexity_removed: int
     score: float
-    block: Block
-    extraction: Extraction
-    signature: Signature
+    prepared: Prepared
     family: str = ""
 
 
@@ -89,6 +88,7 @@ class CandidateSearch:
         self.source = source
         self._annotator = Annotator(source, typing)
         self._callees = CalleeHazards(self._annotator.package)
+        self._copies = CopySearch(source)
         self.place = place
         self.taken = names_in_module(source.tree) | BUILTIN_NAMES | frozenset(reserved)
         self.refusals: list[Refused] = []
@@ -149,14 +149,20 @@ class CandidateSearch:
             self.refusals.append(refusal)
             return None
         score = name.quality * _fitness(block, extraction, context)
-        if score < MIN_SCORE:
-            self.refusals.append(Refused("poor_cut", f"{name.name} would be a poor cut", (block.first_line,)))
+        if score / _twin_factor(context) < MIN_SCORE:
+            self.refusals.append(_poor_cut(name, block))
             return None
         try:
-            self._callees.refuse(extraction.statements, extraction.host)
-            signature = self._annotator.signature(analysis.place, extraction)
+            made = prepared(self._annotator, self._callees, self._copies, block, extraction, name.name)
         except RefusedRefactoring as refused:
             self.refusals.append(refused.refusal)
+            return None
+        signature, copies = made.signature, self._inside(made.copies)
+        score *= _LIKE_FACTOR if made.copies.leaves_others else 1.0
+        # What is written twice in the function goes as a whole.
+        score /= _twin_factor(context) if copies and not made.copies.leaves_others else 1.0
+        if score < MIN_SCORE:
+            self.refusals.append(_poor_cut(name, block))
             return None
         if signature == UNTYPED and is_annotated(analysis.place):
             if (line := _first_excuse(self.source, block)) is not None:
@@ -164,7 +170,7 @@ class CandidateSearch:
                 self.refusals.append(Refused("unused_excuse", message, (line,)))
                 return None
             score *= UNTYPED_FACTOR
-        score *= OPAQUE_FACTOR if signature.opaque else 1.0
+        score *= OPAQUE_FACTOR ** len(signature.opaque) * (_BARE_FACTOR if signature.bare else 1.0)
         return Candidate(
             start_line=block.first_line,
             end_line=block.last_line,
@@ -172,13 +178,16 @@ class CandidateSearch:
             reason=f"named after {name.reason}",
             inputs=extraction.parameters,
             outputs=extraction.outputs,
-            complexity_removed=removed,
+            complexity_removed=removed * (1 + len(copies)),
             score=round(score, 4),
-            block=block,
-            extraction=extraction,
-            signature=signature,
+            prepared=made,
             family=_family_of(name, context),
         )
+
+    def _inside(self, copies: Copies) -> list[Copy]:
+        """Return the copies that stand in the function itself, or in a function nested in it."""
+        own = {id(analysis.place.function) for analysis in self._analyses}
+        return [copy for copy in copies.found if id(copy.block.place.function) in own]
 
     def _free_name(self, suggestions: Sequence[SuggestedName]) -> SuggestedName | None:
         for suggestion in suggestions:
@@ -197,6 +206,10 @@ class CandidateSearch:
         calls = (node.func for node in ast.walk(self.source.tree) if isinstance(node, ast.Call))
         names |= {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
         return frozenset(_plain(name) for name in names)
+
+
+def _poor_cut(name: SuggestedName, block: Block) -> Refused:
+    return Refused("poor_cut", f"{name.name} would be a poor cut", (block.first_line,))
 
 
 def _leaves_nothing(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
@@ -277,8 +290,12 @@ _SHAPE_FACTORS = {
 }
 # Of a function without annotations beside annotated ones.
 UNTYPED_FACTOR = 0.75
-# Of a parameter that is annotated with Any.
+# Of a function some of whose parameters have no annotation.
+_BARE_FACTOR = 0.85
+# Of each parameter that is annotated with Any.
 OPAQUE_FACTOR = 0.9
+# Of a cut that is written nearly the same elsewhere in the file, and would stay there.
+_LIKE_FACTOR = 0.7
 # Of a cut whose other half stays behind.
 _HALF_FACTOR = 0.6
 # Of a cut that ends with what its caller would do with the result.
@@ -299,9 +316,7 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     factor *= 0.8 ** len(set(inputs) & context.defined_names)
     lines = block.last_line - block.first_line + 1
     factor *= 0.75 if lines < 4 else 0.88 if lines < 5 or lines > 45 else 1.0
-    # Half of something symmetric would move.
-    if not _is_in_chain(context):
-        factor *= 0.5 if context.has_copy else 0.6 if context.has_twin else 1.0
+    factor *= _twin_factor(context)
     # Attributes belong into the constructor itself.
     factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
     factor *= _HALF_FACTOR if _is_half(context) else 1.0
@@ -315,6 +330,13 @@ def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> flo
     is_half = context.handler is None and bool(set(inputs) & {handler.name for handler in handlers})
     factor *= 0.6 if is_half else 1.0
     return factor * (0.8 if share > 0.75 and not context.is_loop_body else 1.0)
+
+
+def _twin_factor(context: BlockContext) -> float:
+    """Return what it costs the reader that half of something symmetric would move."""
+    if _is_in_chain(context):
+        return 1.0
+    return 0.5 if context.has_copy else 0.6 if context.has_twin else 1.0
 
 
 def _is_half(context: BlockContext) -> bool:

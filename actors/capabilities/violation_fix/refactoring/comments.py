@@ -31,3 +31,17 @@ def first_moved_line(source: SourceText, begin: int, function: Function) -> int:
     text = " ".join(source.line(number).strip().lstrip("# ") for number in range(first, begin))
     is_own_name = re.search(rf"\b{re.escape(function.name)}\b", text) is not None and "_" in function.name
     return begin if is_own_name or _OF_FUNCTION.search(text) else first
+
+
+# Words of a comment that a name leaves out.
+_SMALL_WORDS = frozenset({"a", "an", "the", "all", "each", "any", "of", "for", "to", "in", "and", "our", "we", "now"})
+
+
+def repeats_name(line: str, name: str) -> bool:
+    """Return whether a comment says in a line nothing but words of a name."""
+    text = line.strip().lstrip("#: ").rstrip(".:! ")
+    if not re.fullmatch(r"[A-Za-z_ -]+", text):
+        return False
+    words = [word for word in re.split(r"[ _-]+", text.lower()) if word not in _SMALL_WORDS]
+    spoken = [word for word in re.split(r"_+|(?<=[a-z])(?=[A-Z])", name) if word and word.lower() not in _SMALL_WORDS]
+    return bool(words) and set(words) <= {word.lower() for word in spoken}

@@ -111,8 +111,12 @@ def _return_condition(this: Conditional) -> str | None:
     if node.test.lineno != last_line(node.test):
         raise this.refuse("long_condition", "the condition spans lines")
     _refuse_comments(this, this.line, last_line(other[0]))
-    test = this.source.segment(node.test)
-    value = (test if is_boolean(node.test) else f"bool({test})") if pair[0] else _negated(this.source, node.test)
+    is_turned = not pair[0] and isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+    asked = node.test.operand if is_turned and isinstance(node.test, ast.UnaryOp) else node.test
+    test = this.source.segment(asked)
+    # What is true and no boolean would be returned itself.
+    value = test if is_boolean(asked) else f"bool({test})"
+    value = value if pair[0] or is_turned else negated(this.source, node.test)
     line = f"{this.indent}return {value}{this.source.newline}"
     if len(line.rstrip()) > this.line_length:
         raise this.refuse("long_condition", f"the line would be longer than {this.line_length} characters")
@@ -134,7 +138,7 @@ def _invert_to_guard(this: Conditional) -> str | None:
         raise this.refuse("long_condition", "the condition spans lines or shares its line")
     _refuse_comments(this, this.line, this.line)
     inner = this.source.indent(node.body[0].lineno)
-    head = f"{this.indent}if {_negated(this.source, node.test)}:{this.source.newline}{inner}{jump}{this.source.newline}"
+    head = f"{this.indent}if {negated(this.source, node.test)}:{this.source.newline}{inner}{jump}{this.source.newline}"
     end = _end_with_comments(this.source, last_line(node), inner)
     body = shifted_lines(this.source, this.line + 1, end, inner, this.indent)
     return _with_lines(this, this.line, end, head + body)
@@ -219,7 +223,7 @@ def _operand(source: SourceText, test: ast.expr, kind: type[ast.boolop]) -> str:
     return f"({text})" if is_loose or mixed else text
 
 
-def _negated(source: SourceText, test: ast.expr) -> str:
+def negated(source: SourceText, test: ast.expr) -> str:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return source.segment(test.operand)
     opposites: dict[type[ast.cmpop], str] = {ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in"}
@@ -228,6 +232,15 @@ def _negated(source: SourceText, test: ast.expr) -> str:
         return f"{left} {opposites[type(test.ops[0])]} {right}"
     simple = isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
     return f"not {source.segment(test)}" if simple else f"not ({source.segment(test)})"
+
+
+def negates_well(test: ast.expr) -> bool:
+    """Check that the opposite of a condition is written without parentheses."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return not isinstance(test.operand, ast.BoolOp | ast.IfExp | ast.NamedExpr | ast.Lambda)
+    if isinstance(test, ast.Compare):
+        return len(test.ops) == 1 and isinstance(test.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn)
+    return isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
 
 
 def _returned_bool(node: ast.stmt) -> bool | None:

@@ -5,25 +5,25 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
 from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Annotator, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
+from actors.capabilities.violation_fix.refactoring.blocks import Block, block_of
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
-from actors.capabilities.violation_fix.refactoring.comments import first_moved_line
-from actors.capabilities.violation_fix.refactoring.hazards import has_examples
+from actors.capabilities.violation_fix.refactoring.copies import NO_COPIES, Copies, Copy, CopySearch
 from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
 from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
-    FunctionPlace,
     Scope,
     has_lazy_annotations,
     names_in_module,
     places_of,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,
@@ -33,17 +33,6 @@ from actors.capabilities.violation_fix.refactoring.source_text import (
     last_line,
 )
 from actors.capabilities.violation_fix.refactoring.tail_returns import with_early_returns
-
-
-@dataclass(frozen=True)
-class Block:
-    """Holds consecutive statements of one statement list and the lines that move with them."""
-
-    source: SourceText
-    place: FunctionPlace
-    statements: tuple[ast.stmt, ...]
-    first_line: int
-    last_line: int
 
 
 def extract_function(
@@ -74,12 +63,12 @@ def extract_function(
         if isinstance(extraction, Refused):
             return extraction
         annotator = Annotator(text, typing)
-        CalleeHazards(annotator.package).refuse(extraction.statements, extraction.host)
-        signature = annotator.signature(block.place, extraction)
-        new_source = write_extraction(block, extraction, name, line_length, signature)
+        made = prepared(annotator, CalleeHazards(annotator.package), CopySearch(text), block, extraction, name)
+        new_source = write_extraction(made, name, line_length)
     except RefusedRefactoring as refused:
         return refused.refusal
     description = f"Extract {name} from {block.place.qualified_name} (lines {block.first_line} to {block.last_line})"
+    description += "".join(f", call it in {function} too" for function in made.copies.functions)
     return Refactored(new_source, description, (name,))
 
 
@@ -127,51 +116,90 @@ def _statements_at(source: SourceText, body: Sequence[ast.stmt], first: int, las
     raise RefusedRefactoring("partial_statement", "the lines cut through a statement", lines)
 
 
-def block_of(source: SourceText, place: FunctionPlace, statements: Sequence[ast.stmt]) -> Block:
-    """Return a block with its lines; raise RefusedRefactoring where other code shares them."""
-    first, last = statements[0], statements[-1]
-    begin, end = first_line(first), last_line(last)
-    before = source.text[
-        source.starts[begin - 1] : source.offset(begin, first.col_offset if begin == first.lineno else 0)
-    ]
-    if before.strip(" \t\f\ufeff") or _shares_last_line(source, last):
-        raise RefusedRefactoring("shared_line", "other code stands on a line of the block", (begin, end))
-    if source.is_elif(first):
-        # The rest of a chain moves as an `if`; comments above it belong to the branch before.
-        return Block(source, place, tuple(statements), begin, end)
-    if first is place.function.body[0] and _is_docstring(first):
-        raise RefusedRefactoring("docstring", "the block holds the docstring of the function", (begin,))
-    if has_examples([first]):
-        raise RefusedRefactoring("doctest", "the text would become a docstring whose examples run", (begin,))
-    indent = source.indent(begin)
-    begin = first_moved_line(source, begin, place.function)
-    while end < source.line_count and source.is_comment(end + 1) and len(source.indent(end + 1)) > len(indent):
-        end += 1
-    return Block(source, place, tuple(statements), begin, end)
+@dataclass(frozen=True)
+class Prepared:
+    """Holds all that a new function and its calls are written from."""
+
+    block: Block
+    extraction: Extraction
+    signature: Signature = UNTYPED
+    copies: Copies = NO_COPIES
 
 
-def _shares_last_line(source: SourceText, last: ast.stmt) -> bool:
-    rest = source.text[source.end_of(last) : source.line_end_offset(last_line(last))].strip()
-    return bool(rest) and not rest.startswith("#")
+def prepared(
+    annotator: Annotator,
+    callees: CalleeHazards,
+    search: CopySearch,
+    block: Block,
+    extraction: Extraction,
+    name: str,
+) -> Prepared:
+    """Return an extraction with its annotations and the copies of the block that can call the new function too.
+
+    A function that is named after something of the block would be misnamed where that is called otherwise. Raises
+    RefusedRefactoring where what the block calls, or strict typing, forbids it.
+    """
+    callees.refuse(extraction.statements, extraction.host)
+    copies = search.of(block, extraction)
+    # The new function stands where all of its callers find it when they are first called.
+    tops = [block.place.top_statement, *(copy.block.place.top_statement for copy in copies.found)]
+    top = min(tops, key=lambda statement: statement.lineno)
+    block = replace(block, place=replace(block.place, top_statement=top))
+    signature = annotator.signature(block.place, extraction)
+    told = set(words_of(name))
+    called = [copy for copy in copies.found if not any(told & set(words_of(each)) for each in copy.renamed)]
+    found = tuple(copy for copy in called if _takes_the_same(annotator, callees, copy, extraction, signature))
+    leaves_others = copies.leaves_others or len(found) < len(copies.found)
+    return Prepared(block, extraction, signature, Copies(found, leaves_others))
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
+def _takes_the_same(
+    annotator: Annotator, callees: CalleeHazards, copy: Copy, extraction: Extraction, signature: Signature
+) -> bool:
+    """Return whether a copy hands over, and gets back, what the new function is annotated with."""
+    try:
+        callees.refuse(copy.extraction.statements, copy.extraction.host)
+        own = annotator.signature(copy.block.place, copy.extraction)
+    except RefusedRefactoring:
         return False
-    return isinstance(statement.value.value, str)
+    pairs = zip(extraction.parameters, copy.extraction.parameters, strict=True)
+    is_given = all(signature.parameters.get(one) == own.parameters.get(other) for one, other in pairs)
+    return is_given and signature.returns == own.returns
 
 
-def write_extraction(
-    block: Block, extraction: Extraction, name: str, line_length: int = 88, signature: Signature = UNTYPED
-) -> str:
-    """Return the whole file with the block replaced by a call and the new function beside the old one."""
-    source = block.source
+def write_extraction(made: Prepared, name: str, line_length: int = 88) -> str:
+    """Return the whole file with the block, and its copies, replaced by calls and the new function beside them."""
+    block, extraction, source = made.block, made.extraction, made.block.source
     lines = block.first_line, block.last_line
-    writer = HelperWriter(source, block.place, extraction, name, *lines, line_length, signature)
+    writer = HelperWriter(source, block.place, extraction, name, *lines, line_length, made.signature)
     written = writer.write()
-    at_end = block.last_line == source.line_count and not source.lines(block.last_line, block.last_line).endswith("\n")
-    call = written.call.removesuffix(source.newline) if at_end else written.call
-    start = source.starts[block.first_line - 1]
-    replaced = Edit(start, source.line_end_offset(block.last_line), call)
+    calls = [_replaced(block, written.call)]
+    for copy in made.copies.found:
+        other = copy.block
+        caller = HelperWriter(
+            source, other.place, copy.extraction, name, other.first_line, other.last_line, line_length, made.signature
+        )
+        calls.append(_replaced(other, caller.call()))
     inserted = insertion_of(source, block.place.top_statement, extraction.host, written.definition)
-    return with_early_returns(apply_edits(source.text, [replaced, inserted]), name)
+    return with_early_returns(apply_edits(source.text, [*calls, inserted]), name)
+
+
+def _replaced(block: Block, call: str) -> Edit:
+    """Return the edit that puts a call in place of a block; a gap is closed where little else is left."""
+    source = block.source
+    end = block.last_line
+    if _leaves_one(block) and not source.is_blank(block.first_line - 1):
+        while source.is_blank(end + 1):
+            end += 1
+    at_end = block.last_line == source.line_count and not source.lines(block.last_line, block.last_line).endswith("\n")
+    text = call.removesuffix(source.newline) if at_end else call
+    return Edit(source.starts[block.first_line - 1], source.line_end_offset(end), text)
+
+
+def _leaves_one(block: Block) -> bool:
+    """Return whether a simple statement that leaves is all that stands beside a block in a branch or loop."""
+    for statement in ast.walk(block.place.function):
+        for body in statement_lists(statement) if statement is not block.place.function else ():
+            if body[:-1] == list(block.statements) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue):
+                return block.source.is_blank(block.last_line + 1) and body[-1].lineno == last_line(body[-1])
+    return False

@@ -26,8 +26,17 @@ def is_half_built(
     after = list(_beside(statements, parents, function, is_before=False))
     if any(_looks_further(statement, name) for statement in after for name in made):
         return True
-    nodes = (node for statement in after for node in own_nodes(statement))
+    nodes = [node for statement in after for node in own_nodes(statement)]
+    summed = {name for statement in statements for node in own_nodes(statement) for name in _added_to(node)}
+    if any(made & summed & _added_to(node) for node in nodes):
+        return True
     return any(_filled_by(node) in made for node in nodes)
+
+
+def _added_to(node: ast.AST) -> frozenset[str]:
+    """Return the name that a node adds something to: what a block began to sum up may be summed up behind it."""
+    target = node.target if isinstance(node, ast.AugAssign) else None
+    return frozenset({target.id}) if isinstance(target, ast.Name) else frozenset()
 
 
 def _looks_further(statement: ast.stmt, name: str) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from actors.capabilities.violation_fix.refactoring.annotations.signatures import UNTYPED, Signature
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.comments import repeats_name
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.hazards import is_bare
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
@@ -17,7 +18,7 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     names_read,
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
-from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits
+from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits, first_line
 from actors.capabilities.violation_fix.refactoring.wrapping import wrapped, wraps_in_columns
 
 RESULT_NAMES = ("result", "outcome", "found_result", "early_result")
@@ -45,7 +46,7 @@ class HelperWriter:
     signature: Signature = UNTYPED
 
     def write(self) -> HelperText:
-        return HelperText(self._definition(), self._call())
+        return HelperText(self._definition(), self.call())
 
     @property
     def _owner(self) -> Function:
@@ -70,7 +71,8 @@ class HelperWriter:
 
     # The call
 
-    def _call(self) -> str:
+    def call(self) -> str:
+        """Write the call that replaces the block, as whole lines."""
         outer = self.source.indent(self.extraction.first.lineno)
         is_elif = self.source.is_elif(self.extraction.first)
         indent = outer + self.source.indent_unit(self.place.function) if is_elif else outer
@@ -153,13 +155,19 @@ class HelperWriter:
 
     def _body(self, indent: str) -> str:
         old = self.source.indent(self.extraction.first.lineno)
-        base = self.source.starts[self.first - 1]
-        text = self.source.lines(self.first, self.last)
+        first = self.first
+        # Below the name of the function, a comment that says the same says nothing.
+        if self.first + 1 == first_line(self.extraction.first) and repeats_name(
+            self.source.line(self.first), self.name
+        ):
+            first += 1
+        base = self.source.starts[first - 1]
+        text = self.source.lines(first, self.last)
         if not text.endswith(("\n", "\r")):
             text += self.source.newline
         edits = [Edit(edit.start - base, edit.end - base, edit.text) for edit in self._rewritten_jumps()]
         strings = self.source.lines_inside_strings
-        lines = list(enumerate(_lines(apply_edits(text, edits)), self.first))
+        lines = list(enumerate(_lines(apply_edits(text, edits)), first))
         if self.extraction.form is Form.THEN_JUMP and len(self.extraction.statements) > 1:
             # At the end of a function, a return of nothing says nothing.
             while lines[-1][1] in (f"{old}return{self.source.newline}", self.source.newline):

@@ -104,12 +104,16 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     while pending:
         part = pending.pop()
         yield part
-        if isinstance(part, Scope):
-            pending.extend(reversed(outer_parts(part)))
-        elif isinstance(part, ast.Lambda):
-            pending.extend([*part.args.defaults, *(value for value in part.args.kw_defaults if value)])
-        else:
-            pending.extend(reversed(list(ast.iter_child_nodes(part))))
+        pending.extend(_children(part))
+
+
+def _children(part: ast.AST) -> list[ast.AST]:
+    """Return what lies directly in a node and runs in its own scope, the last first."""
+    if isinstance(part, Scope):
+        return list(reversed(outer_parts(part)))
+    if isinstance(part, ast.Lambda):
+        return [*part.args.defaults, *(value for value in part.args.kw_defaults if value)]
+    return list(reversed(list(ast.iter_child_nodes(part))))
 
 
 def scope_nodes(scope: Scope | ast.Module) -> Iterator[ast.AST]:
@@ -187,7 +191,12 @@ def free_names(node: Function | ast.Lambda | ast.ClassDef) -> frozenset[str]:
 def names_read(node: ast.AST) -> frozenset[str]:
     """Return the names that an expression or statement may read, also from within scopes nested in it."""
     found: set[str] = set()
-    for part in own_nodes(node):
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, _Comprehension):
+            found |= _read_in_comprehension(part)
+            continue
         if isinstance(part, ast.Name):
             if not isinstance(part.ctx, ast.Store):
                 found.add(part.id)
@@ -195,9 +204,15 @@ def names_read(node: ast.AST) -> frozenset[str]:
             found |= free_names(part)
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             found.add(part.target.id)
-    if isinstance(node, _Comprehension):
-        found -= comprehension_names(node)
+        pending.extend(_children(part))
     return frozenset(found)
+
+
+def _read_in_comprehension(node: _Comprehension) -> frozenset[str]:
+    """Return what a comprehension reads from outside: only the first thing that it goes through is looked up there."""
+    parts = (names_read(child) for child in ast.iter_child_nodes(node))
+    inside = frozenset[str]().union(*parts) - comprehension_names(node)
+    return inside | names_read(node.generators[0].iter)
 
 
 def comprehension_names(node: _Comprehension) -> frozenset[str]:

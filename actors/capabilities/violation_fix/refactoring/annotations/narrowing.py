@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 
 from actors.capabilities.violation_fix.refactoring.annotations.expressions import ExpressionTypes
@@ -22,6 +23,15 @@ NEVER = Type("Never")
 UNKNOWN = Type("?")
 _GENERIC = frozenset({"list", "dict", "set", "frozenset", "tuple", "type"})
 _ENDS = frozenset({"sys.exit", "os._exit", "exit", "quit"})
+
+
+_OWN_MODULES = frozenset({"typing", "collections", "typing_extensions", "abc"})
+
+
+def _may_be_alias(name: str) -> bool:
+    """Return whether a type of another package may be called so for something else; classes are in CamelCase too."""
+    module = name.rpartition(".")[0].partition(".")[0]
+    return bool(module) and module not in _OWN_MODULES and module not in sys.stdlib_module_names
 
 
 class Narrowing:
@@ -101,9 +111,15 @@ class Narrowing:
 
     def _assigned(self, value: ast.expr) -> Type:
         """Narrow to what is assigned, where several types are declared; a checker may know it where we do not."""
-        if len(members_of(self._declared)) == 1:
+        if len(members_of(self._declared)) == 1 and self._is_one_class():
             return self._declared
         return self._expressions.of(value) or UNKNOWN
+
+    def _is_one_class(self) -> bool:
+        """Return whether the declared type is no alias: of what that stands for, a checker knows which it is now."""
+        name = self._declared.name
+        found = self._package.definition(name) if "." in name else None
+        return isinstance(found[2], ast.ClassDef) if found is not None else not _may_be_alias(name)
 
     def tested(self, test: ast.expr, current: Type, *, is_true: bool) -> Type:
         """Return the type where a condition came out true, or false."""

@@ -39,6 +39,7 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 _TEXT_ITERATORS = frozenset({"Iterator", "Iterable", "Generator", "AsyncIterator"})
 _FEWEST_FUNCTIONS = 3
+_ANNOTATED_SHARE = 0.9
 _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
 
 
@@ -46,12 +47,14 @@ _GUARDS = ("TypeGuard", "TypeIs", "NoReturn", "Never")
 class Signature:
     """Holds the annotations of a new function as text; none of them where it stays without.
 
-    `opaque` are the parameters, or the result, whose type is not known, written as Any.
+    `opaque` are the parameters, or the result, whose type is not known, written as Any; `bare` the parameters that
+    stay without one.
     """
 
     parameters: dict[str, str] = field(default_factory=dict)
     returns: str | None = None
     opaque: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
 
 
 UNTYPED = Signature()
@@ -76,9 +79,10 @@ class Annotator:
 
     @cached_property
     def _is_module_annotated(self) -> bool:
-        """True where every function of the file has all of its annotations, as under strict typing."""
+        """True where functions of the file have all of their annotations, as under strict typing: nine of ten do."""
         # One or two functions tell of no rule.
-        return len(self._places) >= _FEWEST_FUNCTIONS and all(_is_complete(place) for place in self._places)
+        complete = sum(map(_is_complete, self._places))
+        return len(self._places) >= _FEWEST_FUNCTIONS and complete >= _ANNOTATED_SHARE * len(self._places)
 
     def signature(self, place: FunctionPlace, extraction: Extraction) -> Signature:
         """Return the annotations. Raises RefusedRefactoring where strict typing asks for one that is not known."""
@@ -90,7 +94,7 @@ class Annotator:
             raise RefusedRefactoring("unknown_type", message, (extraction.first.lineno,))
         is_demanded = self._rules.is_strict or self._is_module_annotated
         typed = _TypedExtraction(self._source, self.package, self._types_of(place), place, extraction)
-        found = typed.signature()
+        found = typed.signature(is_demanded=is_demanded)
         if isinstance(found, Signature):
             return found
         if is_demanded or (self._rules.is_checked and typed.takes_declarations):
@@ -140,29 +144,56 @@ class _TypedExtraction:
             line = last_line(place.top_statement) + 1
         self._writer = AnnotationWriter(package, line, hidden)
 
-    def signature(self) -> Signature | str:
-        """Return the annotations, or the name whose type is not known; one parameter or the result may be anything."""
+    def signature(self, *, is_demanded: bool) -> Signature | str:
+        """Return the annotations, or the name whose type is not known.
+
+        Where every function has to be annotated, one parameter or the result may be anything; elsewhere two of them,
+        if as much is known, and parameters of the old function that have no annotation may stay without one.
+        """
+        most = 1 if is_demanded else 2
         parameters: dict[str, str] = {}
         opaque: list[str] = []
+        bare: list[str] = []
         for name in self._extraction.parameters:
             written = self._parameter(name)
-            if written is None and not opaque:
-                written = self._anything(name)
+            if written is None and len(opaque) < most and (written := self._anything(name)) is not None:
                 opaque.append(name)
+            elif written is None and not is_demanded and name in self._left_bare and not self._is_learned(name):
+                bare.append(name)
+                continue
             if written is None:
                 return name
             parameters[name] = written
         returns = self._returns()
-        if returns is None and not opaque and self._is_kept_inside():
-            returns = self._writer.write(named("typing.Any")) if "Any" in self._package.module.bindings else None
-            opaque = list(self._extraction.outputs)
-        return "the result" if returns is None else Signature(parameters, returns, tuple(opaque))
+        if returns is None and len(opaque) < most and (self._is_kept_inside() or not is_demanded):
+            returns = self._any_result()
+            opaque += self._extraction.outputs if returns is not None else ()
+        if returns is None:
+            return "the result"
+        is_known = len(opaque) + len(bare) <= len(parameters) - len(opaque) + (returns != "None")
+        if len(opaque) + len(bare) > 1 and not is_known:
+            return next(iter((*opaque, *bare)))
+        return Signature(parameters, returns, tuple(opaque), tuple(bare)) if not bare or parameters else bare[0]
+
+    @property
+    def _left_bare(self) -> frozenset[str]:
+        """The parameters that the author of the old function left without an annotation, and nothing rebinds."""
+        bare = {each.arg for each in self._place.parameters if each.annotation is None}
+        return frozenset(bare - bound_in(self._place.function) - {self._place.bound_parameter})
+
+    def _any_result(self) -> str | None:
+        """Return Any for one result of unknown type, where the module knows the word."""
+        extraction = self._extraction
+        is_one = len(extraction.outputs) == 1 and extraction.form in (Form.PLAIN, Form.THEN_JUMP)
+        if not is_one or extraction.crossings.yields or "Any" not in self._package.module.bindings:
+            return None
+        return self._writer.write(named("typing.Any"))
 
     @property
     def takes_declarations(self) -> bool:
         """True where a checker would no longer learn from the old function what a name holds."""
         names = self._extraction.parameters
-        return any(self._types.fills_first(name, self._block) or self._narrows(name) for name in names)
+        return any(self._is_learned(name) for name in names)
 
     def _narrows(self, name: str) -> bool:
         """Check for tests in the block that tell what comes after it what a name is: a call would not."""
@@ -177,7 +208,7 @@ class _TypedExtraction:
         return is_read and before is not None and before != self._types.after(name, self._block, self._parents)
 
     def _parameter(self, name: str) -> str | None:
-        if self._types.fills_first(name, self._block) or self._narrows(name):
+        if self._is_learned(name):
             return None
         declared = self._types.declared(name) if name in self._place.locals else None
         found = self._types.before(name, self._block, self._parents)
@@ -195,17 +226,18 @@ class _TypedExtraction:
 
     def _anything(self, name: str) -> str | None:
         """Return Any for a parameter of unknown type, where the module knows the word and no checker loses a type."""
-        if self._types.fills_first(name, self._block) or self._narrows(name):
+        if self._is_learned(name):
             return None
         return self._writer.write(named("typing.Any")) if "Any" in self._package.module.bindings else None
 
+    def _is_learned(self, name: str) -> bool:
+        """Return whether a checker learns from the block what a name holds."""
+        return self._types.fills_first(name, self._block) or self._narrows(name)
+
     def _is_kept_inside(self) -> bool:
-        """Return whether the one result goes to a function that returns nothing: no checker misses its type there."""
-        returns, extraction = self._place.function.returns, self._extraction
-        is_one = len(extraction.outputs) == 1 and extraction.form in (Form.PLAIN, Form.THEN_JUMP)
-        return (
-            is_one and isinstance(returns, ast.Constant) and returns.value is None and not extraction.crossings.yields
-        )
+        """Return whether the old function returns nothing: no checker misses the type of a result there."""
+        returns = self._place.function.returns
+        return isinstance(returns, ast.Constant) and returns.value is None
 
     def _write(self, found: Type | None) -> str | None:
         if found is None or found == NONE or self._is_bound_elsewhere(found):

@@ -3,27 +3,60 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import NamedTuple
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
-from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_simple_value
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_empty_display, is_simple_value
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
 
 # A longer line is harder to read than the branches were.
 MAX_LENGTH = 88
+# More neighbours than these would be another style for a part of the file.
+_MOST_CHOICES = 3
 
 
 def assign_choice(spot: Spot) -> str | None:
-    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`, and `x += a` as `x += a if c else b`."""
+    """Write `if c: x = a` and `else: x = b` as `x = a if c else b`, and `x += a` as `x += a if c else b`.
+
+    Neighbours that are built alike are written so too, or none of them.
+    """
+    if not _only_assigns(spot.node) or (spot.before is not None and _only_assigns(spot.before)):
+        return None
+    run = [spot]
+    while run[-1].after is not None and _only_assigns(run[-1].after):
+        run.append(replace(spot, position=run[-1].position + 1))
+    if len(run) > _MOST_CHOICES:
+        return None
+    lines: list[str] = []
+    for each in run:
+        chosen = _assigned_choice(each)
+        if chosen is None:
+            return None
+        gap = range(last_line(run[each.position - spot.position - 1].node) + 1, each.line) if each is not spot else ()
+        if gap:
+            spot.refuse_comments(gap[0], gap[-1])
+        lines += ["" for _ in gap] + chosen
+    return spot.replaced(run[0].node, run[-1].node, lines)
+
+
+def _only_assigns(node: ast.stmt) -> bool:
+    """Check for a condition each of whose two branches only assigns something."""
+    if not isinstance(node, ast.If) or len(node.body) != 1 or len(node.orelse) != 1:
+        return False
+    return all(isinstance(each, ast.Assign | ast.AugAssign) for each in (node.body[0], node.orelse[0]))
+
+
+def _assigned_choice(spot: Spot) -> list[str] | None:
     node = spot.node
-    if not isinstance(node, ast.If) or spot.source.is_elif(node) or len(node.body) != 1 or len(node.orelse) != 1:
+    if not isinstance(node, ast.If) or spot.source.is_elif(node):
         return None
     first, second = (_assignment(spot, node, part) for part in (node.body[0], node.orelse[0]))
     if first is None or second is None or first.head != second.head or spot.is_one_of_many:
         return None
     spot.refuse_comments(spot.line, last_line(node.orelse[0]))
-    return _chosen(spot, node, first.head, first.value, second.value, node.orelse[0])
+    return _lines(spot, node, first.head, first.value, second.value)
 
 
 class _Assignment(NamedTuple):
@@ -54,7 +87,7 @@ def _assignment(spot: Spot, node: ast.If, statement: ast.stmt) -> _Assignment | 
 
 
 def assign_default(spot: Spot) -> str | None:
-    """Write `x = b` and `if c: x = a` as `x = a if c else b`, where b is a constant that nothing looks at between."""
+    """Write `x = b` and `if c: x = a` as `x = a if c else b`, where b may as well not be looked up."""
     node, before = spot.node, spot.before
     if not isinstance(node, ast.If) or node.orelse or len(node.body) != 1 or not isinstance(before, ast.Assign):
         return None
@@ -62,7 +95,7 @@ def assign_default(spot: Spot) -> str | None:
     if not isinstance(assigned, ast.Assign) or len(assigned.targets) != 1 or len(before.targets) != 1:
         return None
     target = before.targets[0]
-    if not isinstance(target, ast.Name) or not isinstance(before.value, ast.Constant):
+    if not isinstance(target, ast.Name) or not _is_default(spot, before.value):
         return None
     if ast.dump(target) != ast.dump(assigned.targets[0]):
         return None
@@ -73,8 +106,18 @@ def assign_default(spot: Spot) -> str | None:
     if spot.source.is_blank(last_line(before) + 1):
         return None
     spot.refuse_comments(first_line(before), last_line(node))
-    text = _line(spot, node, f"{target.id} = ", assigned.value, before.value)
-    return spot.replaced(before, node, [text])
+    return spot.replaced(before, node, _lines(spot, node, f"{target.id} = ", assigned.value, before.value))
+
+
+def _is_default(spot: Spot, value: ast.expr) -> bool:
+    """Check for a value that is the same behind the condition, and may as well not be looked up at all."""
+    if isinstance(value, ast.Name):
+        shared = (each for part in ast.walk(spot.around.place.function) for each in getattr(part, "names", ()))
+        is_own = value.id in spot.around.place.locals - frozenset(each for each in shared if isinstance(each, str))
+        if is_own:
+            spot.refuse_maybe_unbound(frozenset({value.id}), spot.node)
+        return is_own
+    return isinstance(value, ast.Constant) or is_empty_display(value)
 
 
 def assign_extreme(spot: Spot) -> str | None:
@@ -230,11 +273,11 @@ def _is_guard(statement: ast.stmt | None) -> bool:
 
 
 def _chosen(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr, last: ast.stmt) -> str:
-    text = _line(spot, node, head, value, other)
-    return spot.replaced(node, last, [text])
+    return spot.replaced(node, last, _lines(spot, node, head, value, other))
 
 
-def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr) -> str:
+def _lines(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr) -> list[str]:
+    """Return the line of a choice, or, where one condition is asked, three with the choice on the middle one."""
     if not _is_choosable(value) or not _is_choosable(other) or not is_simple_test(node.test):
         raise spot.refuse("long_condition", "a part is a choice or a combination itself")
     test = spot.text(node.test)
@@ -251,16 +294,21 @@ def _line(spot: Spot, node: ast.If, head: str, value: ast.expr, other: ast.expr)
     if text.startswith("bool("):
         spot.refuse_shadowed("bool")
     line = f"{spot.indent}{head}{text}"
-    if not spot.fits(line) or len(line) > MAX_LENGTH:
+    if spot.fits(line) and len(line) <= MAX_LENGTH:
+        return [line]
+    inner = f"{spot.indent}{spot.source.indent_unit(spot.around.place.function)}{text}"
+    if isinstance(node.test, ast.BoolOp) or not spot.fits(inner) or len(inner) > MAX_LENGTH:
         raise spot.refuse("long_condition", "the line would be too long")
-    return line
+    return [f"{spot.indent}{head.rstrip()} (", inner, f"{spot.indent})"]
 
 
 def _choice(spot: Spot, test: ast.expr, value: str, other: str) -> str:
     """Return a conditional expression, without a `not` that only swaps its values."""
     asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
     if asked is not None and asked.lineno == last_line(asked):
-        return f"{other} if {spot.text(asked)} else {value}"
+        test, value, other = asked, other, value
+    if isinstance(test, ast.Name) and value == test.id:
+        return f"{value} or {other}"
     return f"{value} if {spot.text(test)} else {other}"
 
 

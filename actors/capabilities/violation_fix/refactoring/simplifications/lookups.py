@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from actors.capabilities.violation_fix.refactoring.simplifications.loops import is_made_here
-from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
+from actors.capabilities.violation_fix.refactoring.simplifications.collecting import is_made_here
+from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_empty_display
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
 
 _DICTIONARIES = (ast.Dict, ast.DictComp)
@@ -36,7 +36,7 @@ def get_attribute(spot: Spot) -> str | None:
     owner, attribute = found.value.value, found.value.attr
     # Looked up by a text, a private name of a class would not be mangled.
     is_mangled = attribute.startswith("__") and not attribute.endswith("__")
-    if not isinstance(owner, ast.Name) or is_mangled or not _is_made_for_nothing(spot, missing.value):
+    if not isinstance(owner, ast.Name) or is_mangled or not is_made_for_nothing(spot, missing.value):
         return None
     spot.refuse_shadowed("getattr", "AttributeError")
     spot.refuse_comments(spot.line, last_line(node))
@@ -54,7 +54,7 @@ def get_item(spot: Spot) -> str | None:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.In):
         return None
     key, holder = test.left, test.comparators[0]
-    if not isinstance(key, _PLAIN_VALUES) or not isinstance(holder, ast.Name) or not _is_dictionary(spot, holder.id):
+    if not isinstance(key, _PLAIN_VALUES) or not isinstance(holder, ast.Name) or not is_dictionary(spot, holder.id):
         return None
     done = node.body[0]
     if isinstance(done, ast.Delete):
@@ -62,7 +62,7 @@ def get_item(spot: Spot) -> str | None:
         return _replaced(spot, node, node, f"{holder.id}.pop({spot.text(key)}, None)") if is_plain else None
     first, last, missing = _otherwise(spot, node)
     found = _given(spot, done)
-    if found is None or missing is None or found.head != missing.head or not _is_made_for_nothing(spot, missing.value):
+    if found is None or missing is None or found.head != missing.head or not is_made_for_nothing(spot, missing.value):
         return None
     is_popped = _is_pop(found.value, holder, key)
     if not is_popped and not _is_item(found.value, holder, key):
@@ -103,19 +103,15 @@ def _given(spot: Spot, statement: ast.stmt | None) -> _Given | None:
     return None
 
 
-def _is_made_for_nothing(spot: Spot, value: ast.expr) -> bool:
+def is_made_for_nothing(spot: Spot, value: ast.expr) -> bool:
     """Check for a value that can be worked out although it may not be needed."""
     if isinstance(value, ast.Name):
         spot.refuse_maybe_unbound(frozenset({value.id}), spot.node)
         return value.id in spot.around.place.locals
-    if isinstance(value, ast.List | ast.Tuple):
-        return not value.elts
-    if isinstance(value, ast.Dict):
-        return not value.keys
-    return isinstance(value, ast.Constant)
+    return isinstance(value, ast.Constant) or is_empty_display(value)
 
 
-def _is_dictionary(spot: Spot, name: str) -> bool:
+def is_dictionary(spot: Spot, name: str) -> bool:
     """Return whether a name only ever stands for a dictionary: made by the function, or its keyword arguments."""
     function = spot.around.place.function
     if function.args.kwarg is None or function.args.kwarg.arg != name:

@@ -18,7 +18,8 @@ from actors.capabilities.violation_fix.refactoring.simplifications.choices impor
     call_choice,
     return_choice,
 )
-from actors.capabilities.violation_fix.refactoring.simplifications.dictionaries import set_default
+from actors.capabilities.violation_fix.refactoring.simplifications.collecting import collect, extend_list
+from actors.capabilities.violation_fix.refactoring.simplifications.dictionaries import gather_item, set_default
 from actors.capabilities.violation_fix.refactoring.simplifications.first_hits import (
     assign_first,
     count_hits,
@@ -28,8 +29,6 @@ from actors.capabilities.violation_fix.refactoring.simplifications.generators im
 from actors.capabilities.violation_fix.refactoring.simplifications.handlers import leave_else, merge_handlers
 from actors.capabilities.violation_fix.refactoring.simplifications.lookups import get_attribute, get_item
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
-    collect,
-    extend_list,
     flag_any,
     return_any,
     test_any,
@@ -37,6 +36,7 @@ from actors.capabilities.violation_fix.refactoring.simplifications.loops import 
 from actors.capabilities.violation_fix.refactoring.simplifications.nested_functions import move_out
 from actors.capabilities.violation_fix.refactoring.simplifications.reading import loop_on_read
 from actors.capabilities.violation_fix.refactoring.simplifications.repetition import loop_over
+from actors.capabilities.violation_fix.refactoring.simplifications.shared_tests import join_same, return_either
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, spots_in
 from actors.capabilities.violation_fix.refactoring.simplifications.suppressing import suppress_exception
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
@@ -68,12 +68,15 @@ SIMPLIFICATIONS: Mapping[str, Simplify] = {
     "assign_first": assign_first,
     "count_hits": count_hits,
     "set_default": set_default,
+    "gather_item": gather_item,
     "get_attribute": get_attribute,
     "get_item": get_item,
     "loop_on_read": loop_on_read,
     "merge_handlers": merge_handlers,
     "leave_else": leave_else,
     "suppress_exception": suppress_exception,
+    "return_either": return_either,
+    "join_same": join_same,
     "return_choice": return_choice,
     "assign_choice": assign_choice,
     "assign_default": assign_default,
@@ -100,12 +103,15 @@ REDUCING: Mapping[str, float] = {
     "assign_first": 0.84,
     "count_hits": 0.86,
     "set_default": 0.88,
+    "gather_item": 0.88,
     "get_attribute": 0.86,
     "get_item": 0.86,
     "loop_on_read": 0.8,
     "merge_handlers": 0.9,
     "leave_else": 0.72,
     "suppress_exception": 0.8,
+    "return_either": 0.82,
+    "join_same": 0.8,
     "return_choice": 0.7,
     "assign_choice": 0.82,
     "assign_default": 0.74,

@@ -56,6 +56,12 @@ class Surroundings:
         imports = (node for node in ast.walk(self.source.tree) if isinstance(node, ast.Import | ast.ImportFrom))
         return frozenset(names | {alias.asname or alias.name for node in imports for alias in node.names})
 
+    @cached_property
+    def captured(self) -> frozenset[str]:
+        """Names that functions nested in the function may read."""
+        events = (event for node in self.flow.graph.nodes for event in node.events)
+        return frozenset(event.name for event in events if event.kind is Kind.CAPTURE)
+
 
 @dataclass(frozen=True)
 class Spot:
@@ -125,10 +131,9 @@ class Spot:
         """Refuse where a name that the statement binds may be read after it: it will be bound no more."""
         flow = self.around.flow
         bits = flow.bits(names)
-        captured = {event.name for node in flow.graph.nodes for event in node.events if event.kind is Kind.CAPTURE}
         if (
             len(flow.spelled(bits)) < len(names)
-            or captured & names
+            or self.around.captured & names
             or flow.live_at[flow.graph.exit_of[statement]] & bits
         ):
             raise self.refuse("still_read", f"{', '.join(sorted(names))} may be read afterwards")
@@ -156,8 +161,25 @@ class Spot:
     def fits(self, line: str) -> bool:
         return len(line.expandtabs(_TAB)) <= self.around.line_length
 
-    def replaced(self, first: ast.stmt, last: ast.stmt, lines: Sequence[str]) -> str:
-        """Return the file with whole statements replaced by lines, which come without their line ends."""
+    def stands_alone(self, statement: ast.stmt) -> bool:
+        """Check that a statement above can go with its line: nothing shares that, and no gap or comment is left."""
+        first, last = first_line(statement), last_line(statement)
+        source = self.source
+        begin, end = source.starts[first - 1], source.line_end_offset(last)
+        is_whole = source.text[begin:end].strip() == source.segment(statement).strip()
+        above, below = (number for number in (first - 1, last + 1))
+        is_commented = above > 0 and source.is_comment(above)
+        is_between_gaps = (above == 0 or source.is_blank(above)) and source.is_blank(below)
+        opens_block = self.body[0] is statement and source.is_blank(below)
+        return is_whole and not is_commented and not is_between_gaps and not opens_block
+
+    def replaced(
+        self, first: ast.stmt, last: ast.stmt, lines: Sequence[str], *, without: ast.stmt | None = None
+    ) -> str:
+        """Return the file with whole statements replaced by lines, which come without their line ends.
+
+        `without` is a statement above them that goes as well.
+        """
         source = self.source
         begin, end = first_line(first), last_line(last)
         text = "".join(line + source.newline for line in lines)
@@ -167,7 +189,11 @@ class Spot:
         after = source.text[source.end_of(last) : source.line_end_offset(end)]
         if before.strip(" \t\f\ufeff") or after.strip():
             raise self.refuse("shared_line", "other code or a comment stands on a line of the statements")
-        return apply_edits(source.text, [Edit(source.starts[begin - 1], source.line_end_offset(end), text)])
+        edits = [Edit(source.starts[begin - 1], source.line_end_offset(end), text)]
+        if without is not None:
+            gone = source.starts[first_line(without) - 1], source.line_end_offset(last_line(without))
+            edits.append(Edit(*gone, ""))
+        return apply_edits(source.text, edits)
 
 
 def _branches_below(branch: ast.If) -> Iterator[ast.If]:
@@ -194,6 +220,13 @@ def is_simple_value(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple | ast.BoolOp):
         return False
     return not any(isinstance(part, loose) for part in ast.walk(node))
+
+
+def is_empty_display(value: ast.expr) -> bool:
+    """Check for `[]`, `{}` and `()`."""
+    return isinstance(value, ast.List | ast.Dict | ast.Tuple) and not (
+        getattr(value, "elts", None) or getattr(value, "keys", None)
+    )
 
 
 def suspends_or_binds(*nodes: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.complexity import Loop
@@ -85,8 +86,27 @@ def _import(spot: Spot) -> Edit:
         if last_line(one) + 1 != other.lineno:
             break
         block.append(other)
-    if not block or names[: len(block)] != sorted(names[: len(block)]) or "." in names[0]:
+    if not block:
+        return _first_import(spot)
+    if names[: len(block)] != sorted(names[: len(block)]) or "." in names[0]:
         raise spot.refuse("no_import", f"the file does not import {_MODULE}, and its imports are in no order")
+    if names[0] not in sys.stdlib_module_names:
+        return _first_import(spot)
     behind = next((node for node in block if node.names[0].name > _MODULE), None)
     offset = source.starts[behind.lineno - 1] if behind else source.line_end_offset(last_line(block[-1]))
     return Edit(offset, offset, f"import {_MODULE}{source.newline}")
+
+
+def _first_import(spot: Spot) -> Edit:
+    """Put the import above all others but those of `__future__`, in a group of its own where they are no standard."""
+    source = spot.source
+    found = [node for node in source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    first = next((node for node in found if getattr(node, "module", "") != "__future__"), None)
+    if first is None or source.is_comment(first.lineno - 1):
+        raise spot.refuse("no_import", f"the file does not import {_MODULE}, and nothing tells where to")
+    name = (first.module or "") if isinstance(first, ast.ImportFrom) else first.names[0].name
+    is_relative = isinstance(first, ast.ImportFrom) and first.level > 0
+    is_standard = not is_relative and name.partition(".")[0] in sys.stdlib_module_names
+    gap = "" if is_standard else source.newline
+    offset = source.starts[first.lineno - 1]
+    return Edit(offset, offset, f"import {_MODULE}{source.newline}{gap}")
