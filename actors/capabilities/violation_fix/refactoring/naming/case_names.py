@@ -25,6 +25,7 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import verb_for
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
+    BY_LOG,
     SuggestedName,
     ends_plainly,
     joined_name,
@@ -239,7 +240,7 @@ def from_log_message(context: BlockContext) -> Iterator[SuggestedName]:
         return
     words, is_whole = words_of_comment("# " + text)
     if words and is_whole and not context.has_blank_lines:
-        yield SuggestedName(joined_name(words), 0.66, "the message that the block begins with")
+        yield SuggestedName(joined_name(words), 0.66, BY_LOG)
 
 
 # In no order that matters: the best name is taken.

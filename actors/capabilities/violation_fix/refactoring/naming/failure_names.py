@@ -9,8 +9,12 @@ from collections.abc import Iterator, Sequence
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.complexity import Try
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of_comment
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
+    plural,
+    singular,
+    words_of_comment,
+)
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import BY_HANDLER, SuggestedName, joined_name
 
 _FAILED = re.compile(
     r"^\W*(?:(?:error|warning)\W+)?"
@@ -29,10 +33,22 @@ def from_failure_message(context: BlockContext) -> Iterator[SuggestedName]:
     attempt = _attempt_of(context)
     if attempt is None or context.has_blank_lines or context.extraction.form not in _FORMS:
         return
-    told = [words_tried(text) for handler in attempt.handlers for text in _texts_in(handler.body)]
+    told = [words_tried(text) for handler in attempt.handlers for text in texts_in(handler.body)]
     found = {tuple(words) for words in told if words}
     if len(found) == 1:
-        yield SuggestedName(joined_name(found.pop()), 0.7, "what the handler says has failed")
+        yield SuggestedName(joined_name(found.pop()), 0.7, BY_HANDLER)
+
+
+def from_raised_message(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name a block after the one work that its own exceptions say has failed."""
+    raised = [node for node in context.nodes if isinstance(node, ast.Raise)]
+    if not raised or context.only_raises or context.has_blank_lines or context.extraction.form is Form.IF_JUMP:
+        return
+    found = {tuple(words) for text in texts_in(raised) if (words := words_tried(text))}
+    told = found.pop() if len(found) == 1 else ()
+    # What fails is all that the block does only where it speaks of that elsewhere, too.
+    if any({word, singular(word), plural(word)} & context.words_used for word in told[1:]):
+        yield SuggestedName(joined_name(told), 0.66, "what an exception says has failed")
 
 
 def _attempt_of(context: BlockContext) -> ast.Try | ast.TryStar | None:
@@ -44,7 +60,7 @@ def _attempt_of(context: BlockContext) -> ast.Try | ast.TryStar | None:
     return parent if isinstance(parent, Try) and parent.body == list(context.statements) else None
 
 
-def _texts_in(body: Sequence[ast.stmt]) -> Iterator[str]:
+def texts_in(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Yield how the texts begin that calls and exceptions of a handler are given."""
     calls = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call))
     for call in calls:

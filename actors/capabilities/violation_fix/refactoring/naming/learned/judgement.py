@@ -1,0 +1,136 @@
+"""Holds the names that rules make against the verbs that authors would use, and mends or lowers what they would not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from actors.capabilities.violation_fix.refactoring.block_exits import Form
+from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.learned.object_candidates import object_candidates
+from actors.capabilities.violation_fix.refactoring.naming.learned.object_features import object_features
+from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import (
+    NEVER_GIVEN,
+    NO_VERB,
+    QUESTION,
+    group_of,
+    verb_class,
+)
+from actors.capabilities.violation_fix.refactoring.naming.learned.verb_model import by_group, verb_model
+from actors.capabilities.violation_fix.refactoring.naming.name_words import singular, words_in, words_of
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
+    BRANCH_REASON,
+    BY_COMMENT,
+    MESSAGE_REASONS,
+    SuggestedName,
+    ends_plainly,
+    joined_name,
+)
+
+# Below this the model does not know, and above the second it mostly does.
+_UNSURE, _SURE = 0.35, 0.5
+# By how much the quality of a name changes where its own group of verbs is at most so likely.
+_STEPS_IF_SURE = ((0.2, 0.75), (0.35, 1.0), (1.0, 1.12))
+_STEPS = ((0.03, 0.75), (0.35, 1.0), (1.0, 1.05))
+MOST_QUALITY = 0.9
+# They have their verbs from the author's own words.
+_OF_THE_AUTHOR = (
+    frozenset({BY_COMMENT, BRANCH_REASON, "the heading above the block", "the loop's body"})
+    | frozenset({"the function and the case of the branch", "the type that is left"})
+    | MESSAGE_REASONS
+)
+# A verb gives way to one that is so likely, and so much more likely.
+_LEAST_LIKELY, _TIMES_LIKELIER = 0.65, 5.0
+# How likely verb and object have to be where no rule has a name.
+_SURE_OF_VERB, _SURE_OF_OBJECT, _MOST_OBJECTS = 0.8, 0.2, 2
+_LEARNED_QUALITY = 0.8
+# What is asked for was there before, and is given back.
+_ASKING_GROUP = group_of("get")
+# They promise a result, and nothing else.
+_PROMISING = frozenset({"get", "build", "parse", "convert", "format", "load", "fetch", "collect", "merge", "filter"})
+# How many effects a name for a deed may leave out.
+_MOST_HIDDEN = 1
+# They say how something comes about that could be said in many ways; other verbs tell what is done.
+_LOOSE = words_in(
+    "apply build collect compute create determine extend find generate get handle normalize resolve set update"
+)
+
+
+def likely_verbs(chances: Mapping[str, float]) -> dict[str, float]:
+    """Return how likely each verb is where the name has one."""
+    rest = 1.0 - chances.get(NO_VERB, 0.0) - chances.get(QUESTION, 0.0)
+    verbs = ((verb, chance) for verb, chance in chances.items() if verb not in (NO_VERB, QUESTION))
+    return {verb: chance / rest for verb, chance in verbs} if rest > 0.0 else {}
+
+
+def judged(suggestion: SuggestedName, verbs: Mapping[str, float]) -> SuggestedName:
+    """Return a name with its quality by how likely its verb is; words of the author stay as they are."""
+    group = group_of(verb_class(suggestion.name))
+    groups = by_group(verbs)
+    if suggestion.reason in _OF_THE_AUTHOR or group not in groups:
+        return suggestion
+    # Who handles something may do anything.
+    chance = 0.0 if group in NEVER_GIVEN else groups[group]
+    best = next(iter(groups.values()))
+    steps = _STEPS_IF_SURE if best >= _SURE or group in NEVER_GIVEN else _STEPS if best >= _UNSURE else ()
+    factor = next((factor for most, factor in steps if chance <= most), 1.0)
+    return replace(suggestion, quality=min(suggestion.quality * factor, max(suggestion.quality, MOST_QUALITY)))
+
+
+def with_likely_verb(
+    suggestion: SuggestedName, verbs: Mapping[str, float], context: BlockContext
+) -> SuggestedName | None:
+    """Return a name whose loose verb has given way to one that is much likelier, if there is one."""
+    verb = verb_class(suggestion.name)
+    if verb not in _LOOSE or suggestion.reason in _OF_THE_AUTHOR:
+        return None
+    likely, chance = best_verb(verbs)
+    if chance < max(_LEAST_LIKELY, _TIMES_LIKELIER * by_group(verbs).get(group_of(verb), 0.0)):
+        return None
+    is_changed = bool(set(context.outputs) & set(context.inputs))
+    if group_of(likely) == _ASKING_GROUP and (is_changed or not context.outputs or context.has_guards):
+        return None
+    name = joined_name(likely, words_of(suggestion.name)[1:])
+    reason = f"{suggestion.reason}, with the verb that authors would use"
+    return replace(suggestion, name=name, reason=reason)
+
+
+def best_verb(verbs: Mapping[str, float]) -> tuple[str, float]:
+    """Return the likeliest verb of the likeliest group that says something, and how likely the group is."""
+    groups = by_group(verbs)
+    told = next((group for group in groups if group not in NEVER_GIVEN), None)
+    verb = next((verb for verb in verbs if group_of(verb) == told), "")
+    return verb, groups.get(told, 0.0) if told else 0.0
+
+
+def learned_names(context: BlockContext, verbs: Mapping[str, float]) -> Iterator[SuggestedName]:
+    """Name a block by the verb and the object that authors would most likely use, if both are likely."""
+    verb, chance = best_verb(verbs)
+    is_result = context.extraction.form is Form.RETURN
+    if chance < _SURE_OF_VERB or not (ends_plainly(context) or is_result):
+        return
+    asks = group_of(verb) in _PROMISING
+    has_result = is_result or set(context.outputs) - set(context.inputs)
+    # What a check is of, tests and messages tell.
+    if (asks and (context.has_guards or not has_result)) or group_of(verb) == group_of("check"):
+        return
+    candidates = object_candidates(context)
+    model, group = verb_model(), group_of(verb)
+    rated = sorted(
+        (-model.object_probability(object_features(noun, places, candidates, group)), noun)
+        for noun, places in candidates.items()
+    )
+    for negative, noun in rated[:_MOST_OBJECTS]:
+        is_telling = -negative >= _SURE_OF_OBJECT and words_of(noun)[0] != verb
+        hidden = sum(not _tells(verb, noun, effect) for effect in context.effects.all)
+        if is_telling and hidden <= (0 if asks else _MOST_HIDDEN):
+            yield SuggestedName(joined_name(verb, noun), _LEARNED_QUALITY * chance, "what authors call such code")
+
+
+def _tells(verb: str, noun: str, effect: Effect) -> bool:
+    """Return whether a name has the verb or a word of what an effect does, or of what it is done to."""
+    words = words_of(effect.name)
+    told = {singular(word) for word in words_of(noun)}
+    is_told = bool(words) and effect.kind is EffectKind.CALL and group_of(words[0]) == group_of(verb)
+    return is_told or bool(told & {singular(word) for word in [*words, *words_of(effect.target.rpartition(".")[2])]})
