@@ -77,7 +77,7 @@ def train_verbs(examples: Sequence[Example]) -> tuple[Net, list[str], list[str]]
             scores = net([packed[number] for number in batch])
             loss = (functional.cross_entropy(scores, wanted[batch], reduction="none") * weights[batch]).mean()
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
     net.eval()
     return net, features, verbs
@@ -111,7 +111,7 @@ def train_objects(examples: Sequence[Example]) -> dict[str, float]:
             loss = functional.binary_cross_entropy_with_logits(scores, wanted[batch])
             loss = loss + RIDGE * weights.weight.square().sum()
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
     return {name: round(float(weights.weight.detach()[row, 0]), 3) for name, row in rows.items()}
 

@@ -175,7 +175,7 @@ KEYS = """
         ("'Content-Encoding'", "'Content-Type'", "_set_content_encoding_and_type"),
         ("'Content-Type'", "'Content-Type'", "_set_content_type"),
         ("'content_type'", "'content_type'", "_set_content_type"),
-        ("'Content-Type'", "'Length'", "_set_headers"),
+        ("'Content-Type'", "'Length'", None),
         ("'Content-Type'", "kind", None),
     ],
 )

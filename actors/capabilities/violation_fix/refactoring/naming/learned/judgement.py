@@ -33,6 +33,8 @@ _UNSURE, _SURE = 0.35, 0.5
 # By how much the quality of a name changes where its own group of verbs is at most so likely.
 _STEPS_IF_SURE = ((0.2, 0.75), (0.35, 1.0), (1.0, 1.12))
 _STEPS = ((0.03, 0.75), (0.35, 1.0), (1.0, 1.05))
+# Of a name that makes a deed of what makes a value, or the other way round, or whose verb could be said of anything.
+_OF_ANOTHER_KIND, _LEAST_OF_A_KIND = 0.58, 0.2
 MOST_QUALITY = 0.9
 # They have their verbs from the author's own words.
 _OF_THE_AUTHOR = (
@@ -43,14 +45,15 @@ _OF_THE_AUTHOR = (
 # A verb gives way to one that is so likely, and so much more likely.
 _LEAST_LIKELY, _TIMES_LIKELIER = 0.65, 5.0
 # How likely verb and object have to be where no rule has a name.
-_SURE_OF_VERB, _SURE_OF_OBJECT, _MOST_OBJECTS = 0.8, 0.2, 2
+_SURE_OF_VERB, _SURE_OF_OBJECT, _MOST_OBJECTS = 0.9, 0.2, 2
 _LEARNED_QUALITY = 0.8
-# What is asked for was there before, and is given back.
-_ASKING_GROUP = group_of("get")
+# Authors get, build or collect the same thing, and give it back.
+_OF_ANY_VALUE = ("get", "build", "collect")
 # They promise a result, and nothing else.
 _PROMISING = frozenset({"get", "build", "parse", "convert", "format", "load", "fetch", "collect", "merge", "filter"})
 # How many effects a name for a deed may leave out.
 _MOST_HIDDEN = 1
+_OF_ANYTHING = words_in("apply extend handle normalize resolve update")
 # They say how something comes about that could be said in many ways; other verbs tell what is done.
 _LOOSE = words_in(
     "apply build collect compute create determine extend find generate get handle normalize resolve set update"
@@ -71,11 +74,28 @@ def judged(suggestion: SuggestedName, verbs: Mapping[str, float]) -> SuggestedNa
     if suggestion.reason in _OF_THE_AUTHOR or group not in groups:
         return suggestion
     # Who handles something may do anything.
-    chance = 0.0 if group in NEVER_GIVEN else groups[group]
-    best = next(iter(groups.values()))
+    chance = 0.0 if group in NEVER_GIVEN else _chance_of(group, groups)
+    _, best = best_verb(verbs)
     steps = _STEPS_IF_SURE if best >= _SURE or group in NEVER_GIVEN else _STEPS if best >= _UNSURE else ()
     factor = next((factor for most, factor in steps if chance <= most), 1.0)
+    if best >= _SURE and _is_of_another_kind(suggestion.name, groups):
+        factor = _OF_ANOTHER_KIND
     return replace(suggestion, quality=min(suggestion.quality * factor, max(suggestion.quality, MOST_QUALITY)))
+
+
+def _chance_of(group: str, groups: Mapping[str, float]) -> float:
+    """Return how likely a group is, with those that a reader takes for it."""
+    return sum(groups.get(each, 0.0) for each in _OF_ANY_VALUE) if group in _OF_ANY_VALUE else groups.get(group, 0.0)
+
+
+def _is_of_another_kind(name: str, groups: Mapping[str, float]) -> bool:
+    """Return whether authors would hardly use a verb of the kind that a name has."""
+    verb = verb_class(name)
+    own = group_of(verb)
+    if verb in _OF_ANYTHING:
+        return groups[own] < _LEAST_OF_A_KIND
+    alike = (chance for group, chance in groups.items() if (group in _PROMISING) == (own in _PROMISING))
+    return sum(alike) < _LEAST_OF_A_KIND
 
 
 def with_likely_verb(
@@ -86,10 +106,11 @@ def with_likely_verb(
     if verb not in _LOOSE or suggestion.reason in _OF_THE_AUTHOR:
         return None
     likely, chance = best_verb(verbs)
-    if chance < max(_LEAST_LIKELY, _TIMES_LIKELIER * by_group(verbs).get(group_of(verb), 0.0)):
+    own, new = group_of(verb), group_of(likely)
+    if chance < max(_LEAST_LIKELY, _TIMES_LIKELIER * _chance_of(own, by_group(verbs))):
         return None
     is_changed = bool(set(context.outputs) & set(context.inputs))
-    if group_of(likely) == _ASKING_GROUP and (is_changed or not context.outputs or context.has_guards):
+    if new in _OF_ANY_VALUE and (is_changed or not context.outputs or context.has_guards):
         return None
     name = joined_name(likely, words_of(suggestion.name)[1:])
     reason = f"{suggestion.reason}, with the verb that authors would use"

@@ -61,8 +61,7 @@ def _nouns(context: BlockContext) -> Iterator[tuple[str, str]]:
         yield context.topic, "topic"
     for node in context.nodes:
         if isinstance(node, ast.For | ast.AsyncFor):
-            name = noun_of(node.iter)
-            yield name or "", "gone through"
+            yield noun_of(node.iter) or "", "gone through"
 
 
 def _of_results(context: BlockContext) -> Iterator[tuple[str, str]]:
