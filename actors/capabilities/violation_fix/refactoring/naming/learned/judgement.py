@@ -1,4 +1,4 @@
-"""Holds the names that rules make against the verbs that authors would use, and mends or lowers what they would not."""
+"""Holds names that rules make against the verbs that authors would use, and mends or lowers them."""
 
 from __future__ import annotations
 
