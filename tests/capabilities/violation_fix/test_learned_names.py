@@ -125,6 +125,7 @@ def test_names_with_no_verb_count_for_no_verb() -> None:
     assert likely_verbs({"none": 1.0}) == {}
     assert best_verb({}) == ("", 0.0)
     assert best_verb({"handle": 0.9, "parse": 0.1}) == ("parse", 0.1)
+    assert best_verb({"forward": 0.9, "parse": 0.1}) == ("parse", 0.1)
 
 
 def context_of(source: str, first: int, last: int) -> BlockContext:

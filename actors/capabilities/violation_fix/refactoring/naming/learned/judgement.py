@@ -54,6 +54,8 @@ _PROMISING = frozenset({"get", "build", "parse", "convert", "format", "load", "f
 # How many effects a name for a deed may leave out.
 _MOST_HIDDEN = 1
 _OF_ANYTHING = words_in("apply extend handle normalize resolve update")
+# Frameworks call functions so, whatever these do.
+_OF_FRAMEWORKS = frozenset({"forward", "test"})
 # They say how something comes about that could be said in many ways; other verbs tell what is done.
 _LOOSE = words_in(
     "apply build collect compute create determine extend find generate get handle normalize resolve set update"
@@ -120,7 +122,7 @@ def with_likely_verb(
 def best_verb(verbs: Mapping[str, float]) -> tuple[str, float]:
     """Return the likeliest verb of the likeliest group that says something, and how likely the group is."""
     groups = by_group(verbs)
-    told = next((group for group in groups if group not in NEVER_GIVEN), None)
+    told = next((group for group in groups if group not in NEVER_GIVEN | _OF_FRAMEWORKS), None)
     verb = next((verb for verb in verbs if group_of(verb) == told), "")
     return verb, groups.get(told, 0.0) if told else 0.0
 
