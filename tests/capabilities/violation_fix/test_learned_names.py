@@ -83,7 +83,7 @@ def test_a_command_in_a_comment_counts_where_it_is_the_only_one(above: str, insi
     assert any(name.startswith("_close_rows") for name in found.values()) is is_named
 
 
-def named(name: str, reason: str = "the output", quality: float = 0.7) -> SuggestedName:
+def named(name: str, reason: str = "the output rows", quality: float = 0.7) -> SuggestedName:
     return SuggestedName(name, quality, reason)
 
 
@@ -139,34 +139,59 @@ def context_of(source: str, first: int, last: int) -> BlockContext:
 
 
 MADE = """
+def work(lines):
+    rows = []
+    for line in lines:
+        rows = line.split()
+    print(rows)
+"""
+CHANGED = """
 def work(lines, rows):
     for line in lines:
-        rows = {made}
+        rows = rows + line.split()
     print(rows)
 """
 
 
-@pytest.mark.parametrize(
-    ("made", "chance", "name"),
-    [
-        ("line.split()", 0.66, "_parse_rows"),
-        ("line.split()", 0.64, None),
-    ],
-)
-def test_a_loose_verb_gives_way_to_one_that_is_likely_enough(made: str, chance: float, name: str | None) -> None:
-    context = context_of(MADE.format(made=made), 3, 4)
+@pytest.mark.parametrize(("chance", "name"), [(0.64, None), (0.65, "_parse_rows"), (0.66, "_parse_rows")])
+def test_a_loose_verb_gives_way_to_one_that_is_likely_enough(chance: float, name: str | None) -> None:
+    context = context_of(MADE, 3, 5)
     mended = with_likely_verb(named("_determine_rows"), {"parse": chance, "get": 0.01}, context)
     assert (mended.name if mended else None) == name
 
 
+@pytest.mark.parametrize(
+    ("name", "reason", "verb", "is_mended"),
+    [
+        ("_build_rows", "the output rows", "convert", False),
+        ("_build_rows", "the output rows", "load", True),
+        ("_update_rows", "what is done to rows", "add", False),
+        ("_handle_lines", "the lines that may be missing", "load", True),
+        ("_handle_lines", "the lines that may be missing", "get", False),
+    ],
+)
+def test_a_new_verb_goes_with_what_the_object_is_to_the_block(
+    name: str, reason: str, verb: str, is_mended: bool
+) -> None:
+    context = context_of(MADE, 3, 5)
+    mended = with_likely_verb(named(name, reason), {verb: 0.9}, context)
+    assert (mended is not None) is is_mended
+
+
+def test_what_is_changed_is_not_got() -> None:
+    context = context_of(CHANGED, 3, 4)
+    assert with_likely_verb(named("_resolve_rows"), {"load": 0.9}, context) is None
+    assert with_likely_verb(named("_resolve_rows"), {"convert": 0.9}, context) is not None
+
+
 def test_a_verb_that_tells_does_not_give_way() -> None:
-    context = context_of(MADE.format(made="line.split()"), 3, 4)
+    context = context_of(MADE, 3, 5)
     assert with_likely_verb(named("_write_rows"), {"parse": 0.99}, context) is None
     assert with_likely_verb(named("_determine_rows", BY_COMMENT), {"parse": 0.99}, context) is None
 
 
 def test_the_model_tells_the_same_of_features_in_any_order() -> None:
-    context = context_of(MADE.format(made="line.split()"), 3, 4)
+    context = context_of(MADE, 3, 5)
     features = sorted(features_of(context))
     mixed = list(features)
     random.Random(1).shuffle(mixed)

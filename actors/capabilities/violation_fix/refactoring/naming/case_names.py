@@ -26,6 +26,7 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import ve
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
     BY_LOG,
+    MISSING_REASON,
     SuggestedName,
     ends_plainly,
     joined_name,
@@ -141,7 +142,7 @@ def from_tested_object(context: BlockContext) -> Iterator[SuggestedName]:
         return
     is_option = isinstance(tested, ast.Name) and tested.id in {each.arg for each in context.place.parameters}
     verb = "init" if context.function_name == "__init__" else "apply" if is_option else "handle"
-    yield SuggestedName(joined_name(verb, noun), 0.54, f"the {noun} that may be missing")
+    yield SuggestedName(joined_name(verb, noun), 0.54, f"the {noun}{MISSING_REASON}")
 
 
 def _tested_object(context: BlockContext) -> ast.Name | ast.Attribute | None:

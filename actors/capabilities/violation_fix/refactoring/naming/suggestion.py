@@ -13,6 +13,8 @@ BRANCH_REASON = "the case of the branch"
 BY_COMMENT = "the comment above the block"
 BY_HANDLER = "what the handler says has failed"
 BY_LOG = "the message that the block begins with"
+OUTPUT_REASON = "the output "
+MISSING_REASON = " that may be missing"
 MESSAGE_REASONS = frozenset({BY_HANDLER, BY_LOG})
 
 

@@ -23,6 +23,8 @@ from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
     BY_COMMENT,
     MESSAGE_REASONS,
+    MISSING_REASON,
+    OUTPUT_REASON,
     SuggestedName,
     ends_plainly,
     joined_name,
@@ -54,6 +56,10 @@ _PROMISING = frozenset({"get", "build", "parse", "convert", "format", "load", "f
 # How many effects a name for a deed may leave out.
 _MOST_HIDDEN = 1
 _OF_ANYTHING = words_in("apply extend handle normalize resolve update")
+# One reads a result and converts a source: a verb goes with what its object is to the block.
+_OF_RESULTS = frozenset({"get", "build", "collect", "load", "fetch", "parse", "format"})
+_OF_WHAT_IS_CHANGED = frozenset({"convert", "format", "filter", "expand", "sort", "wrap"})
+_OF_WHAT_IS_USED = frozenset({"add", "load", "print", "remove", "send", "start", "stop", "write", "init", "draw"})
 # Frameworks call functions so, whatever these do.
 _OF_FRAMEWORKS = frozenset({"forward", "test"})
 # They say how something comes about that could be said in many ways; other verbs tell what is done.
@@ -111,12 +117,21 @@ def with_likely_verb(
     own, new = group_of(verb), group_of(likely)
     if chance < max(_LEAST_LIKELY, _TIMES_LIKELIER * _chance_of(own, by_group(verbs))):
         return None
-    is_changed = bool(set(context.outputs) & set(context.inputs))
-    if new in _OF_ANY_VALUE and (is_changed or not context.outputs or context.has_guards):
+    if new not in _fitting_groups(suggestion.reason, context) or (new in _OF_ANY_VALUE and context.has_guards):
         return None
     name = joined_name(likely, words_of(suggestion.name)[1:])
     reason = f"{suggestion.reason}, with the verb that authors would use"
     return replace(suggestion, name=name, reason=reason)
+
+
+def _fitting_groups(reason: str, context: BlockContext) -> frozenset[str]:
+    """Return the groups of verbs that go with what the object of a name is to the block."""
+    if reason.endswith(MISSING_REASON):
+        return _OF_WHAT_IS_USED
+    is_changed = bool(set(context.outputs) & set(context.inputs))
+    if not reason.startswith(OUTPUT_REASON):
+        return frozenset()
+    return _OF_WHAT_IS_CHANGED if is_changed else _OF_RESULTS
 
 
 def best_verb(verbs: Mapping[str, float]) -> tuple[str, float]:
