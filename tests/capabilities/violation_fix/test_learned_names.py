@@ -223,3 +223,20 @@ def test_the_model_knows_what_a_block_of_checks_is_called() -> None:
 
 def test_the_weights_fit_in_a_megabyte() -> None:
     assert WEIGHTS.stat().st_size <= 1_000_000
+
+
+def test_what_tells_whether_to_skip_is_no_check() -> None:
+    source = """
+        def work(nodes, limit):
+            for node in nodes:
+                if Tree.is_text(node):
+                    continue
+                Tree.assert_valid(node)
+                if Tree.is_root(node):
+                    continue
+
+                limit.show(node)
+                limit.add(node)
+            return limit
+    """
+    assert not any(name.startswith("_check") for name in names(source).values())

@@ -156,7 +156,8 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
         return False
     # Who checks gives nothing back, and sets nothing.
     sets = any(effect.kind is EffectKind.ATTRIBUTE for effect in context.effects.all)
-    if words[0] in _CHECKING and (context.outputs or sets):
+    answers = bool(context.outputs) or context.extraction.form is Form.IF_JUMP
+    if words[0] in _CHECKING and (answers or sets):
         return False
     return all(first != second for first, second in pairwise(words))
 
