@@ -12,7 +12,7 @@ import argparse
 import ast
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from multiprocessing import Pool
 from pathlib import Path
@@ -25,7 +25,6 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPl
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.helper_names import suggest_names
 from actors.capabilities.violation_fix.refactoring.naming.learned.block_features import features_of
-from actors.capabilities.violation_fix.refactoring.naming.learned.object_candidates import object_candidates
 from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import NO_VERB, verb_class
 from actors.capabilities.violation_fix.refactoring.naming.name_words import singular, words_of
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
@@ -44,7 +43,6 @@ class Example:
     name: str
     is_put_back: bool
     features: list[str]
-    candidates: dict[str, list[str]]
     suggestions: list[tuple[str, float, str]]
 
     @property
@@ -83,15 +81,11 @@ def _example(
     *,
     is_put_back: bool,
 ) -> Example:
-    features, candidates = features_of(context), object_candidates(context)
-    places = {noun: sorted(each) for noun, each in candidates.items()}
+    features = features_of(context)
     if not is_put_back:
         # What is around it is the function itself, whose name is not to be seen.
         features = frozenset(each for each in features if not each.startswith(("in:", "in1:")))
-        places = {
-            noun: kept for noun, each in places.items() if (kept := [one for one in each if "function" not in one])
-        }
-    return Example(package, path, name, is_put_back, sorted(features), places, told)
+    return Example(package, path, name, is_put_back, sorted(features), told)
 
 
 def _body_of(source: SourceText, place: FunctionPlace) -> tuple[str, BlockContext] | None:
@@ -115,12 +109,6 @@ def _body_of(source: SourceText, place: FunctionPlace) -> tuple[str, BlockContex
 def object_of(name: str) -> list[str]:
     words = [singular(word) for word in words_of(name.strip("_"))]
     return words if verb_class(name) == NO_VERB else words[1:]
-
-
-def is_right_object(noun: str, own: Sequence[str]) -> bool:
-    """Return whether a noun and what an author says end alike, and one has all words of the other."""
-    words = [singular(word) for word in words_of(noun)]
-    return words[-1] == own[-1] and (set(words) <= set(own) or set(own) <= set(words))
 
 
 def read_examples(path: Path) -> list[Example]:

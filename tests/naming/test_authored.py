@@ -9,7 +9,6 @@ import pytest
 
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 from tests.naming.authored import blocks_in
-from tests.naming.examples import is_right_object, object_of
 
 CALLER = """
 def outer(path, limit):
@@ -60,17 +59,3 @@ def test_what_cannot_be_put_back_is_left_out(call: str) -> None:
 
 def test_a_function_that_is_called_twice_is_left_out() -> None:
     assert put_back("rows = _read_rows(path, 1)\n    rows = _read_rows(path, 2)") == {}
-
-
-@pytest.mark.parametrize(
-    ("noun", "author", "is_right"),
-    [
-        ("rows", "_read_rows", True),
-        ("row", "_read_old_rows", True),
-        ("old_rows", "_read_rows", True),
-        ("new_rows", "_read_old_rows", False),
-        ("names", "_read_rows", False),
-    ],
-)
-def test_an_object_is_right_where_it_ends_like_the_author_s(noun: str, author: str, is_right: bool) -> None:
-    assert is_right_object(noun, object_of(author)) is is_right

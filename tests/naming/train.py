@@ -1,10 +1,10 @@
-"""Learns which verb and which object authors name blocks by, and writes the weights into the package.
+"""Learns by which verb authors name blocks, and writes the weights into the package.
 
     python -m tests.naming.train --examples FILE [--out FILE] [--judge PART]
 
 FILE is what `tests.naming.examples` wrote. Of its packages, those that are held out teach nothing; with `--judge`,
-those of another part do not either, and the figures of that part are printed. Needs torch, which is in no environment
-of the project.
+those of another part do not either: `tests.naming.measure --part` then tells how well it does there. Needs torch,
+which is in no environment of the project.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from actors.capabilities.violation_fix.refactoring.naming.learned.object_features import object_features
-from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import NO_VERB, group_of, verb_class
+from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import verb_class
 from actors.capabilities.violation_fix.refactoring.naming.learned.verb_model import SUM_SCALE, WEIGHTS
-from tests.naming.examples import Example, is_right_object, object_of, part_of, read_examples
+from tests.naming.examples import Example, part_of, read_examples
 
 MOST_VERBS, FEWEST_OF_A_VERB = 120, 12
-FEWEST_OF_A_FEATURE, FEWEST_OF_AN_OBJECT_FEATURE = 12, 20
+FEWEST_OF_A_FEATURE = 12
 WIDTH, EPOCHS, BATCH, RATE, DROPPED = 48, 6, 256, 3e-3, 0.3
 # What is put back is what the model is for.
 PUT_BACK_WEIGHT = 2.0
-RIDGE = 1e-4
 # Divides the scores, so that what is likely comes true as often; by a part that taught nothing.
 TEMPERATURE = 1.1
 
@@ -87,47 +85,7 @@ def _rows(example: Example, rows: dict[str, int]) -> torch.Tensor:
     return torch.tensor([rows[feature] for feature in example.features if feature in rows], dtype=torch.long)
 
 
-def train_objects(examples: Sequence[Example]) -> dict[str, float]:
-    """Return weights for features of nouns, that of the bias under the empty text."""
-    told = [pair for each in examples for pair in _told_objects(each)]
-    counted = Counter(feature for features, _ in told for feature in features)
-    names = ["", *sorted(name for name, count in counted.items() if count >= FEWEST_OF_AN_OBJECT_FEATURE)]
-    rows = {name: row for row, name in enumerate(names)}
-    bags = [torch.tensor([0, *(rows[name] for name in sorted(each) if name in rows)]) for each, _ in told]
-    wanted = torch.tensor([float(is_right) for _, is_right in told])
-    weights = nn.EmbeddingBag(len(names), 1, mode="sum")
-    nn.init.zeros_(weights.weight)
-    optimizer = torch.optim.Adam(weights.parameters(), lr=0.02)
-    torch.manual_seed(0)
-    for epoch in range(EPOCHS):
-        for group in optimizer.param_groups:
-            group["lr"] = 0.02 * (1 - epoch / EPOCHS)
-        order = torch.randperm(len(bags)).tolist()
-        for start in range(0, len(order), 2048):
-            batch = order[start : start + 2048]
-            chosen = [bags[number] for number in batch]
-            counts = torch.tensor([len(each) for each in chosen])
-            scores = weights(torch.cat(chosen), torch.cumsum(counts, 0) - counts)[:, 0]
-            loss = functional.binary_cross_entropy_with_logits(scores, wanted[batch])
-            loss = loss + RIDGE * weights.weight.square().sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return {name: round(float(weights.weight.detach()[row, 0]), 3) for name, row in rows.items()}
-
-
-def _told_objects(example: Example) -> list[tuple[frozenset[str], bool]]:
-    verb = verb_class(example.name)
-    own = object_of(example.name)
-    if verb == NO_VERB or not own or not example.is_put_back:
-        return []
-    return [
-        (object_features(noun, places, example.candidates, group_of(verb)), is_right_object(noun, own))
-        for noun, places in example.candidates.items()
-    ]
-
-
-def write_weights(path: Path, net: Net, features: list[str], verbs: list[str], objects: dict[str, float]) -> None:
+def write_weights(path: Path, net: Net, features: list[str], verbs: list[str]) -> None:
     vectors = net.vectors.weight.detach().numpy()
     scales = np.abs(vectors).max(axis=0) / 127
     np.savez_compressed(
@@ -138,7 +96,6 @@ def write_weights(path: Path, net: Net, features: list[str], verbs: list[str], o
         scales=scales.astype(np.float32),
         weights=(net.verbs.weight.detach().numpy().T / TEMPERATURE).astype(np.float16),
         bias=(net.verbs.bias.detach().numpy() / TEMPERATURE).astype(np.float16),
-        objects=np.frombuffer(json.dumps(objects).encode(), dtype=np.uint8),
     )
 
 
@@ -152,7 +109,7 @@ def main() -> None:
     examples = [each for each in read_examples(given.examples) if not each.is_held_out]
     taught = [each for each in examples if part_of(each.package) != given.judge]
     net, features, verbs = train_verbs(taught)
-    write_weights(given.out, net, features, verbs, train_objects(taught))
+    write_weights(given.out, net, features, verbs)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def from_failure_message(context: BlockContext) -> Iterator[SuggestedName]:
     attempt = _attempt_of(context)
     if attempt is None or context.has_blank_lines or context.extraction.form not in _FORMS:
         return
-    told = [words_tried(text) for handler in attempt.handlers for text in texts_in(handler.body)]
+    told = [words_tried(text) for handler in attempt.handlers for text in _texts_in(handler.body)]
     found = {tuple(words) for words in told if words}
     if len(found) == 1:
         yield SuggestedName(joined_name(found.pop()), 0.7, BY_HANDLER)
@@ -44,7 +44,7 @@ def from_raised_message(context: BlockContext) -> Iterator[SuggestedName]:
     raised = [node for node in context.nodes if isinstance(node, ast.Raise)]
     if not raised or context.only_raises or context.has_blank_lines or context.extraction.form is Form.IF_JUMP:
         return
-    found = {tuple(words) for text in texts_in(raised) if (words := words_tried(text))}
+    found = {tuple(words) for text in _texts_in(raised) if (words := words_tried(text))}
     told = found.pop() if len(found) == 1 else ()
     # What fails is all that the block does only where it speaks of that elsewhere, too.
     if any({word, singular(word), plural(word)} & context.words_used for word in told[1:]):
@@ -60,7 +60,7 @@ def _attempt_of(context: BlockContext) -> ast.Try | ast.TryStar | None:
     return parent if isinstance(parent, Try) and parent.body == list(context.statements) else None
 
 
-def texts_in(body: Sequence[ast.stmt]) -> Iterator[str]:
+def _texts_in(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Yield how the texts begin that calls and exceptions of a handler are given."""
     calls = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call))
     for call in calls:

@@ -43,7 +43,6 @@ from actors.capabilities.violation_fix.refactoring.naming.failure_names import (
 from actors.capabilities.violation_fix.refactoring.naming.learned.block_features import features_of
 from actors.capabilities.violation_fix.refactoring.naming.learned.judgement import (
     judged,
-    learned_names,
     likely_verbs,
     with_likely_verb,
 )
@@ -111,8 +110,6 @@ def _judged(found: Mapping[str, SuggestedName], context: BlockContext) -> dict[s
         mended = with_likely_verb(suggestion, verbs, context)
         if mended is not None:
             _keep(mended, kept, context)
-    for suggestion in learned_names(context, verbs):
-        _keep(_weighed(suggestion, context), kept, context)
     return kept
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
-from actors.capabilities.violation_fix.refactoring.naming.learned.object_candidates import object_candidates
-from actors.capabilities.violation_fix.refactoring.naming.learned.object_features import object_features
 from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import (
     NEVER_GIVEN,
     NO_VERB,
@@ -17,8 +13,8 @@ from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups im
     group_of,
     verb_class,
 )
-from actors.capabilities.violation_fix.refactoring.naming.learned.verb_model import by_group, verb_model
-from actors.capabilities.violation_fix.refactoring.naming.name_words import singular, words_in, words_of
+from actors.capabilities.violation_fix.refactoring.naming.learned.verb_model import by_group
+from actors.capabilities.violation_fix.refactoring.naming.name_words import words_in, words_of
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
     BY_COMMENT,
@@ -26,7 +22,6 @@ from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     MISSING_REASON,
     OUTPUT_REASON,
     SuggestedName,
-    ends_plainly,
     joined_name,
 )
 
@@ -46,15 +41,10 @@ _OF_THE_AUTHOR = (
 )
 # A verb gives way to one that is so likely, and so much more likely.
 _LEAST_LIKELY, _TIMES_LIKELIER = 0.65, 5.0
-# How likely verb and object have to be where no rule has a name.
-_SURE_OF_VERB, _SURE_OF_OBJECT, _MOST_OBJECTS = 0.9, 0.2, 2
-_LEARNED_QUALITY = 0.8
 # Authors get, build or collect the same thing, and give it back.
 _OF_ANY_VALUE = ("get", "build", "collect")
 # They promise a result, and nothing else.
 _PROMISING = frozenset({"get", "build", "parse", "convert", "format", "load", "fetch", "collect", "merge", "filter"})
-# How many effects a name for a deed may leave out.
-_MOST_HIDDEN = 1
 _OF_ANYTHING = words_in("apply extend handle normalize resolve update")
 # One reads a result and converts a source: a verb goes with what its object is to the block.
 _OF_RESULTS = frozenset({"get", "build", "collect", "load", "fetch", "parse", "format"})
@@ -140,35 +130,3 @@ def best_verb(verbs: Mapping[str, float]) -> tuple[str, float]:
     told = next((group for group in groups if group not in NEVER_GIVEN | _OF_FRAMEWORKS), None)
     verb = next((verb for verb in verbs if group_of(verb) == told), "")
     return verb, groups.get(told, 0.0) if told else 0.0
-
-
-def learned_names(context: BlockContext, verbs: Mapping[str, float]) -> Iterator[SuggestedName]:
-    """Name a block by the verb and the object that authors would most likely use, if both are likely."""
-    verb, chance = best_verb(verbs)
-    is_result = context.extraction.form is Form.RETURN
-    if chance < _SURE_OF_VERB or not (ends_plainly(context) or is_result):
-        return
-    asks = group_of(verb) in _PROMISING
-    has_result = is_result or set(context.outputs) - set(context.inputs)
-    # What a check is of, tests and messages tell.
-    if (asks and (context.has_guards or not has_result)) or group_of(verb) == group_of("check"):
-        return
-    candidates = object_candidates(context)
-    model, group = verb_model(), group_of(verb)
-    rated = sorted(
-        (-model.object_probability(object_features(noun, places, candidates, group)), noun)
-        for noun, places in candidates.items()
-    )
-    for negative, noun in rated[:_MOST_OBJECTS]:
-        is_telling = -negative >= _SURE_OF_OBJECT and words_of(noun)[0] != verb
-        hidden = sum(not _tells(verb, noun, effect) for effect in context.effects.all)
-        if is_telling and hidden <= (0 if asks else _MOST_HIDDEN):
-            yield SuggestedName(joined_name(verb, noun), _LEARNED_QUALITY * chance, "what authors call such code")
-
-
-def _tells(verb: str, noun: str, effect: Effect) -> bool:
-    """Return whether a name has the verb or a word of what an effect does, or of what it is done to."""
-    words = words_of(effect.name)
-    told = {singular(word) for word in words_of(noun)}
-    is_told = bool(words) and effect.kind is EffectKind.CALL and group_of(words[0]) == group_of(verb)
-    return is_told or bool(told & {singular(word) for word in [*words, *words_of(effect.target.rpartition(".")[2])]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,6 @@ class VerbModel:
     vectors: NDArray[np.float32]
     weights: NDArray[np.float32]
     bias: NDArray[np.float32]
-    object_weights: Mapping[str, float]
 
     def verb_probabilities(self, features: Collection[str]) -> dict[str, float]:
         """Return how likely each verb is; most likely ones first."""
@@ -41,11 +40,6 @@ class VerbModel:
         chances /= chances.sum()
         order = np.argsort(-chances, kind="stable")
         return {self.verbs[position]: float(chances[position]) for position in order}
-
-    def object_probability(self, features: Iterable[str]) -> float:
-        """Return how likely a noun with such features is what the author's name speaks of."""
-        score = sum(self.object_weights.get(feature, 0.0) for feature in ("", *features))
-        return float(1.0 / (1.0 + np.exp(-score)))
 
 
 def by_group(chances: Mapping[str, float]) -> dict[str, float]:
@@ -67,5 +61,4 @@ def verb_model() -> VerbModel:
             vectors=stored["vectors"].astype(np.float32) * stored["scales"],
             weights=stored["weights"].astype(np.float32),
             bias=stored["bias"].astype(np.float32),
-            object_weights=json.loads(bytes(stored["objects"]).decode()),
         )
