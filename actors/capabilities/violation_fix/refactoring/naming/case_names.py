@@ -25,6 +25,8 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import verb_for
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
+    BY_LOG,
+    MISSING_REASON,
     SuggestedName,
     ends_plainly,
     joined_name,
@@ -140,7 +142,7 @@ def from_tested_object(context: BlockContext) -> Iterator[SuggestedName]:
         return
     is_option = isinstance(tested, ast.Name) and tested.id in {each.arg for each in context.place.parameters}
     verb = "init" if context.function_name == "__init__" else "apply" if is_option else "handle"
-    yield SuggestedName(joined_name(verb, noun), 0.54, f"the {noun} that may be missing")
+    yield SuggestedName(joined_name(verb, noun), 0.54, f"the {noun}{MISSING_REASON}")
 
 
 def _tested_object(context: BlockContext) -> ast.Name | ast.Attribute | None:
@@ -239,7 +241,7 @@ def from_log_message(context: BlockContext) -> Iterator[SuggestedName]:
         return
     words, is_whole = words_of_comment("# " + text)
     if words and is_whole and not context.has_blank_lines:
-        yield SuggestedName(joined_name(words), 0.66, "the message that the block begins with")
+        yield SuggestedName(joined_name(words), 0.66, BY_LOG)
 
 
 # In no order that matters: the best name is taken.

@@ -9,8 +9,12 @@ from collections.abc import Iterator, Sequence
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.complexity import Try
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of_comment
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
+    plural,
+    singular,
+    words_of_comment,
+)
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import BY_HANDLER, SuggestedName, joined_name
 
 _FAILED = re.compile(
     r"^\W*(?:(?:error|warning)\W+)?"
@@ -32,7 +36,19 @@ def from_failure_message(context: BlockContext) -> Iterator[SuggestedName]:
     told = [words_tried(text) for handler in attempt.handlers for text in _texts_in(handler.body)]
     found = {tuple(words) for words in told if words}
     if len(found) == 1:
-        yield SuggestedName(joined_name(found.pop()), 0.7, "what the handler says has failed")
+        yield SuggestedName(joined_name(found.pop()), 0.7, BY_HANDLER)
+
+
+def from_raised_message(context: BlockContext) -> Iterator[SuggestedName]:
+    """Name a block after the one work that its own exceptions say has failed."""
+    raised = [node for node in context.nodes if isinstance(node, ast.Raise)]
+    if not raised or context.only_raises or context.has_blank_lines or context.extraction.form is Form.IF_JUMP:
+        return
+    found = {tuple(words) for text in _texts_in(raised) if (words := words_tried(text))}
+    told = found.pop() if len(found) == 1 else ()
+    # What fails is all that the block does only where it speaks of that elsewhere, too.
+    if any({word, singular(word), plural(word)} & context.words_used for word in told[1:]):
+        yield SuggestedName(joined_name(told), 0.66, "what an exception says has failed")
 
 
 def _attempt_of(context: BlockContext) -> ast.Try | ast.TryStar | None:

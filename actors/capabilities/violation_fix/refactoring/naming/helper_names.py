@@ -7,14 +7,13 @@ takes it as it stands; the figures were set by reading what the rules made of pa
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
-from actors.capabilities.violation_fix.refactoring.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.case_names import CASE_RULES
 from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_attributes,
@@ -27,11 +26,27 @@ from actors.capabilities.violation_fix.refactoring.naming.change_names import (
     from_shared_words,
 )
 from actors.capabilities.violation_fix.refactoring.naming.check_names import from_validation
+from actors.capabilities.violation_fix.refactoring.naming.comment_names import (
+    COMMENT_RULES,
+    MAKING,
+    has_poor_output,
+    is_told_by_comment_alone,
+)
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import BUILTIN_TYPES
 from actors.capabilities.violation_fix.refactoring.naming.deeds import (
     hides_deeds,
 )
-from actors.capabilities.violation_fix.refactoring.naming.failure_names import from_failure_message
+from actors.capabilities.violation_fix.refactoring.naming.failure_names import (
+    from_failure_message,
+    from_raised_message,
+)
+from actors.capabilities.violation_fix.refactoring.naming.learned.block_features import features_of
+from actors.capabilities.violation_fix.refactoring.naming.learned.judgement import (
+    judged,
+    likely_verbs,
+    with_likely_verb,
+)
+from actors.capabilities.violation_fix.refactoring.naming.learned.verb_model import verb_model
 from actors.capabilities.violation_fix.refactoring.naming.made_names import from_made, from_returned, from_yields
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     DISTRIBUTIVE_VERBS,
@@ -39,12 +54,9 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     VERBS,
     in_camel_case,
     is_good_noun,
-    noun_of_comment,
     noun_quality,
-    plural,
     singular,
     words_of,
-    words_of_comment,
 )
 from actors.capabilities.violation_fix.refactoring.naming.output_names import from_outputs
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
@@ -52,13 +64,13 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
+    BY_COMMENT,
     SuggestedName,
     ends_plainly,
     joined_name,
 )
 
 MAX_NAME_LENGTH = 36
-BY_COMMENT = "the comment above the block"
 MAX_NAME_WORDS = 5
 _MANY_CASES = 4
 
@@ -73,14 +85,32 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
     rules = _RULES if not context.extraction.crossings.yields else [rule for rule in _RULES if rule not in _OF_CHANGES]
     for rule in rules:
         for suggestion in rule(context):
-            weighed = _weighed(suggestion, context)
-            known = found.get(weighed.name)
-            if hides_deeds(weighed.name, context):
-                continue
-            if _is_acceptable(weighed.name, context) and (known is None or known.quality < weighed.quality):
-                found[weighed.name] = weighed
+            _keep(_weighed(suggestion, context), found, context)
+    if not context.extraction.crossings.yields:
+        found = _judged(found, context)
     ranked = sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
     return [replace(each, name=in_camel_case(each.name)) for each in ranked] if context.is_camel_case else ranked
+
+
+def _keep(suggestion: SuggestedName, found: dict[str, SuggestedName], context: BlockContext) -> None:
+    """Keep a name that may be given, unless it is there already and as good."""
+    known = found.get(suggestion.name)
+    if known is not None and known.quality >= suggestion.quality:
+        return
+    if not hides_deeds(suggestion.name, context) and _is_acceptable(suggestion.name, context):
+        found[suggestion.name] = suggestion
+
+
+def _judged(found: Mapping[str, SuggestedName], context: BlockContext) -> dict[str, SuggestedName]:
+    """Return names held against the verbs that authors would use, and others with such a verb."""
+    verbs = likely_verbs(verb_model().verb_probabilities(features_of(context)))
+    kept: dict[str, SuggestedName] = {}
+    for suggestion in found.values():
+        _keep(judged(suggestion, verbs), kept, context)
+        mended = with_likely_verb(suggestion, verbs, context)
+        if mended is not None:
+            _keep(mended, kept, context)
+    return kept
 
 
 def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
@@ -88,20 +118,11 @@ def _weighed(suggestion: SuggestedName, context: BlockContext) -> SuggestedName:
     words = {singular(word) for word in suggestion.name.split("_")}
     hidden = [name for name in context.outputs if not any(_is_told(word, words) for word in words_of(name))]
     # What only the code around it explains has its words from a comment.
-    is_by_comment = suggestion.reason == BY_COMMENT and _is_told_by_comment_alone(context)
+    is_by_comment = suggestion.reason == BY_COMMENT and is_told_by_comment_alone(context)
     # To handle something may end in anything.
     is_by_comment = is_by_comment and not suggestion.name.startswith("_handle_")
-    hidden = [] if is_by_comment or _has_poor_output(context) else hidden
+    hidden = [] if is_by_comment or has_poor_output(context) else hidden
     return replace(suggestion, quality=suggestion.quality * 0.8 ** len(hidden)) if hidden else suggestion
-
-
-def _has_poor_output(context: BlockContext) -> bool:
-    return len(context.outputs) == 1 and not is_good_noun(context.outputs[0])
-
-
-def _is_told_by_comment_alone(context: BlockContext) -> bool:
-    """Return whether the names of the outputs tell less than a comment that says what comes about."""
-    return len(context.outputs) > 1 or _has_poor_output(context)
 
 
 def _is_told(word: str, words: Collection[str]) -> bool:
@@ -109,8 +130,6 @@ def _is_told(word: str, words: Collection[str]) -> bool:
     return singular(word) in words or (len(word) > 2 and any(each.startswith(word) for each in words))
 
 
-# They promise a result.
-_ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 _CHECKING = frozenset({"check", "ensure", "validate", "verify"})
 _SYNONYMS = (
     _CHECKING,
@@ -134,63 +153,10 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
         return False
     # Who checks gives nothing back, and sets nothing.
     sets = any(effect.kind is EffectKind.ATTRIBUTE for effect in context.effects.all)
-    if words[0] in _CHECKING and (context.outputs or sets):
+    answers = bool(context.outputs) or context.extraction.form is Form.IF_JUMP
+    if words[0] in _CHECKING and (answers or sets):
         return False
     return all(first != second for first, second in pairwise(words))
-
-
-def _from_comment_on_result(context: BlockContext) -> Iterator[SuggestedName]:
-    """Take a comment's command where what it names is all that the block, paragraphs below it included, changes."""
-    words, _ = words_of_comment(context.comment) if context.comment else ([], False)
-    ends_well = ends_plainly(context) or context.outputs
-    if len(words) < 2 or not ends_well or (words[0] in _ASKING and context.has_guards):
-        return
-    changed = [_changed_by(effect) for effect in context.effects.all] + list(context.outputs)
-    if changed and all(_ends_alike(words_of(name), words[1:]) for name in changed):
-        yield SuggestedName(joined_name(words), 0.8, BY_COMMENT)
-
-
-def _changed_by(effect: Effect) -> str:
-    """Return the attribute or collection that an effect changes."""
-    return effect.name if effect.kind is EffectKind.ATTRIBUTE else effect.target.rpartition(".")[2] or effect.name
-
-
-def _ends_alike(name: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a name ends with the words of a phrase, or the phrase with those of the name."""
-    pairs = list(zip(reversed(name), reversed(words), strict=False))
-    return bool(pairs) and all(singular(one) == singular(two) for one, two in pairs)
-
-
-def _from_comment(context: BlockContext) -> Iterator[SuggestedName]:
-    is_alone = _is_told_by_comment_alone(context)
-    if not context.comment or context.has_inner_comments or context.returns_several:
-        return
-    if context.has_blank_lines and not (is_alone and context.is_one_work):
-        return
-    used = context.words_used
-    words, is_whole = words_of_comment(context.comment)
-    is_used = any(word in used or singular(word) in used or plural(word) in used for word in words[1:])
-    # Two words or more are a thing of their own.
-    is_telling = is_whole or (len(words) > 2 and len(context.outputs) < 2)
-    if words and (is_used or (is_telling and context.cut.shape is not Shape.REST)):
-        quality = (0.8 if is_whole else 0.66) if context.cut.shape is not Shape.REST else 0.5
-        quality -= 0.06 * (not is_used) + 0.1 * context.has_long_comment
-        if words[0] in _ASKING and not context.outputs and not context.effects.is_pure:
-            return
-        # Who asks for something does not change what was there.
-        if words[0] in _ASKING and set(context.outputs) & set(context.inputs):
-            return
-        yield SuggestedName(joined_name(words), quality, BY_COMMENT)
-    heading = noun_of_comment(context.comment) if not context.has_long_comment else []
-    if (
-        heading
-        and ends_plainly(context)
-        and context.function_verb in DISTRIBUTIVE_VERBS
-        and context.cut.shape is not Shape.REST
-    ):
-        # To build the whole is to add the parts.
-        verb = "add" if context.only_adds and context.function_verb in _MAKING else context.function_verb
-        yield SuggestedName(joined_name(verb or "", heading), 0.68, "the heading above the block")
 
 
 def _from_skipping(context: BlockContext) -> Iterator[SuggestedName]:
@@ -217,7 +183,7 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
     only = words_of(label.noun)[0] if "_" not in label.noun else ""
     tells = tells and only not in VERBS | MIDDLING_NOUNS
     # A type that is given is not what is built: `_build_tuple` would say so.
-    if only in BUILTIN_TYPES and verb in _MAKING | _CONVERTING:
+    if only in BUILTIN_TYPES and verb in MAKING | _CONVERTING:
         return
     # Who draws or writes calls somebody; what only sets attributes prepares it.
     kinds = {effect.kind for effect in context.effects.all}
@@ -250,10 +216,6 @@ def _from_branch(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName(joined_name("handle", label.noun), quality - 0.02, BRANCH_REASON)
 
 
-# What they make is in the name of the function, not what a loop goes through for it.
-_MAKING = frozenset({"build", "construct", "create", "generate"})
-
-
 _GIVING_OUT = frozenset({"display", "draw", "dump", "emit", "print", "save", "send", "show", "write"})
 _CONVERTING = frozenset({"convert", "decode", "deserialize", "get", "load", "make", "normalize", "parse", "read"})
 _OF_FILES = frozenset({"parse", "read", "load", "scan", "process", "import", "compile", "check", "analyze", "tokenize"})
@@ -266,7 +228,7 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
     verb = context.function_verb if context.function_verb in _OF_ITEMS and context.is_main_part else None
     own = {singular(word) for word in words_of(context.function_noun or "")}
     goes_through = context.loop_noun if context.is_loop_body else context.iterated_noun
-    if verb in _MAKING and singular(words_of(goes_through or "item")[-1]) not in own:
+    if verb in MAKING and singular(words_of(goes_through or "item")[-1]) not in own:
         return
     if context.is_loop_body and context.loop_noun:
         noun = singular(context.loop_noun)
@@ -293,8 +255,7 @@ _OF_CHANGES: Sequence[_Rule] = (
     from_settings,
 )
 _RULES: Sequence[_Rule] = (
-    _from_comment,
-    _from_comment_on_result,
+    *COMMENT_RULES,
     _from_skipping,
     from_outputs,
     from_validation,
@@ -306,4 +267,5 @@ _RULES: Sequence[_Rule] = (
     from_returned,
     from_made,
     from_failure_message,
+    from_raised_message,
 )

@@ -41,6 +41,8 @@ VERBS = words_in(
     sync synchronize tag take terminate test tokenize toggle touch trace track train transform translate transmit
     traverse trigger trim truncate try tune turn unescape unify uninstall unlink unlock unpack unquote unregister
     unset unwrap unzip update upgrade upload use validate verify visit wait walk warn watch wrap write yield zip
+    abort canonicalize decompress embed reassign rebalance rebase rebind recalculate reconcile reconnect reconstruct
+    recreate redact reformat regenerate reindex remap reopen repack rescale resync retain shorten
     """
 )
 

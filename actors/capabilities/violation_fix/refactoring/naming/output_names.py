@@ -27,7 +27,7 @@ from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
     opens_to_read,
     verb_for,
 )
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import OUTPUT_REASON, SuggestedName, joined_name
 
 # What is called so is done, and no thing that a verb goes with.
 _DEEDS = frozenset({"create", "delete", "drop", "remove"})
@@ -57,7 +57,7 @@ def from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if not noun:
         return
     if asks:
-        yield SuggestedName("_" + noun, quality, f"the output {names[0]}")
+        yield SuggestedName("_" + noun, quality, f"{OUTPUT_REASON}{names[0]}")
         return
     quality *= 0.8 if _is_one_of_several(context) else 1.0
     if set(words_of(noun)) == set(words_of(context.function_noun or "")):
@@ -68,7 +68,7 @@ def from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
     if len(started) > 1:
         return
     told = [verb, "and", *started] if started else [verb]
-    yield SuggestedName(joined_name(told, noun), quality, f"the output {', '.join(names)}")
+    yield SuggestedName(joined_name(told, noun), quality, f"{OUTPUT_REASON}{', '.join(names)}")
 
 
 def _verb_of_missing(verb: str, quality: float, context: BlockContext) -> tuple[str, float]:

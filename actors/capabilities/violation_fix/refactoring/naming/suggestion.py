@@ -10,6 +10,12 @@ from actors.capabilities.violation_fix.refactoring.naming.block_context import B
 from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 
 BRANCH_REASON = "the case of the branch"
+BY_COMMENT = "the comment above the block"
+BY_HANDLER = "what the handler says has failed"
+BY_LOG = "the message that the block begins with"
+OUTPUT_REASON = "the output "
+MISSING_REASON = " that may be missing"
+MESSAGE_REASONS = frozenset({BY_HANDLER, BY_LOG})
 
 
 @dataclass(frozen=True, slots=True)
