@@ -12,11 +12,10 @@ from actors.capabilities.violation_fix.refactoring.blocks import Block, block_of
 from actors.capabilities.violation_fix.refactoring.complexity import Function
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     FunctionPlace,
-    Scope,
     has_lazy_annotations,
     local_names,
+    own_statement_lists,
     places_of,
-    statement_lists,
 )
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
@@ -66,7 +65,7 @@ class CopySearch:
         """All statements of functions by their shape, with the list that each stands in."""
         found: dict[str, list[tuple[FunctionPlace, list[ast.stmt], int]]] = {}
         for place in places_of(self._source.tree):
-            for body in _lists(place.function):
+            for body in own_statement_lists(place.function):
                 for position, statement in enumerate(body):
                     found.setdefault(_shape(statement), []).append((place, body, position))
         return found
@@ -150,14 +149,6 @@ def _is_called_alike(one: Extraction, other: Extraction) -> bool:
 def _comments(source: SourceText, first: int, last: int) -> Iterator[str]:
     lines = (number for number in range(first, last + 1) if number not in source.lines_inside_strings)
     return (source.line(number).partition("#")[2].strip() for number in lines if "#" in source.line(number))
-
-
-def _lists(function: Function) -> Iterator[list[ast.stmt]]:
-    pending = [function.body]
-    while pending:
-        body = pending.pop()
-        yield body
-        pending += [inner for node in body if not isinstance(node, Scope) for inner in statement_lists(node)]
 
 
 def _shape(statement: ast.stmt) -> str:

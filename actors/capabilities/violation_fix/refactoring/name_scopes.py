@@ -90,6 +90,15 @@ def statement_lists(node: ast.AST) -> list[list[ast.stmt]]:
     return lists
 
 
+def own_statement_lists(function: Function) -> Iterator[list[ast.stmt]]:
+    """Yield the statement lists of a function, but for those of functions and classes in it."""
+    pending = [function.body]
+    while pending:
+        body = pending.pop()
+        yield body
+        pending += [inner for node in body if not isinstance(node, Scope) for inner in statement_lists(node)]
+
+
 def parameters_of(arguments: ast.arguments) -> tuple[ast.arg, ...]:
     variable = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
     return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variable)

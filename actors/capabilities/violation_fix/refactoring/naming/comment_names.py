@@ -29,8 +29,6 @@ from actors.capabilities.violation_fix.refactoring.source_text import first_line
 # They promise a result.
 _ASKING = frozenset({"get", "find", "determine", "compute", "calculate", "look", "count", "search", "select"})
 # What they make is in the name of the function, not what a loop goes through for it.
-_MAKING = frozenset({"build", "construct", "create", "generate"})
-# What they make is in the name of the function, not what a loop goes through for it.
 MAKING = frozenset({"build", "construct", "create", "generate"})
 _SENTENCE_END = re.compile(r"(?<=[.;])\s+")
 

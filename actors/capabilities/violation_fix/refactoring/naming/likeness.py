@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, statement_lists
+from actors.capabilities.violation_fix.refactoring.name_scopes import own_statement_lists
 
 # Smaller blocks are alike by chance.
 _LEAST_NODES = 18
@@ -70,7 +70,7 @@ def _others(
     """Yield as many neighbouring statements from everywhere else in a function."""
     inside = {id(part) for statement in statements for part in ast.walk(statement)}
     around = {id(parent) for parent in parents}
-    for body in _lists(function):
+    for body in own_statement_lists(function):
         for window in _windows(body, len(statements)):
             if not any(id(statement) in inside or id(statement) in around for statement in window):
                 yield window
@@ -83,14 +83,6 @@ def _structure(statements: Sequence[ast.stmt]) -> Counter[type[ast.AST]]:
 
 def _likeness(one: Counter[type[ast.AST]], other: Counter[type[ast.AST]]) -> float:
     return (one & other).total() / max(one.total(), other.total(), 1)
-
-
-def _lists(function: Function) -> Iterator[list[ast.stmt]]:
-    pending = [function.body]
-    while pending:
-        body = pending.pop()
-        yield body
-        pending += [inner for node in body if not isinstance(node, Scope) for inner in statement_lists(node)]
 
 
 def _windows(body: Sequence[ast.stmt], length: int) -> Iterator[Sequence[ast.stmt]]:
