@@ -6,6 +6,7 @@ bracket if it can avoid it. Pure functions; the same lines and weights always gi
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -42,6 +43,10 @@ MAX_COMMENT_LINES = 6
 MAX_PARAMETER_LINES = 30
 # A condition is shown above an excerpt in at most so many lines.
 MAX_HEAD_LINES = 3
+# So many lines between conditions and what is shown below them are shown, too: what a condition asks for is made there.
+MAX_GAP_LINES = 8
+# A branch of which only the head and so few lines are shown goes on to its end, as far as a definition does.
+MAX_BEGUN_LINES = 2
 MAX_LINE_CHARS = 400
 # What a word that is nowhere in the repository weighs, of a word that is in one piece alone.
 UNKNOWN_WEIGHT = 0.5
@@ -54,18 +59,19 @@ _NO_CONTENT = re.compile(r"[\W_]*$")
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds the chosen lines of a place; line numbers are inclusive and count from 1 in the file.
 
-    `shown_start` to `shown_end` lie within the span, `text` holds them, lines of code before comments and docstrings;
-    `quoted` are the numbers of the most telling lines, at most four, `quotes` those lines, stripped. Lines are
-    verbatim, cut at 400 characters. `share`: the part of the question's weight that the span covers, 0 to 1. `said`:
-    the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it. `told_share`: the
-    part of the question's weight that the quoted lines cover. `of_members`: the lines are members that stand for
-    themselves, such as settings. `heads`: lines of the place above those that are shown, with their numbers, that
-    decide whether these are reached, the outermost first. `rest`: the lines behind those that are shown, to the end of
-    their definition, if these are few; else none. `body`: where nothing but comments, documentation and signatures is
-    shown, the lines of code of the place that speak most of the question, with their numbers. `is_bare`: nothing
-    but a signature, or a part of one, is shown. `is_prose`: the place is a comment, of which it is not known what it
-    documents. `within`: the comment or string in which the first line that is shown begins. `has`: the terms of the
-    question that the whole place has, also beyond the span, to which `locate` adds those of its path and name.
+    `shown_start` to `shown_end` lie within the span, `text` holds them, lines of code before comments and
+    docstrings; `quoted` are the numbers of the most telling lines, at most four, `quotes` those lines, stripped.
+    Lines are verbatim, cut at 400 characters. `share`: the part of the question's weight that the span covers, 0 to
+    1. `said`: the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it.
+    `told_share`: the part of the question's weight that the quoted lines cover. `of_members`: the lines are members
+    that stand for themselves, such as settings. `heads`: lines of the place above those that are shown, with their
+    numbers, that decide whether these are reached, the outermost first, and the few lines between. `rest`: the
+    lines behind those that are shown, to the end of their definition, or of a branch that has only begun, if these
+    are few; else none. `body`: where nothing but comments, documentation and signatures is shown, the lines of code
+    of the place that speak most of the question, with their numbers. `is_bare`: nothing but a signature, or a part
+    of one, is shown. `is_prose`: the place is a comment, of which it is not known what it documents. `within`: the
+    comment or string in which the first line that is shown begins. `has`: the terms of the question that the whole
+    place has, also beyond the span, to which `locate` adds those of its path and name.
     """
 
     start_line: int
@@ -226,6 +232,11 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
     if any(map(statements.is_member, code)) or (whole is None and not lines[last][:1].isspace()):
         return last
     is_open = bool(code) and code[-1] == last and leaves_open(lines[last])
+    begun = last if is_open else statements.branch_head(last)
+    if begun is not None and begun >= max(first, last - MAX_BEGUN_LINES):
+        end = statements.extent(begun).end
+        if last < end <= last + MAX_REST_LINES:
+            return end
     if not code or not (is_open or len(code) <= FEW_LINES):
         return last
     end = whole.end if whole is not None and whole.end > last else len(lines) - 1
@@ -270,7 +281,21 @@ def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int
         while end - at < MAX_HEAD_LINES - 1 and end + 1 < first and _is_open(lines[at : end + 1]):
             end += 1
         found += [place for place in range(at, end + 1) if place < first and place not in found]
-    return found
+    return _without_short_gaps(found, first)
+
+
+def _without_short_gaps(heads: Sequence[int], first: int) -> list[int]:
+    """Return the positions of conditions with those of the lines between, and down to the first shown, if few.
+
+    The gaps that are nearest to what is shown are filled first.
+    """
+    told: set[int] = set(heads)
+    left = MAX_GAP_LINES
+    for at, following in reversed(list(itertools.pairwise([*heads, first]))):
+        if following - at - 1 <= left:
+            left -= following - at - 1
+            told.update(range(at, following))
+    return sorted(told)
 
 
 def _next_code(statements: Statements, lines: Sequence[str], first: int) -> int:

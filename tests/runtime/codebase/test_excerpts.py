@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
     FEW_LINES,
+    MAX_BEGUN_LINES,
     MAX_COMMENT_LINES,
+    MAX_GAP_LINES,
     MAX_LINE_CHARS,
     MAX_REST_LINES,
     MAX_SHOWN_LINES,
@@ -186,6 +188,63 @@ def test_the_conditions_around_what_is_shown_are_told_whole(words: str, heads: l
     chosen = excerpt_of(lines, 11, weights_of(words))
     assert [line.strip() for _, line in chosen.heads] == heads
     assert all(lines[number - 11] == line and number < chosen.shown_start for number, line in chosen.heads)
+
+
+@pytest.mark.parametrize(
+    ("between", "is_shown"), [(0, True), (1, True), (MAX_GAP_LINES, True), (MAX_GAP_LINES + 1, False)]
+)
+def test_a_few_lines_between_a_condition_and_what_is_shown_are_shown_too(between: int, is_shown: bool) -> None:
+    made = [f"        self.step({number})" for number in range(between)]
+    asked = ["        self.signal(late, harbour)" for _ in range(MAX_SHOWN_LINES)]
+    after = [f"    self.note({number})" for number in range(MAX_REST_LINES + 1)]
+    lines = ["def open_gate(self, ship):", "    if ship.is_late:", *made, *asked, *after]
+    chosen = excerpt_of(lines, 1, weights_of("signal late harbour"))
+    heads = [number for number, _ in chosen.heads]
+    assert (chosen.shown_start, chosen.text.split("\n")[0]) == (3 + between, asked[0])
+    assert heads == (list(range(2, 3 + between)) if is_shown else [2])
+
+
+def test_of_several_gaps_those_nearest_to_what_is_shown_are_filled() -> None:
+    half = [f"        self.step({number})" for number in range(MAX_GAP_LINES // 2 + 1)]
+    inner = [f"    {line}" for line in half]
+    asked = ["            self.signal(late, harbour)" for _ in range(MAX_SHOWN_LINES)]
+    after = [f"    self.note({number})" for number in range(MAX_REST_LINES + 1)]
+    lines = [
+        "def open_gate(self, ship):",
+        "    if ship.is_late:",
+        *half,
+        "        if ship.is_sunk:",
+        *inner,
+        *asked,
+        *after,
+    ]
+    chosen = excerpt_of(lines, 1, weights_of("signal late harbour"))
+    assert [line.strip() for _, line in chosen.heads] == [
+        "if ship.is_late:",
+        "if ship.is_sunk:",
+        *(line.strip() for line in inner),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("begun", "left", "goes_on"),
+    [
+        (MAX_BEGUN_LINES - 1, 1, True),
+        (MAX_BEGUN_LINES, 1, True),
+        (MAX_BEGUN_LINES + 1, 1, False),
+        (1, MAX_REST_LINES, True),
+        (1, MAX_REST_LINES + 1, False),
+    ],
+)
+def test_a_branch_that_has_only_begun_goes_on_to_its_end(begun: int, left: int, goes_on: bool) -> None:
+    asked = ["    self.signal(late, harbour)" for _ in range(MAX_SHOWN_LINES - 2 - begun)]
+    shown = [*asked, "    if late:", *(f"        self.harbour({number})" for number in range(begun))]
+    rest = [f"        self.step({number})" for number in range(left)]
+    after = [f"    self.note({number})" for number in range(MAX_REST_LINES + 1)]
+    lines = ["def open_gate(signal):", *shown, *rest, *after]
+    chosen = excerpt_of(lines, 1, weights_of("signal late harbour"))
+    assert chosen.text == "\n".join(lines[: len(shown) + 1])
+    assert chosen.rest == (tuple(rest) if goes_on else ())
 
 
 @given(st.lists(LINE, min_size=1, max_size=80), st.integers(1, 10_000), WEIGHTS)
