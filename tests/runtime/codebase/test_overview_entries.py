@@ -123,3 +123,20 @@ def test_reading_begins_at_the_file_that_a_declared_command_runs(tmp_path: Path)
     assert [(row["reason"], row["name"], row["file"]) for row in describe(tmp_path, files)["reading"]] == [
         ("command", "cli.js", "package.json")
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines_of_core", "exporting"), [(89, "bot/index.ts"), (90, "bot/index.ts"), (91, "core/src/lib.rs")]
+)
+def test_what_lies_beside_a_program_of_another_language_is_not_exported_by_it(
+    tmp_path: Path, lines_of_core: int, exporting: str
+) -> None:
+    bot = "export function handler() {}\n" + "// answers\n" * 9
+    core = "pub fn evaluate() {}\n" + "// counts\n" * (lines_of_core - 1)
+    files = {
+        "bot/index.ts": bot,
+        "bot/package.json": '{"name": "bot", "main": "index.ts"}\n',
+        "core/src/lib.rs": core,
+        "core/Cargo.toml": '[package]\nname = "core"\n',
+    }
+    assert [file for kind, _, file in entries_of(tmp_path, files) if kind == "exports"] == [exporting]

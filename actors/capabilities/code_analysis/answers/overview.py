@@ -40,7 +40,8 @@ _LANGUAGES = {
     **{"php": "PHP", "sql": "SQL", "jsx": "JavaScript (JSX)", "objective_c": "Objective-C", "fsharp": "F#"},
 }
 _ASIDES = {
-    **{"test": "tests", "docs": "documents", "example": "examples", "benchmark": "benchmarks", "script": "scripts"},
+    **{"test": "tests", "docs": "documents", "example": "examples", "benchmark": "benchmarks"},
+    **{"script": "scripts and programs beside it"},
     **{"vendored": "vendored code", "generated": "generated code", "changelog": "changelogs"},
     **{"translation": "translations", "declaration": "type declarations", "contributed": "contributed code"},
 }
