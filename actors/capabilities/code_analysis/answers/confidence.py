@@ -71,8 +71,8 @@ LEAST_READ = 3
 LEAST_COMPARED = 0.5
 
 # How much too sure of presence both models together are where all pieces were compared, in log-odds: they were fitted
-# apart, and on other states. docs/answer-quality.md has the 98 questions that say so.
-TOO_SURE = 0.85
+# apart, and on other states. docs/answer-quality.md has the 152 questions that say so.
+TOO_SURE = 0.7
 
 # The least presence where the value of a name is proven which covers what the question asks for, and where a passage of
 # documentation has all of its words.
