@@ -123,7 +123,11 @@ def language_of(path: str) -> str | None:
     named = _by_file_name().get(name)
     if named is not None:
         return named
-    _, dot, extension = name.rpartition(".")
+    stem, dot, extension = name.rpartition(".")
+    if extension == "in" and "." in stem and stem not in _by_file_name():
+        # What a document is made from, with a few names to fill in, is one; code with gaps may not parse.
+        inner = _by_extension().get(stem.rpartition(".")[2])
+        return inner if language_named(inner).role == "prose" else None
     return _by_extension().get(extension) if dot else None
 
 

@@ -45,18 +45,19 @@ def _rst_sections(lines: Sequence[str]) -> Iterator[Opening]:
 LANGUAGES = (
     Language(
         name="markdown",
-        extensions="md markdown mdx",
+        # Manuals in the form of ronn and scdoc have the headings and paragraphs of Markdown.
+        extensions="md markdown mdx ronn scd",
         role="prose",
-        path_kinds=(("docs", r"\.(md|markdown|mdx)$"),),
+        path_kinds=(("docs", r"\.(md|markdown|mdx|ronn|scd)$"),),
         outline=_markdown_sections,
     ),
     Language(name="rst", extensions="rst", role="prose", path_kinds=(("docs", r"\.rst$"),), outline=_rst_sections),
     Language(
         name="text",
-        extensions="txt text adoc",
+        extensions="txt text adoc pod",
         file_names="readme license changelog go.mod",
         role="prose",
-        path_kinds=(("docs", r"\.(adoc|txt)$"),),
+        path_kinds=(("docs", r"\.(adoc|txt|pod)$"),),
         outline=no_openings,
     ),
 )

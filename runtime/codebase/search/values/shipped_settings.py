@@ -29,7 +29,7 @@ _OTHERS = re.compile(
     r"[\w.-]*\.\w+$|lock",
     re.IGNORECASE,
 )
-_ENDINGS = re.compile(r"\.(?P<kind>ya?ml|toml|ini|cfg|conf|properties|json)$|(?:^|/)(?P<rc>[a-z][\w-]*rc)$")
+_ENDINGS = re.compile(r"\.(?:(?P<indented>ya?ml)|(?P<quoted>json)|toml|ini|cfg|conf|properties)$|(?:^|/)[a-z][\w-]*rc$")
 _DEFAULTS = frozenset({"default", "defaults"})
 _SECTION = re.compile(r"\[{1,2}\s*([\w.\- \"]{1,80}?)\s*\]{1,2}\s*$")
 _ASSIGNED = re.compile(r"(?P<indent>\s*)(?P<key>[A-Za-z_][\w.\-]{0,80})\s*[=:]\s*(?P<value>\S.*?)\s*(?:\s[#;].*)?$")
@@ -128,8 +128,8 @@ class ShippedSettings:
 def entries_in(file: str, lines: Sequence[str]) -> Iterator[ShippedSetting]:
     """Yield the entries of a file of settings that have one value in their line."""
     ending = _ENDINGS.search(file)
-    kind = (ending["kind"] or "ini") if ending is not None else ""
-    pattern = _YAML if kind in {"yml", "yaml"} else _JSON if kind == "json" else _ASSIGNED
+    kind = ending.lastgroup if ending is not None else None
+    pattern = {"indented": _YAML, "quoted": _JSON}.get(kind or "", _ASSIGNED)
     above: list[tuple[int, str]] = []
     text_indent: int | None = None
     section: tuple[str, ...] = ()
