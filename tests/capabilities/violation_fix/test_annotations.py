@@ -853,6 +853,32 @@ def test_a_bare_class_that_is_no_longer_none_holds_anything(declared: str, annot
     assert f"rows: {annotation}" in signature(source, STRICT)
 
 
+@pytest.mark.parametrize(
+    ("imported", "annotation"),
+    [
+        ("import typing\n        from typing import Any", "Any"),
+        ("import typing\n        if typing.TYPE_CHECKING:\n            from typing import Any", "typing.Any"),
+    ],
+)
+def test_a_type_is_written_by_the_shortest_name_that_the_module_has_where_it_runs(
+    imported: str, annotation: str
+) -> None:
+    source = f"""
+        {imported}
+
+        def total(rows: list[int], given: str | int) -> int:
+            limit = getattr(given, "limit", False)
+            count = 0
+            # begin
+            for row in rows:
+                if row > limit:
+                    count += row
+            # end
+            return count
+    """
+    assert f"limit: {annotation}, count" in signature(source, STRICT)
+
+
 def test_beside_anything_no_other_type_is_written() -> None:
     source = """
         from typing import Any

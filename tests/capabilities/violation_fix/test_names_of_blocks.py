@@ -295,7 +295,7 @@ def test_what_calls_for_an_effect_is_not_told_to_determine_something() -> None:
 
 def test_a_loop_over_pairs_is_named_after_the_second_of_each() -> None:
     source = """
-        def parse_rows(table, columns):
+        def index_rows(table, columns):
             for number, row in enumerate(table):
                 if row.width > 3 and number:
                     columns.append(row.width)
@@ -304,7 +304,7 @@ def test_a_loop_over_pairs_is_named_after_the_second_of_each() -> None:
             print(table)
             return columns
     """
-    assert "_parse_row" in names(source, "parse_rows").values()
+    assert "_index_row" in names(source, "index_rows").values()
 
 
 def test_guards_are_no_part_of_getting_a_result() -> None:

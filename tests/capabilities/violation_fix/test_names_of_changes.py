@@ -502,3 +502,130 @@ def test_a_loop_that_prints_how_an_attempt_went_is_not_named_after_the_printing(
             return data
     """
     assert not any(name.startswith("_print") for name in names(source).values())
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ('body["action"] = actions[0]', "_add_block_actions"),
+        ('body.setdefault("action", actions[0])', "_add_block_actions"),
+        ('body["action"] += actions[0]', None),
+        ('body.pop("action")', None),
+    ],
+)
+def test_what_only_adds_to_a_parameter_is_never_said_to_build_it(change: str, name: str | None) -> None:
+    source = f"""
+        def build_body(source):
+            body = {{}}
+            kind = source.kind
+            log.debug(body)
+            if kind == "block_actions":
+                actions = source.get("actions", [])
+                if len(actions) > 0 and actions[0] is not None:
+                    body["block"] = actions[0].block
+                    {change}
+            log.debug(body)
+            return body
+    """
+    assert set(names(source, "build_body").values()) == ({name} if name else set())
+
+
+@pytest.mark.parametrize("verb", ["build", "collect", "determine", "get", "parse"])
+def test_an_item_that_is_only_read_is_neither_made_nor_added(verb: str) -> None:
+    source = f"""
+        def {verb}_rows(table, columns):
+            for row in table:
+                if row.width > 3:
+                    columns.append(row.width)
+                elif row.height:
+                    columns.append(row.height)
+            print(table)
+            return columns
+    """
+    assert names(source, f"{verb}_rows") == {(2, 6): "_add_columns_for_rows"}
+
+
+def test_an_item_is_added_to_what_is_called_like_it() -> None:
+    source = """
+        def collect_columns(table, columns):
+            for column in table:
+                if column.width > 3:
+                    columns.append(column.width)
+                elif column.height:
+                    columns.append(column.height)
+            print(table)
+            return columns
+    """
+    assert names(source, "collect_columns")[3, 6] == "_add_column"
+
+
+@pytest.mark.parametrize(
+    ("done", "is_check"),
+    [
+        ("required.discard(key)", False),
+        ("names.append(key)", False),
+        ("raise ValueError(key)", True),
+        ("assert key", True),
+        ("errors.append(key)", True),
+        ("verify_key(key)", True),
+    ],
+)
+def test_what_only_collects_is_no_check(done: str, is_check: bool) -> None:
+    source = f"""
+        def check_record(record, names, errors):
+            hints = {{}}
+            required = set(record.keys)
+            log.debug(required)
+            for key, annotation in record.annotations.items():
+                while annotation.origin:
+                    annotation = annotation.origin
+                if annotation.is_open:
+                    {done}
+                hints[key] = annotation
+            log.debug(required)
+            return hints
+    """
+    assert ("_check_annotation" in names(source, "check_record").values()) is is_check
+
+
+def test_what_makes_what_is_missing_ensures_it_and_what_only_fills_does_not() -> None:
+    source = """
+        def work(folder, seen_paths):
+            print(folder)
+            # Ensure the folder
+            if not folder.is_there:
+                {done}
+                for path in folder.paths:
+                    log.debug(path)
+            print(folder)
+            return folder
+    """
+    assert names(source.format(done="folder.make(0o700)"))[3, 7] == "_ensure_folder"
+    assert names(source.format(done="seen_paths.append(folder)")).get((3, 7)) != "_ensure_folder"
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("set_label", "_set_tick_labels"),
+        ("set_table", "_set_tick_tables"),
+        ("set_visible", None),
+        ("set_compatible", None),
+        ("set_enabled", None),
+        ("set_selected", None),
+    ],
+)
+def test_no_plural_is_made_of_a_word_that_is_no_noun(method: str, name: str | None) -> None:
+    source = f"""
+        def work(grid, axes):
+            log.debug(grid)
+            if grid.is_diagonal:
+                for axis in axes:
+                    for tick in axis.ticks:
+                        tick.{method}(False)
+                        log.debug(tick)
+            log.debug(axes)
+            return grid
+    """
+    assert names(source).get((5, 7)) == name
+    assert name or names(source) == {}

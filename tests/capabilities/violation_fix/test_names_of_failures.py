@@ -344,7 +344,7 @@ def test_what_is_given_is_not_what_is_built(kind: str, is_named: bool) -> None:
                     table[value] = key
             return table
     """
-    assert any(name.startswith(f"_build_{kind.lower()}") for name in names(source, "build_table").values()) is is_named
+    assert any(name.startswith(f"_add_{kind.lower()}") for name in names(source, "build_table").values()) is is_named
 
 
 POSTS = """

@@ -107,6 +107,10 @@ class AnnotationWriter:
 
     def _visible_as(self, full_name: str) -> str | None:
         """Return how the module can spell a name: by itself, or by a module that it imports."""
+        named = (name for name, binding in self._module.bindings.items() if binding.target == full_name)
+        for name in named:
+            if name not in self._hidden and (self._module.is_lazy or not self._is_late(name)):
+                return name
         for name, binding in self._module.bindings.items():
             if name in self._hidden:
                 continue

@@ -54,6 +54,7 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     VERBS,
     in_camel_case,
     is_good_noun,
+    is_plural_of_no_noun,
     noun_quality,
     singular,
     words_of,
@@ -61,6 +62,11 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
 from actors.capabilities.violation_fix.refactoring.naming.output_names import from_outputs
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import (
     is_constant,
+)
+from actors.capabilities.violation_fix.refactoring.naming.promises import (
+    CHECKING,
+    promises_too_much,
+    without_promise,
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
@@ -85,7 +91,9 @@ def suggest_names(context: BlockContext) -> list[SuggestedName]:
     rules = _RULES if not context.extraction.crossings.yields else [rule for rule in _RULES if rule not in _OF_CHANGES]
     for rule in rules:
         for suggestion in rule(context):
-            _keep(_weighed(suggestion, context), found, context)
+            kept = without_promise(suggestion, context)
+            if kept is not None:
+                _keep(_weighed(kept, context), found, context)
     if not context.extraction.crossings.yields:
         found = _judged(found, context)
     ranked = sorted(found.values(), key=lambda suggestion: (-suggestion.quality, suggestion.name))
@@ -130,9 +138,8 @@ def _is_told(word: str, words: Collection[str]) -> bool:
     return singular(word) in words or (len(word) > 2 and any(each.startswith(word) for each in words))
 
 
-_CHECKING = frozenset({"check", "ensure", "validate", "verify"})
 _SYNONYMS = (
-    _CHECKING,
+    CHECKING,
     frozenset({"build", "compose", "construct", "create", "generate", "make", "produce"}),
     frozenset({"calculate", "compute", "determine", "find", "get", "lookup", "resolve"}),
     frozenset({"delete", "discard", "drop", "remove"}),
@@ -154,7 +161,9 @@ def _is_acceptable(name: str, context: BlockContext) -> bool:
     # Who checks gives nothing back, and sets nothing.
     sets = any(effect.kind is EffectKind.ATTRIBUTE for effect in context.effects.all)
     answers = bool(context.outputs) or context.extraction.form is Form.IF_JUMP
-    if words[0] in _CHECKING and (answers or sets):
+    if words[0] in CHECKING and (answers or sets):
+        return False
+    if promises_too_much(name, context) or any(is_plural_of_no_noun(word) for word in words[1:]):
         return False
     return all(first != second for first, second in pairwise(words))
 

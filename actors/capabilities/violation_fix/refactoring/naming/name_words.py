@@ -371,6 +371,23 @@ def singular(noun: str) -> str:
     return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is", "os")) else noun
 
 
+# They tell what something is like, and what has an `s` added to them is no word.
+_ADJECTIVES = words_in(
+    """
+    active alive available bold busy closed dead dirty editable empty false hidden inactive invalid italic open opaque
+    ready sensitive stable sticky transparent true unavailable unstable valid writable
+    """
+)
+_NOUNS_IN_IBLE = words_in("bible collectible convertible crucible")
+
+
+def is_plural_of_no_noun(word: str) -> bool:
+    """Check for `visibles` and `enableds`: an adjective, or what is done to something, with an `s` added to it."""
+    stem = word[:-1] if word.endswith("s") else ""
+    is_done = stem.endswith("ed") and any(each in VERBS for each in (stem[:-1], stem[:-2], stem[:-3]))
+    return stem in _ADJECTIVES or is_done or (stem.endswith("ible") and stem not in _NOUNS_IN_IBLE)
+
+
 def common_noun(names: Sequence[str]) -> str:
     """Return one noun for several names: the word that all end with, in the plural, or both joined by `and`."""
     stripped = [name.strip("_") for name in names]
