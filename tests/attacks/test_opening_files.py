@@ -41,6 +41,7 @@ MAY_OPEN = {
     "runtime/codebase/semantics/sentence_model/integer_products.py": "what the system says of its processor",
     "runtime/codebase/search/ranker.py": "the weights of our own package",
     "runtime/codebase/search/piece_shape.py": "the weights of our own package",
+    "runtime/codebase/search/prose/document_quotes.py": "the weights of our own package",
     "runtime/codebase/search/presence/lexicon.py": "the words of our own package",
     "runtime/codebase/search/presence/familiarity.py": "the usual words, a file of the package",
     "actors/capabilities/code_analysis/answers/confidence.py": "the weights of our own package",
