@@ -20,7 +20,6 @@ MAX_EXPORTING_FILES = 2
 LEAST_SHARE_OF_EXPORTING = 0.2
 LEAST_SHARE_OF_LANGUAGE = 0.1
 _GO_KINDS = ("function", "struct", "interface", "type")
-_SCRIPTED = frozenset({"javascript", "typescript", "tsx", "jsx"})
 _TYPES = ("class", "struct", "interface", "trait", "object")
 
 
@@ -71,15 +70,17 @@ def _go_exports(files: FolderFiles) -> Iterator[EntryPoint]:
             yield EntryPoint("exports", path, path, lines[0], end, names=names)
 
 
-def _is_of_its_language(files: FolderFiles, path: str) -> bool:
-    """Return whether a fair share of the source is in the language of a file: else it serves a part beside the rest."""
-    family = _family(files.languages.get(path))
-    own = sum(lines for each, lines in files.sizes.items() if _family(files.languages.get(each)) == family)
-    return own >= LEAST_SHARE_OF_LANGUAGE * sum(files.sizes.values())
+def _main_families(files: FolderFiles) -> set[str]:
+    """Return the families of languages that have a fair share of the source; others serve a part beside the rest."""
+    lines: Counter[str] = Counter()
+    for path, count in files.sizes.items():
+        lines[_family(path)] += count
+    return {family for family, count in lines.items() if count >= LEAST_SHARE_OF_LANGUAGE * lines.total()}
 
 
-def _family(language: str | None) -> str | None:
-    return "javascript" if language in _SCRIPTED else language
+def _family(path: str) -> str:
+    language = language_at(path)
+    return language.family or language.name
 
 
 def exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[EntryPoint]:
@@ -91,7 +92,8 @@ def exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[Entry
     ]
     usual = [path for path in files.sizes if entry_points.EXPORTING.search(path)]
     yield from _go_exports(files)
-    candidates = {path for path in (*named, *usual) if path in files.sizes and _is_of_its_language(files, path)}
+    families = _main_families(files)
+    candidates = {path for path in (*named, *usual) if path in files.sizes and _family(path) in families}
     lines = {path: files.lines_below(posixpath.dirname(path)) for path in candidates}
     found: list[str] = []
     # Below the outermost package a file exports to the rest of the package, not to its users.

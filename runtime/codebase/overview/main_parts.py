@@ -14,9 +14,7 @@ from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folde
 from runtime.codebase.overview.named_links import NAMING, links_by_names, single_types
 from runtime.codebase.overview.part_definitions import MAX_IMPORTING_FILES, PartDefinitions
 from runtime.codebase.overview.part_links import PartLinks, without_guesses
-from runtime.codebase.overview.part_names import (
-    plain_name,
-)
+from runtime.codebase.overview.part_names import plain_name
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.units import Unit, bodies_of, divide
 

@@ -19,7 +19,12 @@ from actors.capabilities.violation_fix.refactoring.naming.learned.judgement impo
     with_likely_verb,
 )
 from actors.capabilities.violation_fix.refactoring.naming.learned.verb_model import WEIGHTS, verb_model
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import BRANCH_REASON, BY_COMMENT, SuggestedName
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
+    BRANCH_REASON,
+    BY_COMMENT,
+    BY_EXCEPTION,
+    SuggestedName,
+)
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 from tests.capabilities.violation_fix.test_names_of_blocks import names
@@ -96,7 +101,7 @@ def test_a_deed_in_the_name_of_what_makes_a_value_is_refused_once_the_model_is_s
     assert judged(named("_send_rows"), verbs).quality == pytest.approx(quality)
 
 
-@pytest.mark.parametrize("reason", [BY_COMMENT, BRANCH_REASON])
+@pytest.mark.parametrize("reason", [BY_COMMENT, BRANCH_REASON, BY_EXCEPTION])
 def test_words_of_the_author_are_not_judged(reason: str) -> None:
     assert judged(named("_send_rows", reason), {"get": 0.95, "send": 0.01}).quality == 0.7
 

@@ -25,7 +25,9 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
 from actors.capabilities.violation_fix.refactoring.naming.output_verbs import verb_for
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
+    BY_FUNCTION_AND_CASE,
     BY_LOG,
+    BY_TYPE_LEFT,
     MISSING_REASON,
     SuggestedName,
     ends_plainly,
@@ -46,14 +48,14 @@ def from_function_case(context: BlockContext) -> Iterator[SuggestedName]:
     kind = words_of(label.noun)
     if len(kind) > 1 and len(words) > 1 and words[0] in VERBS and kind[-1] == words[-1] and ends_plainly(context):
         # `set_color` sets a special one of them.
-        yield SuggestedName(joined_name(words[:-1], kind), 0.74, "the function and the case of the branch")
+        yield SuggestedName(joined_name(words[:-1], kind), 0.74, BY_FUNCTION_AND_CASE)
     if not words or not _makes_result(context) or context.function_name.startswith("__") or words[0] == "test":
         return
     case = words_of(label.noun)
     if set(case) & set(words):
         return
     quality = 0.62 + (0.08 if label.chain >= 3 else 0.04 if label.chain == 2 else 0.0)
-    reason = "the function and the case of the branch"
+    reason = BY_FUNCTION_AND_CASE
     if words[-1] in _ENDINGS or (len(words) == 1 and words[0] in VERBS):
         yield SuggestedName(joined_name(words, case), quality, reason)
     else:
@@ -172,7 +174,7 @@ def from_rest(context: BlockContext) -> Iterator[SuggestedName]:
     case = words_of(required) if required is not None else []
     if case and is_good_noun("_".join(case)) and not set(case) & set(words):
         joint = ["from"] if words[0] in _MAKING and len(words) > 1 else ["for"] if words[0] not in VERBS else []
-        yield SuggestedName(joined_name(words, joint, case), 0.66, "the type that is left")
+        yield SuggestedName(joined_name(words, joint, case), 0.66, BY_TYPE_LEFT)
     parameters = {argument.arg for argument in context.place.parameters}
     worked_out = [name for name in context.inputs if name not in parameters and name not in context.bound]
     noun = worked_out[0] if len(worked_out) == 1 else ""

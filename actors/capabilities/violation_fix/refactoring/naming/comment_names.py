@@ -20,6 +20,7 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BY_COMMENT,
+    BY_HEADING,
     SuggestedName,
     ends_plainly,
     joined_name,
@@ -93,7 +94,7 @@ def from_comment(context: BlockContext) -> Iterator[SuggestedName]:
     ):
         # To build the whole is to add the parts.
         verb = "add" if context.only_adds and context.function_verb in MAKING else context.function_verb
-        yield SuggestedName(joined_name(verb or "", heading), 0.68, "the heading above the block")
+        yield SuggestedName(joined_name(verb or "", heading), 0.68, BY_HEADING)
 
 
 def from_later_sentence(context: BlockContext) -> Iterator[SuggestedName]:

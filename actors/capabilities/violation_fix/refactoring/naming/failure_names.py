@@ -14,7 +14,12 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     singular,
     words_of_comment,
 )
-from actors.capabilities.violation_fix.refactoring.naming.suggestion import BY_HANDLER, SuggestedName, joined_name
+from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
+    BY_EXCEPTION,
+    BY_HANDLER,
+    SuggestedName,
+    joined_name,
+)
 
 _FAILED = re.compile(
     r"^\W*(?:(?:error|warning)\W+)?"
@@ -48,7 +53,7 @@ def from_raised_message(context: BlockContext) -> Iterator[SuggestedName]:
     told = found.pop() if len(found) == 1 else ()
     # What fails is all that the block does only where it speaks of that elsewhere, too.
     if any({word, singular(word), plural(word)} & context.words_used for word in told[1:]):
-        yield SuggestedName(joined_name(told), 0.66, "what an exception says has failed")
+        yield SuggestedName(joined_name(told), 0.66, BY_EXCEPTION)
 
 
 def _attempt_of(context: BlockContext) -> ast.Try | ast.TryStar | None:

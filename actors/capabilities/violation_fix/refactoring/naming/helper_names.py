@@ -71,6 +71,7 @@ from actors.capabilities.violation_fix.refactoring.naming.promises import (
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
     BY_COMMENT,
+    BY_LOOP_BODY,
     SuggestedName,
     ends_plainly,
     joined_name,
@@ -245,7 +246,7 @@ def _from_loop(context: BlockContext) -> Iterator[SuggestedName]:
         noun = "file" if verb in _OF_FILES and words_of(noun)[-1] in _NAMES_OF_FILES else noun
         quality = 0.8 if words_of(noun)[-1] in own else 0.7
         if verb is not None:
-            yield SuggestedName(joined_name(verb, noun), quality * noun_quality(noun), "the loop's body")
+            yield SuggestedName(joined_name(verb, noun), quality * noun_quality(noun), BY_LOOP_BODY)
     elif context.iterated_noun and is_good_noun(context.iterated_noun):
         noun = context.iterated_noun
         if verb is not None:

@@ -11,11 +11,16 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import word
 
 BRANCH_REASON = "the case of the branch"
 BY_COMMENT = "the comment above the block"
+BY_EXCEPTION = "what an exception says has failed"
+BY_FUNCTION_AND_CASE = "the function and the case of the branch"
 BY_HANDLER = "what the handler says has failed"
+BY_HEADING = "the heading above the block"
 BY_LOG = "the message that the block begins with"
+BY_LOOP_BODY = "the loop's body"
+BY_TYPE_LEFT = "the type that is left"
 OUTPUT_REASON = "the output "
 MISSING_REASON = " that may be missing"
-MESSAGE_REASONS = frozenset({BY_HANDLER, BY_LOG})
+MESSAGE_REASONS = frozenset({BY_EXCEPTION, BY_HANDLER, BY_LOG})
 
 
 @dataclass(frozen=True, slots=True)

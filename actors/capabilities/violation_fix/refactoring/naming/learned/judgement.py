@@ -18,6 +18,10 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import word
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import (
     BRANCH_REASON,
     BY_COMMENT,
+    BY_FUNCTION_AND_CASE,
+    BY_HEADING,
+    BY_LOOP_BODY,
+    BY_TYPE_LEFT,
     MESSAGE_REASONS,
     MISSING_REASON,
     OUTPUT_REASON,
@@ -34,11 +38,14 @@ _STEPS = ((0.03, 0.75), (0.35, 1.0), (1.0, 1.05))
 _OF_ANOTHER_KIND, _LEAST_OF_A_KIND = 0.58, 0.2
 MOST_QUALITY = 0.9
 # They have their verbs from the author's own words.
-_OF_THE_AUTHOR = (
-    frozenset({BY_COMMENT, BRANCH_REASON, "the heading above the block", "the loop's body"})
-    | frozenset({"the function and the case of the branch", "the type that is left"})
-    | MESSAGE_REASONS
-)
+_OF_THE_AUTHOR = MESSAGE_REASONS | {
+    BRANCH_REASON,
+    BY_COMMENT,
+    BY_FUNCTION_AND_CASE,
+    BY_HEADING,
+    BY_LOOP_BODY,
+    BY_TYPE_LEFT,
+}
 # A verb gives way to one that is so likely, and so much more likely.
 _LEAST_LIKELY, _TIMES_LIKELIER = 0.65, 5.0
 # Authors get, build or collect the same thing, and give it back.
