@@ -147,6 +147,44 @@ def test_what_cannot_be_followed_has_no_value(
     assert proven(chains_of(repositories(files), name)) == []
 
 
+MADE = """\
+LIMIT = Limit(most=5.0, "calm")
+NONE = Limit()
+NAMED = Limit(most=least)
+DONE = LIMIT(5.0)
+
+
+class Sluice:
+    def __init__(self, flow=LIMIT, drain=NONE, leak=NAMED, wave=DONE, spill=Limit(3)):
+        self._flow = Limit(flow)
+        self._drain = drain
+
+
+class Lock:
+    def __init__(self, flow: Flow = LIMIT):
+        self.flow = types.Limit(flow)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("flow", [("Lock", 'Limit(most=5.0, "calm")', (14, 1)), ("Sluice", 'Limit(most=5.0, "calm")', (8, 1))]),
+        ("drain", []),
+        ("leak", []),
+        ("wave", []),
+        ("spill", [("Sluice", "Limit(3)", (8,))]),
+    ],
+)
+def test_what_a_class_makes_of_literals_is_a_value_and_one_that_is_made_of_it_hands_it_on(
+    root: Path, opened: Opened, name: str, expected: list[tuple[str, str, tuple[int, ...]]]
+) -> None:
+    write_files(root, {"sluice.py": MADE})
+    chains = chains_of(opened(root), name)
+    assert proven(chains) == expected
+    assert [chain.value for chain in chains if chain.value is None] == [None] * (not expected)
+
+
 def test_values_of_different_builds_are_all_told_with_their_conditions(
     repositories: Callable[[dict[str, str]], Codebase],
 ) -> None:

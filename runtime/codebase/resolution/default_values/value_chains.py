@@ -35,6 +35,7 @@ MAX_CHAINS = 12
 MAX_DECLARED_LINES = 40
 
 _DEFAULT = re.compile(r"default", re.IGNORECASE)
+_MADE_OF_ONE = re.compile(r"^(?:\w+\.)*[A-Z]\w*\(([\w.]+)\)$")
 
 
 class ChainStep(msgspec.Struct, frozen=True):
@@ -199,9 +200,12 @@ def _step(site: Site) -> ChainStep:
 
 
 def _passes_on(chain: ValueChain) -> bool:
-    """Return whether a place only hands on a value of the same name: `self.size = size`, `size: options.size`."""
+    """Return whether a place only hands on a value of the same name: `self.size = size`, `size: options.size`.
+
+    So does one that makes an object of it alone: `self._size = Size(size)`.
+    """
     _, _, given = chain.steps[0].text.rpartition("=" if chain.form == "binding" else ":")
-    path = path_of(given.strip(" ,;"))
+    path = path_of(_MADE_OF_ONE.sub(r"\1", given.strip(" ,;")))
     return bool(path) and key_of(path[-1]) == key_of(chain.name)
 
 

@@ -314,6 +314,16 @@ def _may_be_followed(token: Token, following: str) -> bool:
     return not is_called and token.text not in _KEYWORDS and bool(path_of(token.text))
 
 
+def _is_made_of_literals(tokens: Sequence[Token], at: int, name: str) -> bool:
+    """Return whether a class is called and given literals alone, at least one: `Timeout(timeout=5.0)`."""
+    is_class = name[:1].isupper() and not name.isupper()
+    given = [(tokens[one], tokens[one + 1]) for one in range(at + 2, closing(tokens, at + 1))] if is_class else []
+    keys = {":", "=", "=>"}
+    return bool(given) and all(
+        token.kind != "name" or token.text in LITERAL_WORDS or following.text in keys for token, following in given
+    )
+
+
 def _is_said(tokens: Sequence[Token], at: int, following: str) -> bool:
     """Return True for a name that is no value of its own: a literal word, a key, a type or a conversion."""
     token = tokens[at]
@@ -325,6 +335,8 @@ def _is_said(tokens: Sequence[Token], at: int, following: str) -> bool:
     if following == "(" and (last in _CONVERSIONS or token.text.rstrip("!") in _CONVERSIONS):
         return True
     if following in {":", "=", "=>"} and token.depth > 0:
+        return True
+    if following == "(" and _is_made_of_literals(tokens, at, last):
         return True
     # The type of a collection: `[]string{"a"}`, `map[string]int{…}`; `5 as usize`.
     is_type = token.text in _TYPES or token.text in {"map", "as"}
