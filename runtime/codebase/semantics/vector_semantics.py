@@ -39,10 +39,12 @@ MAX_IN_MEMORY = 20_000
 MAX_INDEXES = 4
 # The vector of a question takes some milliseconds; more only while the process that embeds is starting.
 PATIENCE_S = 1.0
-# Once for a run, which then goes by words alone.
+# Once for a run, which then goes by words alone; longer where most pieces have vectors, so that much would be lost.
 STARTING_PATIENCE_S = 2.0
-# Of a run that was promised meaning: only a loaded machine takes longer than milliseconds.
-PROMISED_PATIENCE_S = 5.0
+LOADED_PATIENCE_S = 10.0
+MOST_READY = 0.5
+# Of a run that was promised meaning: only a loaded machine takes longer than milliseconds, or than a second to read.
+PROMISED_PATIENCE_S = 15.0
 WAITING_PATIENCE_S = 300.0
 
 # Of the likely pieces of a question: some tenths of a second of work, so that what is made counts if time runs out.
@@ -137,8 +139,9 @@ class VectorSemantics:
         """Return what a run passes to `as_of` throughout: 0 if nothing can be compared with a question now."""
         vectors = self._vectors_of(index)
         newest = vectors.newest(index)
-        is_any = vectors.counted(index, newest).ready > 0
-        return newest if is_any and self._query_vector(query, STARTING_PATIENCE_S) is not None else 0
+        counted = vectors.counted(index, newest)
+        patience_s = STARTING_PATIENCE_S if counted.share < MOST_READY else LOADED_PATIENCE_S
+        return newest if counted.ready > 0 and self._query_vector(query, patience_s) is not None else 0
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float | None] | None:
         """Return the cosine of the query and each text, -1 to 1, None for a text without a vector.

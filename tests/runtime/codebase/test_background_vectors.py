@@ -20,7 +20,7 @@ from runtime.codebase.semantics.piece_order import TOUCHED_AFTER_NS, pieces_in_o
 from runtime.codebase.semantics.piece_vectors import _ROWS_AT_ONCE, cosines_of
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import TEXTS_AT_ONCE, VectorMaker, missing_pieces
-from runtime.codebase.semantics.vector_semantics import VectorSemantics
+from runtime.codebase.semantics.vector_semantics import LOADED_PATIENCE_S, STARTING_PATIENCE_S, VectorSemantics
 
 WORDS = ("bank", "money", "zebra")
 
@@ -306,6 +306,26 @@ def test_the_share_that_is_ready_grows_with_the_vectors(
     assert codebase.meaning == round(16 / 17, 4)
     assert Codebase.open(root, index_path).meaning is None
     codebase.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "patience_s"), [(-1, LOADED_PATIENCE_S), (0, LOADED_PATIENCE_S), (1, STARTING_PATIENCE_S)]
+)
+def test_a_run_waits_longer_for_its_question_where_half_of_the_pieces_have_vectors(
+    root: Path, index_path: Path, embedder: Embedder, cache: VectorCache, more: int, patience_s: float
+) -> None:
+    waited: list[float] = []
+
+    def embed(texts: Sequence[str], most_s: float) -> Vectors:
+        waited.append(most_s)
+        return embedder.within(texts, most_s)
+
+    files = {f"f{number}_py": f"bank = {number}\n" for number in range(2 * TEXTS_AT_ONCE + more)}
+    cache.want(indexed(root, index_path, **files))
+    VectorMaker(embedder, cache).step()
+    with closing(IndexReader(index_path)) as reader:
+        assert VectorSemantics(embed, cache).fix(reader, "zebra") > 0
+    assert waited == [patience_s]
 
 
 def test_the_nearest_pieces_are_those_of_the_same_meaning(
