@@ -33,7 +33,9 @@ from runtime.codebase.search.telling_lines import says_nothing
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
 # A block that ends so few lines ahead of the end of its definition goes on to there.
-MAX_REST_LINES = 14
+MAX_REST_LINES = 18
+# A definition of no more lines of code is shown from its beginning to its end.
+MAX_WHOLE_LINES = 36
 # So few at the end of a piece that begins within a definition are shown as well: what it comes to stands there.
 MAX_TAIL_LINES = 4
 # So few lines of code tell little by themselves.
@@ -223,7 +225,7 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
     a block, or beside hardly any code, to the end of the block or as far as lines may be shown.
     """
     whole = statements.whole()
-    if whole is not None and last < whole.end <= last + MAX_REST_LINES:
+    if whole is not None and last < whole.end and (whole.end <= last + MAX_REST_LINES or _is_short(statements)):
         return whole.end
     if whole is None and last < (end := _end_of_body(statements, lines)) <= last + MAX_TAIL_LINES:
         return end
@@ -274,7 +276,13 @@ def _heads_of_definitions(lines: Sequence[str]) -> set[int]:
 
 
 def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int]:
-    """Return the positions of the conditions around the first line to show, whole, above it."""
+    """Return the positions of the conditions around the first line to show, whole, above it.
+
+    Of a short definition these are all lines above, but for long documentation.
+    """
+    whole = statements.whole()
+    if whole is not None and whole.start < first <= whole.end and _is_short(statements):
+        return [at for at in range(whole.start, first) if at not in _long_comments(statements)]
     found: list[int] = []
     for at in statements.conditions(_next_code(statements, lines, first)):
         end = at
@@ -282,6 +290,30 @@ def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int
             end += 1
         found += [place for place in range(at, end + 1) if place < first and place not in found]
     return _without_short_gaps(found, first)
+
+
+def _is_short(statements: Statements) -> bool:
+    """Return whether a place is one definition with few enough lines of code to be shown whole."""
+    whole = statements.whole()
+    if whole is None or statements.is_holder(whole):
+        return False
+    within = range(whole.start, whole.end + 1)
+    code = sum(bool(statements.lines[at].strip()) and not statements.is_comment[at] for at in within)
+    return code <= MAX_WHOLE_LINES and len(within) - len(_long_comments(statements)) <= MAX_WHOLE_LINES + MAX_REST_LINES
+
+
+def _long_comments(statements: Statements) -> set[int]:
+    """Return the positions of comments and documentation of more lines than are shown with code."""
+    found: set[int] = set()
+    run: list[int] = []
+    for at, is_comment in enumerate([*statements.is_comment, False]):
+        if is_comment:
+            run.append(at)
+            continue
+        if len(run) > MAX_COMMENT_LINES:
+            found.update(run)
+        run = []
+    return found
 
 
 def _without_short_gaps(heads: Sequence[int], first: int) -> list[int]:

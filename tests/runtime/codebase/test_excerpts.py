@@ -18,6 +18,8 @@ from runtime.codebase.search.excerpts import (
     MAX_REST_LINES,
     MAX_SHOWN_LINES,
     MAX_SPAN_LINES,
+    MAX_WHOLE_LINES,
+    Excerpt,
     excerpt_of,
 )
 from runtime.codebase.search.prose.comment_lines import comment_lines
@@ -196,7 +198,7 @@ def test_the_conditions_around_what_is_shown_are_told_whole(words: str, heads: l
 def test_a_few_lines_between_a_condition_and_what_is_shown_are_shown_too(between: int, is_shown: bool) -> None:
     made = [f"        self.step({number})" for number in range(between)]
     asked = ["        self.signal(late, harbour)" for _ in range(MAX_SHOWN_LINES)]
-    after = [f"    self.note({number})" for number in range(MAX_REST_LINES + 1)]
+    after = [f"    self.note({number})" for number in range(MAX_WHOLE_LINES)]
     lines = ["def open_gate(self, ship):", "    if ship.is_late:", *made, *asked, *after]
     chosen = excerpt_of(lines, 1, weights_of("signal late harbour"))
     heads = [number for number, _ in chosen.heads]
@@ -240,7 +242,7 @@ def test_a_branch_that_has_only_begun_goes_on_to_its_end(begun: int, left: int, 
     asked = ["    self.signal(late, harbour)" for _ in range(MAX_SHOWN_LINES - 2 - begun)]
     shown = [*asked, "    if late:", *(f"        self.harbour({number})" for number in range(begun))]
     rest = [f"        self.step({number})" for number in range(left)]
-    after = [f"    self.note({number})" for number in range(MAX_REST_LINES + 1)]
+    after = [f"    self.note({number})" for number in range(MAX_WHOLE_LINES)]
     lines = ["def open_gate(signal):", *shown, *rest, *after]
     chosen = excerpt_of(lines, 1, weights_of("signal late harbour"))
     assert chosen.text == "\n".join(lines[: len(shown) + 1])
@@ -260,11 +262,41 @@ def test_conditions_stand_above_what_is_shown(lines: list[str], first: int, weig
     ("further", "goes_on"), [(0, False), (1, True), (MAX_REST_LINES, True), (MAX_REST_LINES + 1, False)]
 )
 def test_a_definition_goes_on_to_its_end_where_few_lines_are_left(further: int, goes_on: bool) -> None:
-    shown = ["def route(request):", *(f"    route_{number} = request" for number in range(MAX_SHOWN_LINES - 1))]
+    above = ["def turn(wheel):", *(f"    wheel.turn({number})" for number in range(MAX_WHOLE_LINES))]
+    shown = [f"    route_{number} = request" for number in range(MAX_SHOWN_LINES)]
     rest = [f"    other.part({number})" for number in range(further)]
-    chosen = excerpt_of([*shown, *rest], 5, weights_of("route request"))
+    chosen = excerpt_of([*above, *shown, *rest], 5, weights_of("route request"))
     assert chosen.text == "\n".join(shown)
     assert chosen.rest == (tuple(rest) if goes_on else ())
+
+
+def shown_of(chosen: Excerpt) -> list[str]:
+    return [*(line for _, line in chosen.heads), *chosen.text.split("\n"), *chosen.rest]
+
+
+@pytest.mark.parametrize(
+    ("count", "is_whole"), [(MAX_WHOLE_LINES - 1, True), (MAX_WHOLE_LINES, True), (MAX_WHOLE_LINES + 1, False)]
+)
+def test_a_short_definition_is_shown_from_its_beginning_to_its_end(count: int, is_whole: bool) -> None:
+    lines = ["def haul(cargo):", *(f"    crane_{number}.lift(cargo)" for number in range(count - 1))]
+    lines[12] = "    berth = harbour.find_berth(cargo)"
+    chosen = excerpt_of(lines, 7, weights_of("find berth harbour"))
+    assert (shown_of(chosen) == lines) is is_whole
+
+
+@pytest.mark.parametrize(("length", "is_shown"), [(MAX_COMMENT_LINES, True), (MAX_COMMENT_LINES + 1, False)])
+def test_of_a_definition_that_is_shown_whole_long_documentation_is_left_out(length: int, is_shown: bool) -> None:
+    said = [f"    # On ropes, part {number}" for number in range(length)]
+    steps = [f"    crane_{number}.lift(cargo)" for number in range(MAX_SHOWN_LINES)]
+    lines = ["def haul(cargo):", *said, *steps, "    berth = harbour.find_berth(cargo)"]
+    shown = shown_of(excerpt_of(lines, 7, weights_of("find berth harbour")))
+    assert shown == (lines if is_shown else [lines[0], *steps, lines[-1]])
+
+
+def test_a_short_class_is_not_shown_whole_for_one_member() -> None:
+    lines = ["class Crane:", *(f"    hook_{number} = {number}" for number in range(MAX_SHOWN_LINES + 8))]
+    lines[4] = "    longest_berth = 17"
+    assert shown_of(excerpt_of(lines, 7, weights_of("longest berth"))) != lines
 
 
 def test_what_is_no_one_definition_does_not_go_on() -> None:
