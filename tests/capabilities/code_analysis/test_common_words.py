@@ -27,7 +27,7 @@ async def answer(desk: AnalysisHarness, question: str) -> str:
 async def test_what_speaks_most_of_a_question_in_words_leads_and_what_it_names_follows(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How does stamp check the input of a letter?")
     assert told.startswith("`CheckInput` in `post/counter.py`: «Checks the input of a letter: whatever letter")
-    assert "`Counter`: `def stamp(self, letter, *, inked=None):`" in told
+    assert "`Counter` [post/counter.py:4-6]\n\n```\nclass Counter(CounterABC):\n    def stamp(self, letter, *" in told
 
 
 async def test_a_word_that_nothing_is_called_like_is_no_name_that_is_missing(desk: AnalysisHarness) -> None:

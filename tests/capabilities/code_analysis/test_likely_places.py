@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from actors.capabilities.code_analysis.answers.composition import Finding
-from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY, MAX_LINE_CHARS, likely_places
+from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY, MAX_LINE_CHARS, MAX_SHOWN, likely_places
+from actors.capabilities.code_analysis.answers.shown_blocks import MAX_MORE_LINES
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
@@ -26,9 +27,38 @@ def reduced(*claims: Claim, holds: bool = True) -> list[Claim]:
     return list(finding.claims)
 
 
-def test_the_two_lines_with_most_words_of_the_question_are_quoted() -> None:
+SHOWN = [place(number, "parcel = 1\nlimit = 2") for number in (8, 9)]
+
+
+def test_the_first_two_places_are_shown_with_their_code() -> None:
+    code = "if parcel.weight > limit:\n    refuse(parcel)"
+    claims = reduced(*(place(number, code) for number in range(3)))
+    assert [claim.code for claim in claims] == [code, code, ""]
+    assert [claim.text for claim in claims[:2]] == ["`f0`", "`f1`"]
+    assert all(claim.citations == (cited(f"{number}.py", 1, 9),) for number, claim in enumerate(claims))
+
+
+@pytest.mark.parametrize(("number", "most"), list(enumerate(MAX_SHOWN)))
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_of_long_code_the_lines_with_most_words_of_the_question_are_shown(number: int, most: int, more: int) -> None:
+    length = most + MAX_MORE_LINES + more
+    lines = [f"step({at})" for at in range(length - 1)]
+    code = "\n".join(["if parcel.weight > limit: refuse()", *lines])
+    claim = reduced(*SHOWN[:number], place(1, code))[number]
+    assert claim.code == (code if more <= 0 else "")
+    assert bool(claim.quotes) is (more > 0)
+
+
+def test_lines_in_a_row_are_shown_that_speak_of_the_question() -> None:
+    told = ["if parcel.weight > limit:", "    refuse(parcel, limit)"]
+    lines = [f"step({at})" for at in range(20)]
+    (claim,) = reduced(place(1, "\n".join([*lines, *told, *lines])))
+    assert claim.code == "\n".join(told)
+
+
+def test_of_the_others_the_two_lines_with_most_words_of_the_question_are_quoted() -> None:
     code = "total = 0\n    limit = 3\n    if parcel.weight > limit:\n        refuse(parcel)\n"
-    (claim,) = reduced(place(1, code))
+    *_, claim = reduced(*SHOWN, place(1, code))
     assert claim.text == "`f1`: `if parcel.weight > limit:`, `limit = 3`"
     assert claim.quotes == ("if parcel.weight > limit:", "limit = 3")
     assert (claim.code, claim.citations) == ("", (cited("1.py", 1, 9),))
@@ -39,7 +69,11 @@ def test_of_a_place_without_code_what_was_quoted_is_taken() -> None:
     assert claim.text == "`f1`: `weigh(parcel)`"
 
 
-@pytest.mark.parametrize("code", ["total = 0", "", "x = 'parcel\u202e'"], ids=["other words", "nothing", "marks"])
+@pytest.mark.parametrize(
+    "code",
+    ["total = 0", "total = 0\ncount = 1", "", "x = 'parcel\u202e'\ny = 'parcel\u202e'"],
+    ids=["other words", "two lines of these", "nothing", "marks"],
+)
 def test_without_a_line_that_speaks_of_the_question_the_place_is_named_alone(code: str) -> None:
     (claim,) = reduced(place(1, code))
     assert (claim.text, claim.quotes) == ("`f1`", ())

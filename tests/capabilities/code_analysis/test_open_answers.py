@@ -35,14 +35,17 @@ from actors.capabilities.code_analysis.answers.confidence import (
 )
 from actors.capabilities.code_analysis.answers.evidence import evidence_of
 from actors.capabilities.code_analysis.answers.further_places import (
+    MAX_BLOCKS,
+    MAX_LISTED,
     MAX_PER_POINT,
     MAX_POINTS,
     MAX_REMARK_LINES,
     further_claims,
+    shown_words,
     word_count,
 )
 from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY
-from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORDS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
@@ -168,6 +171,53 @@ def test_a_further_place_is_told_if_its_words_are_left(more: int, told: int) -> 
     place = in_answer_order([found("a.py", 1, 1.0)])
     (claim,) = further_claims(place, MAX_WORDS)
     assert len(further_claims(place, word_count(claim) + more)) == told
+
+
+def shown_place(number: int, lines: int = 2) -> Place:
+    code = "\n".join(f"step_{at} = {at}" for at in range(lines))
+    start, end = 100 * number + 1, 100 * number + lines
+    chosen = Excerpt(start, end, start, end, code, (start,), ("step_0 = 0",), 0.5)
+    return Place(found(f"{number % 3}.py", start, 1.0, excerpt=chosen), 1.0)
+
+
+@pytest.mark.parametrize(("more", "is_shown"), [(-1, False), (0, True), (1, True)])
+def test_a_further_place_is_shown_with_its_lines_if_words_of_code_are_left(more: int, is_shown: bool) -> None:
+    (told,) = further_claims([shown_place(0)], MAX_WORDS, left_shown=MAX_SHOWN_WORDS)
+    assert (told.text, told.code) == ("`0.py:1`", "step_0 = 0\nstep_1 = 1")
+    (claim,) = further_claims([shown_place(0)], MAX_WORDS, left_shown=shown_words(told) + more)
+    assert bool(claim.code) is is_shown
+    assert is_shown or claim.text.startswith("`0.py:1`: `step_0 = 0`")
+
+
+@pytest.mark.parametrize("count", [MAX_BLOCKS - 1, MAX_BLOCKS, MAX_BLOCKS + 1])
+def test_at_most_three_further_places_are_shown_with_their_lines_ahead_of_those_in_a_line(count: int) -> None:
+    lone = Place(found("0.py", 901, 1.0), 1.0)
+    claims = further_claims([lone, *map(shown_place, range(count))], 10 * MAX_WORDS, left_shown=10 * MAX_SHOWN_WORDS)
+    assert [bool(claim.code) for claim in claims] == [True] * min(count, MAX_BLOCKS) + [False] * (1 + count // 4)
+    assert claims[min(count, MAX_BLOCKS)].subject == "0.py:901"
+
+
+@pytest.mark.parametrize("count", [MAX_LISTED - 1, MAX_LISTED, MAX_LISTED + 1])
+def test_beside_places_that_are_shown_at_most_three_are_told_in_a_line(count: int) -> None:
+    lone = [Place(found(f"{number % 3}.py", 901 + 10 * number, 1.0), 1.0) for number in range(count)]
+    claims = further_claims([shown_place(0), *lone], 10 * MAX_WORDS, left_shown=10 * MAX_SHOWN_WORDS)
+    assert len(claims) == 1 + min(count, MAX_LISTED)
+
+
+def test_a_sentence_stands_above_the_lines_that_it_documents() -> None:
+    said = Sentence("Weighs what is sent.", 1, 1, 0.5, of=Documented(2, 4, 2, "def weigh(parcel):"))
+    code = "def weigh(parcel):\n    scale.clear()\n    return scale.read(parcel)"
+    chosen = Excerpt(1, 4, 2, 4, code, (4,), ("return scale.read(parcel)",), 0.5, said)
+    place = Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0)
+    (claim,) = further_claims([place], MAX_WORDS, left_shown=MAX_SHOWN_WORDS)
+    assert (claim.text, claim.code) == ("`a.py:1`: «Weighs what is sent.»", code)
+    assert claim.quotes == ("Weighs what is sent.",)
+    elsewhere = msgspec.structs.replace(
+        said, of=Documented(40, 44, 40, "def send(parcel):"), start_line=39, end_line=39
+    )
+    apart = msgspec.structs.replace(chosen, said=elsewhere)
+    (other,) = further_claims([Place(found("a.py", 1, 1.0, excerpt=apart), 1.0)], MAX_WORDS, left_shown=MAX_SHOWN_WORDS)
+    assert (other.text, other.code) == ("`a.py:1`", code)
 
 
 @pytest.mark.parametrize(("more", "expected"), [(-1, ["b = 2"]), (0, ["b = 2", "return c"])])
@@ -375,7 +425,7 @@ async def test_below_one_half_likely_places_are_listed_and_nothing_is_claimed(re
     assert document["status"] == "not_found"
     assert 0 < document["confidence"] < ENOUGH
     assert document["answer"].startswith(NOT_FOUND)
-    listed = [line for line in document["answer"].split("\n") if line.startswith("- ")]
+    listed = [line for line in document["answer"].split("\n") if re.match(r"(?:- )?`[^`]+`.* \[[^\]]+:\d+", line)]
     assert 1 <= len(listed) == len(document["citations"]) <= MAX_LIKELY
     assert mark_faults(document["answer"], document["citations"]) == []
     assert "«" not in document["answer"]

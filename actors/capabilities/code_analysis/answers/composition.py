@@ -215,10 +215,10 @@ def _without_answer(unanswered: Sequence[str]) -> list[str]:
 def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequence[str]) -> str:
     reason = nowhere_sentence(absence) or undefined_sentence(undefined)
     told = [reason, *(render(claim) for claim in claims if claim.role == "only_aside")]
-    places = [f"- {render(claim)}" for claim in claims if claim.role != "only_aside"]
+    places = [claim for claim in claims if claim.role != "only_aside"]
     if not places:
         return " ".join(filter(None, (DID_NOT_FIND, *told)))
-    return "\n".join((" ".join(filter(None, (DID_NOT_FIND, *told, LIKELY))), "", *places))
+    return "\n\n".join((" ".join(filter(None, (DID_NOT_FIND, *told, LIKELY))), _shown_and_listed(places)))
 
 
 def _told_confidence(confidence: float | None) -> list[str]:
@@ -277,8 +277,17 @@ def _counted(heading: str, claims: Sequence[Claim]) -> str:
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
     if role in {"lead", "said", "code", "module", "caveat", "aside", "only_aside"}:
         return "\n\n".join(render(claim) for claim in claims)
+    if role == "point":
+        return _shown_and_listed(claims)
     lines = "\n".join(f"- {render(claim)}" for claim in claims)
     return f"{heading}\n\n{lines}" if heading else lines
+
+
+def _shown_and_listed(claims: Sequence[Claim]) -> str:
+    """Render places: those with code one below the other, then a list of the others."""
+    shown = [render(claim) for claim in claims if claim.code]
+    listed = "\n".join(f"- {render(claim)}" for claim in claims if not claim.code)
+    return "\n\n".join(filter(None, (*shown, listed)))
 
 
 def _each_once(claims: list[Claim]) -> list[Claim]:

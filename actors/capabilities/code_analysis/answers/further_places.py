@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from actors.capabilities.code_analysis.answers.documents.comment_pairing import lines_about, own_line
+from actors.capabilities.code_analysis.answers.shown_blocks import Block, block_of
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
@@ -25,6 +26,9 @@ from runtime.codebase.search.telling_lines import begins_other_branch, returns_n
 
 MAX_POINTS = 3
 MAX_PER_POINT = 3
+# The first further places are shown with a few of their lines, the others told in a line each.
+MAX_BLOCKS = 3
+MAX_LISTED = 3
 # Beyond these, places have little to do with the question.
 MAX_CONSIDERED = 12
 MAX_QUOTE_CHARS = 140
@@ -41,8 +45,13 @@ def further_claims(
     left_words: int,
     told: Sequence[Citation] = (),
     asked: Mapping[tuple[str, int, int], tuple[tuple[int, ...], str]] | None = None,
+    *,
+    left_shown: int = 0,
 ) -> list[Claim]:
     """Return claims about places of at most three further files, at most three of each, in at most so many words.
+
+    The first three places are shown with a block of their lines, as far as `left_shown` words of code and text allow,
+    ahead of the others, of which then at most three are told.
 
     The file of the lead, which is the first of the lines that are `told` already, is open before the reader: it does
     not count among the three. A place that does not fit is told in fewer words, or not at all, as is one of nothing but
@@ -52,21 +61,31 @@ def further_claims(
     """
     claims: dict[str, list[_Told]] = {}
     home = {citation.file for citation in told[:1]}
+    blocks = 0
     for place in places[:MAX_CONSIDERED]:
         file = place.fact.citation.file
         of_file = claims.get(file, [])
         is_further = file not in home and not of_file
         if len(of_file) == MAX_PER_POINT or (is_further and len(claims.keys() - home) == MAX_POINTS):
             continue
+        if blocks and sum(map(len, claims.values())) - blocks == MAX_LISTED:
+            break
         known = [*told, *(citation for one in of_file for citation in one.claim.citations)]
         numbers, ahead = (asked or {}).get(place.fact.place, ((), ""))
         worded = (_worded(place.fact, most, numbers, ahead) for most in (2, 1))
         claim = next((claim for claim in worded if claim is not None and word_count(claim) <= left_words), None)
+        if claim is not None and blocks < MAX_BLOCKS:
+            shown = _shown(place.fact, numbers, ahead)
+            fits = shown is not None and word_count(shown) <= left_words and shown_words(shown) <= left_shown
+            claim = shown if fits else claim
         if claim is None or any(_overlap(one, other) for one in claim.citations for other in known):
             continue
         left_words -= word_count(claim)
+        left_shown -= shown_words(claim)
+        blocks += bool(claim.code)
         claims[file] = [*of_file, _Told(place.fact, claim, ahead)]
-    return _with_deciding_lines([one for of_file in claims.values() for one in of_file], left_words)
+    listed = sorted((one for of_file in claims.values() for one in of_file), key=lambda one: not one.claim.code)
+    return _with_deciding_lines(listed, left_words)
 
 
 class _Told(NamedTuple):
@@ -81,7 +100,8 @@ def _with_deciding_lines(told: Sequence[_Told], left_words: int) -> list[Claim]:
     """Return the claims, the first ones with as many deciding lines as so many further words allow."""
     claims = []
     for one in told:
-        claim = next(filter(None, (_fuller(one, more, left_words) for more in range(MAX_DECIDING, 0, -1))), one.claim)
+        more = () if one.claim.code else range(MAX_DECIDING, 0, -1)
+        claim = next(filter(None, (_fuller(one, lines, left_words) for lines in more)), one.claim)
         left_words -= word_count(claim) - word_count(one.claim)
         claims.append(claim)
     return claims
@@ -98,6 +118,11 @@ def _fuller(told: _Told, deciding: int, left_words: int) -> Claim | None:
 def word_count(claim: Claim) -> int:
     """Return how many words the text of a claim has."""
     return len(claim.text.split())
+
+
+def shown_words(claim: Claim) -> int:
+    """Return how many words a claim has with its code."""
+    return word_count(claim) + len(claim.code.split())
 
 
 def excerpt_in(fact: CodeFact) -> Excerpt:
@@ -173,6 +198,45 @@ def quoted(said: Sentence) -> str:
 
 def _overlap(one: Citation, other: Citation) -> bool:
     return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
+
+
+def _shown(fact: CodeFact, parts: tuple[int, ...], ahead: str) -> Claim | None:
+    """Return the claim about a place with a block of its lines; None if it has no two lines to show."""
+    excerpt = excerpt_in(fact)
+    said = own_words(excerpt)
+    block = block_of(excerpt, said)
+    if block is None:
+        return None
+    if said is not None and not _is_of_block(said, block):
+        said, block = None, block_of(excerpt)
+    if block is None:
+        return None
+    text = f"{ahead}{named(fact)}" if said is None else f"{ahead}{named(fact)}: {quoted(said)}"
+    cited = cited_lines(fact, said, range(block.first, block.last + 1))
+    if not any(one.start_line <= block.first and block.last <= one.end_line for one in cited):
+        cited = (*_apart_from(cited, block), lines_of(fact, block.first, block.last))
+    return Claim(
+        "point",
+        text,
+        cited,
+        code=block.text,
+        subject=fact.name,
+        quotes=() if said is None else (said.text,),
+        parts=parts,
+    )
+
+
+def _is_of_block(said: Sentence, block: Block) -> bool:
+    """Return whether a sentence may stand above a block: some of its lines are what it documents, or hold it."""
+    first, last = said.start_line, said.end_line
+    if said.of is not None:
+        first, last = min(first, said.of.start_line), max(last, said.of.end_line)
+    return first <= block.last and block.first <= last
+
+
+def _apart_from(cited: Sequence[Citation], block: Block) -> list[Citation]:
+    """Return the citations that share no line with a block."""
+    return [one for one in cited if one.end_line < block.first or block.last < one.start_line]
 
 
 def _worded(fact: CodeFact, most: int, parts: tuple[int, ...], ahead: str, deciding: int = 0) -> Claim | None:

@@ -10,11 +10,14 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.answers.composition import Finding
+from actors.capabilities.code_analysis.answers.shown_blocks import part_of
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, may_be_quoted
 from runtime.codebase.files.words import index_terms
 
 MAX_LIKELY = 5
 MAX_LINES = 2
+# The first ones are shown with so many of their lines of code: who was asked in other words may see the answer in them.
+MAX_SHOWN = (16, 8)
 # A longer line would take more room than the others together.
 MAX_LINE_CHARS = 120
 
@@ -22,8 +25,9 @@ MAX_LINE_CHARS = 120
 def likely_places(findings: Sequence[Finding], terms: Collection[str], holds: Callable[[Claim], bool]) -> list[Finding]:
     """Return findings whose claims are places, each once, at most five in all.
 
-    At most two lines of each are quoted, those with most of the question's `terms`; only lines that the place `holds`.
-    Mentions aside stay as they are, ahead of the places.
+    The first two are shown with some of their code, if the question's `terms` stand in it. Of the others at most two
+    lines are quoted, those with most of the terms; only lines that the place `holds`. Mentions aside stay as they are,
+    ahead of the places.
     """
     seen: set[tuple[str, int, int]] = set()
     reduced: list[Finding] = []
@@ -33,9 +37,18 @@ def likely_places(findings: Sequence[Finding], terms: Collection[str], holds: Ca
             place = next(((c.file, c.start_line, c.end_line) for c in claim.citations), None)
             if claim.role != "only_aside" and place is not None and place not in seen and len(seen) < MAX_LIKELY:
                 seen.add(place)
-                kept.append(_place(claim, terms, holds))
+                shown = _shown(claim, terms, MAX_SHOWN[len(seen) - 1]) if len(seen) <= len(MAX_SHOWN) else None
+                kept.append(shown or _place(claim, terms, holds))
         reduced.append(Finding(finding.goal, tuple(kept)))
     return reduced
+
+
+def _shown(claim: Claim, terms: Collection[str], most: int) -> Claim | None:
+    """Return a place with the lines of the code that its claim shows which have most terms; None if these are few."""
+    code = part_of(claim.code, terms, most) if all(map(may_be_quoted, claim.code.split("\n"))) else ""
+    name = code_span(claim.subject or claim.citations[0].file)
+    is_few = len(code.split("\n")) <= 1
+    return None if is_few else Claim(claim.role, name, claim.citations, code=code, subject=claim.subject)
 
 
 def _place(claim: Claim, terms: Collection[str], holds: Callable[[Claim], bool]) -> Claim:

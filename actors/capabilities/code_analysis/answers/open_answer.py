@@ -24,6 +24,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     named,
     own_words,
     quoted,
+    shown_words,
     word_count,
 )
 from actors.capabilities.code_analysis.answers.literal_values import literal_claims
@@ -43,6 +44,8 @@ from runtime.codebase.search.prose.sentences import Sentence
 _REMARK = re.compile(r"(?:#|//(?![/!])|--|;)")
 # What an answer tells in words, its code and its marks not counted.
 MAX_WORDS = 120
+# What it tells and shows together: as much as is read at a glance.
+MAX_SHOWN_WORDS = 250
 MAX_NAMED = 6
 MAX_DOCUMENTS = 1
 
@@ -84,7 +87,8 @@ def answer_claims(
     left_words -= sum(map(word_count, ahead))
     cited = [citation for claim in ahead for citation in claim.citations]
     asked = {place: (found, _introduced(parts, found, unsure)) for place, found in numbers.items()}
-    return [*ahead, *further_claims(others, left_words, cited, asked)]
+    left_shown = MAX_SHOWN_WORDS - sum(map(shown_words, ahead))
+    return [*ahead, *further_claims(others, left_words, cited, asked, left_shown=left_shown)]
 
 
 def _introduced(parts: Sequence[PartPlaces], found: Sequence[int], unsure: Collection[int]) -> str:
@@ -181,7 +185,7 @@ def _with_conditions(fact: CodeFact, cited: Sequence[Citation]) -> tuple[Citatio
             continue
         if number < first.start_line and first.end_line - number < MAX_CITED_LINES:
             first = msgspec.structs.replace(first, start_line=number)
-        elif spans and number == spans[-1][0] - 1:
+        elif spans and number == spans[-1][0] - 1 and spans[-1][1] - number < MAX_CITED_LINES:
             spans[-1] = (number, spans[-1][1])
         else:
             spans.append((number, number))

@@ -100,7 +100,8 @@ async def test_of_attributes_of_one_name_that_of_a_class_for_options_leads(desk:
     answer = await asked(desk, "Where is the stray option configured?")
     assert answer.startswith("`GateOptions` in `yard/options.py`")
     assert 'self.stray = getattr(meta, "stray", "keep")' in answer.split("```")[1]
-    assert "- `Gate`: `def __init__(self, *, stray=None" in answer
+    assert "`Gate` [yard/gate.py:1-11]" in answer
+    assert "def __init__(self, *, stray=None" in answer.split("```")[-2]
 
 
 async def test_a_setting_of_an_object_is_shown_where_it_is_given_its_value(desk: AnalysisHarness) -> None:

@@ -1,0 +1,115 @@
+"""Chooses the few lines of a further place that an answer shows: those that tell most, in whole statements.
+
+Pure functions; of one excerpt always the same lines.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from actors.capabilities.code_analysis.ranking.line_kinds import deciding_lines
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.excerpt_windows import balanced, best_window, is_cut, without_blanks
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.prose.comment_lines import comment_lines
+from runtime.codebase.search.prose.sentences import Sentence
+from runtime.codebase.search.telling_lines import says_nothing
+
+MAX_BLOCK_LINES = 10
+# What is whole with so many more lines is shown whole.
+MAX_MORE_LINES = 4
+MIN_CODE_LINES = 2
+# What a line weighs that shares most with the question, and one that decides something.
+_QUOTED, _DECIDES = 1.0, 0.3
+
+
+class Block(NamedTuple):
+    """Holds the lines to show, with the numbers of the first and the last."""
+
+    first: int
+    last: int
+    text: str
+
+
+def block_of(excerpt: Excerpt, said: Sentence | None = None, most: int = MAX_BLOCK_LINES) -> Block | None:
+    """Return at most so many lines of an excerpt; None if fewer than two lines of code would be shown.
+
+    A comment ahead of the code is left out, and so is a comment of nothing but the sentence that is told in words. A
+    few lines more are shown where they end what has begun.
+    """
+    numbered = _lines(excerpt)
+    if not numbered:
+        return None
+    lines = [line for _, line in numbered]
+    first, last = _chosen(lines, _weights(excerpt, numbered), most)
+    first, last = without_blanks(lines, first, last)
+    shown = _without(said, numbered[first : last + 1])
+    code = sum(bool(line.strip()) and not prose for line, prose in zip(shown, comment_lines(shown), strict=True))
+    if code < MIN_CODE_LINES or all(says_nothing(line) for line in shown if line.strip()):
+        return None
+    return Block(numbered[first][0], numbered[last][0], textwrap.dedent("\n".join(shown)))
+
+
+def _without(said: Sentence | None, numbered: Sequence[tuple[int, str]]) -> list[str]:
+    """Return lines without those that a sentence was taken from, if nothing else stands in these."""
+    told = [line for number, line in numbered if said is not None and said.start_line <= number <= said.end_line]
+    words = " ".join(index_terms("\n".join(told)).split())
+    if said is None or not all(comment_lines(told)) or words != " ".join(index_terms(said.text).split()):
+        return [line for _, line in numbered]
+    return [line for number, line in numbered if not said.start_line <= number <= said.end_line]
+
+
+def part_of(code: str, terms: Collection[str], most: int = MAX_BLOCK_LINES) -> str:
+    """Return at most so many lines of shown code in a row, those with most terms of a question; «» if none has any."""
+    lines = code.split("\n")
+    prose = comment_lines(lines)
+    words = [
+        [] if is_prose else sorted(set(terms).intersection(index_terms(line).split()))
+        for line, is_prose in zip(lines, prose, strict=True)
+    ]
+    if not any(words):
+        return ""
+    if len(lines) <= most + MAX_MORE_LINES:
+        return code
+    window = best_window(words, dict.fromkeys(terms, 1.0), 0, len(lines), most)
+    first, last = without_blanks(lines, *balanced(lines, *window, 0, len(lines), most))
+    return textwrap.dedent("\n".join(lines[first : last + 1]))
+
+
+def _lines(excerpt: Excerpt) -> list[tuple[int, str]]:
+    """Return the lines to choose from with their numbers, without comments and blank lines ahead of the code."""
+    if excerpt.body:
+        return list(excerpt.body)
+    lines = excerpt.text.split("\n")
+    prose = comment_lines(lines, excerpt.within)
+    ahead = next((at for at, line in enumerate(lines) if line.strip() and not prose[at]), len(lines))
+    behind = [(excerpt.shown_end + number, line) for number, line in enumerate(excerpt.rest, 1)]
+    return [*list(enumerate(lines, excerpt.shown_start))[ahead:], *behind]
+
+
+def _weights(excerpt: Excerpt, numbered: Sequence[tuple[int, str]]) -> dict[int, float]:
+    """Return what each line weighs, by its position."""
+    text = "\n".join(line for _, line in numbered)
+    first = numbered[0][0]
+    decide = {number for run in deciding_lines(text, first) for number, _ in run}
+    weights = {}
+    for at, (number, _) in enumerate(numbered):
+        weight = _QUOTED * (number in excerpt.quoted) + _DECIDES * (number in decide)
+        if weight:
+            weights[at] = weight
+    return weights
+
+
+def _chosen(lines: Sequence[str], weights: dict[int, float], most: int) -> tuple[int, int]:
+    """Return the positions of the first and last line to show."""
+    if len(lines) <= most + MAX_MORE_LINES:
+        return 0, len(lines) - 1
+    words = [[str(at)] if at in weights else [] for at in range(len(lines))]
+    by_line = {str(at): weight for at, weight in weights.items()} or {"": 1.0}
+    window = best_window(words, by_line, 0, len(lines), most)
+    shown = balanced(lines, *window, 0, len(lines), most)
+    if is_cut(lines, *shown):
+        shown = balanced(lines, *window, 0, len(lines), most + MAX_MORE_LINES)
+    return shown

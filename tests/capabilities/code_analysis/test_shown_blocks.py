@@ -1,0 +1,102 @@
+"""Which lines of a further place an answer shows."""
+
+from __future__ import annotations
+
+import textwrap
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.capabilities.code_analysis.answers.shown_blocks import (
+    MAX_BLOCK_LINES,
+    MAX_MORE_LINES,
+    block_of,
+    part_of,
+)
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.excerpts import Excerpt, excerpt_of
+
+LINE = st.text("ab weigh()[]{}#/*\"'.,:;_=-\t", max_size=30) | st.sampled_from(
+    ["def weigh(parcel):", "    return parcel", '    """Weighs a parcel."""', "}", "", "# the parcel", "    if heavy:"]
+)
+
+
+def excerpt(lines: list[str], words: str = "parcel weight", first: int = 1) -> Excerpt:
+    return excerpt_of(lines, first, dict.fromkeys(index_terms(words).split(), 1.0))
+
+
+def test_a_short_place_is_shown_whole_without_the_comment_above() -> None:
+    block = block_of(excerpt(["# Weighs.", "def weigh(parcel):", "    return parcel.weight"], first=4))
+    assert block is not None
+    assert block == (5, 6, "def weigh(parcel):\n    return parcel.weight")
+
+
+def test_the_condition_and_its_outcome_are_shown_of_a_long_one() -> None:
+    steps = [f"    step({number})" for number in range(9)]
+    told = ["    if parcel.weight > limit:", "        raise TooHeavy(parcel)"]
+    chosen = excerpt(["def load(parcel):", *steps, *told, *steps])
+    block = block_of(chosen)
+    assert block is not None
+    assert textwrap.dedent("\n".join(told)) in block.text
+    assert len(block.text.split("\n")) <= MAX_BLOCK_LINES + MAX_MORE_LINES
+
+
+@pytest.mark.parametrize(("more", "is_whole"), [(-1, True), (0, True), (1, False)])
+def test_what_is_whole_with_a_few_lines_more_is_shown_whole(more: int, is_whole: bool) -> None:
+    count = MAX_BLOCK_LINES + MAX_MORE_LINES + more
+    lines = ["def load(parcel):", *(f"    weight = weight + {number}" for number in range(count - 1))]
+    block = block_of(excerpt(lines))
+    assert block is not None
+    assert (block.text == "\n".join(lines)) is is_whole
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [["# The weight of a parcel.", "# It is in grams."], ["weight = 3"], ["import parcel", "from weight import limit"]],
+    ids=["a comment", "one line", "imports"],
+)
+def test_what_shows_no_two_lines_of_code_is_no_block(lines: list[str]) -> None:
+    assert block_of(excerpt(lines)) is None
+
+
+def test_documentation_that_is_told_in_words_is_not_shown_again() -> None:
+    lines = [
+        "def weigh(parcel):",
+        '    """Tells the weight of a parcel in whole grams."""',
+        "    scale.clear()",
+        "    return scale.weight(parcel)",
+    ]
+    chosen = excerpt(lines)
+    assert chosen.said is not None
+    block, same = block_of(chosen, chosen.said), block_of(chosen)
+    assert block is not None and same is not None
+    assert block.text == "\n".join([lines[0], *lines[2:]])
+    assert same.text == "\n".join(lines)
+
+
+@given(st.lists(LINE, min_size=1, max_size=60), st.integers(1, 10_000), st.booleans())
+def test_a_block_shows_lines_of_the_place_in_order(lines: list[str], first: int, with_said: bool) -> None:
+    chosen = excerpt(lines, first=first)
+    block = block_of(chosen, chosen.said if with_said else None)
+    if block is None:
+        return
+    assert first <= block.first <= block.last < first + len(lines)
+    own = iter(line.strip() for line in lines[block.first - first : block.last - first + 1])
+    assert all(line.strip() in own for line in block.text.split("\n"))
+    assert 2 <= len(block.text.split("\n")) <= MAX_BLOCK_LINES + MAX_MORE_LINES
+
+
+def test_a_block_of_code_behind_documentation_has_the_numbers_of_that_code() -> None:
+    chosen = msgspec.structs.replace(excerpt(["# about a parcel"]), body=((31, "weigh(parcel)"), (32, "return parcel")))
+    assert block_of(chosen) == (31, 32, "weigh(parcel)\nreturn parcel")
+
+
+@given(st.lists(LINE, min_size=1, max_size=60), st.integers(1, 20))
+def test_a_part_of_code_is_lines_of_it_in_a_row(lines: list[str], most: int) -> None:
+    code = "\n".join(lines)
+    part = part_of(code, index_terms("parcel weight").split(), most)
+    assert len(part.split("\n")) <= most + MAX_MORE_LINES
+    stripped = "\n".join(line.strip() for line in part.split("\n"))
+    assert stripped in "\n".join(line.strip() for line in lines)
