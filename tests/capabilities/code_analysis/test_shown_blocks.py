@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from actors.capabilities.code_analysis.answers.shown_blocks import (
     MAX_BLOCK_LINES,
     MAX_MORE_LINES,
+    MOST_TRIMMED,
     block_of,
     part_of,
+    trimmed,
 )
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import Excerpt, excerpt_of
@@ -50,6 +52,21 @@ def test_what_is_whole_with_a_few_lines_more_is_shown_whole(more: int, is_whole:
     block = block_of(excerpt(lines))
     assert block is not None
     assert (block.text == "\n".join(lines)) is is_whole
+
+
+@pytest.mark.parametrize("closing", ["}", "    });", "  end", "done", ""])
+@pytest.mark.parametrize("opening", ["if heavy {", "for each in parcels:", "unless light then", "weigh(", "limit ="])
+@pytest.mark.parametrize("count", [MOST_TRIMMED - 1, MOST_TRIMMED, MOST_TRIMMED + 1])
+def test_what_is_only_closed_or_opened_at_the_ends_is_left_out(closing: str, opening: str, count: int) -> None:
+    lines = [*[closing] * count, "weigh(parcel)", "    return scale", *[opening] * count]
+    first, last = trimmed(lines, 0, len(lines) - 1)
+    left = max(0, count - MOST_TRIMMED)
+    assert (first, last) == (count - left, count + 1 + left)
+
+
+def test_at_least_one_line_is_left() -> None:
+    assert trimmed(["}", "}"], 0, 1) == (1, 1)
+    assert trimmed(["if heavy {", "for each {"], 0, 1) == (0, 0)
 
 
 @pytest.mark.parametrize(

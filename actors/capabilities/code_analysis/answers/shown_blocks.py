@@ -5,6 +5,7 @@ Pure functions; of one excerpt always the same lines.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -21,6 +22,10 @@ MAX_BLOCK_LINES = 10
 # What is whole with so many more lines is shown whole.
 MAX_MORE_LINES = 4
 MIN_CODE_LINES = 2
+# What opens something that is not shown, at the end, and what closes something that is not, at the beginning.
+MOST_TRIMMED = 3
+_OPENS = re.compile(r"(?:[:{(\[=]|=>|->|&&|\|\||\b(?:then|do|else|and|or))\s*$")
+_CLOSES = re.compile(r"\s*(?:[)\]}]+[;,]?|end|fi|done|esac)\s*$")
 # What a line weighs that shares most with the question, and one that decides something.
 _QUOTED, _DECIDES = 1.0, 0.3
 
@@ -74,7 +79,7 @@ def part_of(code: str, terms: Collection[str], most: int = MAX_BLOCK_LINES) -> s
     if len(lines) <= most + MAX_MORE_LINES:
         return code
     window = best_window(words, dict.fromkeys(terms, 1.0), 0, len(lines), most)
-    first, last = without_blanks(lines, *balanced(lines, *window, 0, len(lines), most))
+    first, last = without_blanks(lines, *trimmed(lines, *balanced(lines, *window, 0, len(lines), most)))
     return textwrap.dedent("\n".join(lines[first : last + 1]))
 
 
@@ -112,4 +117,14 @@ def _chosen(lines: Sequence[str], weights: dict[int, float], most: int) -> tuple
     shown = balanced(lines, *window, 0, len(lines), most)
     if is_cut(lines, *shown):
         shown = balanced(lines, *window, 0, len(lines), most + MAX_MORE_LINES)
-    return shown
+    return trimmed(lines, *shown)
+
+
+def trimmed(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
+    """Return positions without lines at the ends that only close what is not shown, or open it: three of each."""
+    begin, end = first, last
+    while begin < min(end, first + MOST_TRIMMED) and (not lines[begin].strip() or _CLOSES.match(lines[begin])):
+        begin += 1
+    while end > max(begin, last - MOST_TRIMMED) and (not lines[end].strip() or _OPENS.search(lines[end])):
+        end -= 1
+    return begin, end
