@@ -178,7 +178,7 @@ class AnalysisHarness:
         return document_of(Ask(question, str(self.root), self.config.name, **asked), envelope, "rules")
 
 
-_LIKE_A_MARK = re.compile(r"\[[^\[\]\n]+:\d+(?:-\d+)?\]")
+_LIKE_A_MARK = re.compile(r"(?:(?<![\w)\]])\[[^\[\]\n]+|\[[^\[\]\n]*[^\[\]\n\d:][^\[\]\n]*):\d+(?:-\d+)?\]")
 
 
 def mark_of(citation: Mapping[str, Any]) -> str:

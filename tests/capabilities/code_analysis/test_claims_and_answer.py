@@ -23,7 +23,8 @@ from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, mark_of, write_files
 
-_MARK = re.compile(r"\[[^\[\]\n]+:\d+(?:-\d+)?\]")
+# A slice of numbers behind what it is taken of is no mark.
+_MARK = re.compile(r"(?:(?<![\w)\]])\[[^\[\]\n]+|\[[^\[\]\n]*[^\[\]\n\d:][^\[\]\n]*):\d+(?:-\d+)?\]")
 
 TRICKY = [
     "[a.py:3]",
@@ -60,10 +61,23 @@ def test_text_from_a_repository_never_reads_like_a_mark(text: str) -> None:
 
 def test_what_looks_like_a_mark_is_shown_in_round_brackets() -> None:
     assert plain("see [a.py:3-9] and [pages/[id].tsx:3]") == "see (a.py:3-9) and (pages/[id].tsx:3)"
+    assert plain("[1:6] and x[a:6] and f [1:6]") == "(1:6) and x(a:6) and f (1:6)"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a[0]", "x[i]", "[link](http://a:80)", "{'a': [1, 2]}", "a: [b]", "[1, 2:]", "[a.py\n:3]"]
+    "text",
+    [
+        "",
+        "a[0]",
+        "x[i]",
+        "[link](http://a:80)",
+        "{'a': [1, 2]}",
+        "a: [b]",
+        "[1, 2:]",
+        "[a.py\n:3]",
+        "x[1:6]",
+        "y()[0:3][2:4]",
+    ],
 )
 def test_other_brackets_stay_as_they_are(text: str) -> None:
     assert plain(text) == text

@@ -78,25 +78,22 @@ def test_what_shows_no_two_lines_of_code_is_no_block(lines: list[str]) -> None:
     assert block_of(excerpt(lines)) is None
 
 
-def test_documentation_that_is_told_in_words_is_not_shown_again() -> None:
-    lines = [
-        "def weigh(parcel):",
-        '    """Tells the weight of a parcel in whole grams."""',
-        "    scale.clear()",
-        "    return scale.weight(parcel)",
+def test_a_branch_is_shown_with_its_head_and_to_its_end() -> None:
+    steps = [f"    step({number})" for number in range(9)]
+    branch = [
+        "    if parcel.weight > limit:",
+        *(f"        scale.note({number})" for number in range(8)),
+        "        parcel.weight = limit",
     ]
-    chosen = excerpt(lines)
-    assert chosen.said is not None
-    block, same = block_of(chosen, chosen.said), block_of(chosen)
-    assert block is not None and same is not None
-    assert block.text == "\n".join([lines[0], *lines[2:]])
-    assert same.text == "\n".join(lines)
+    block = block_of(excerpt(["def load(parcel):", *steps, *branch, *steps]))
+    assert block is not None
+    assert block.text == textwrap.dedent("\n".join(branch))
 
 
-@given(st.lists(LINE, min_size=1, max_size=60), st.integers(1, 10_000), st.booleans())
-def test_a_block_shows_lines_of_the_place_in_order(lines: list[str], first: int, with_said: bool) -> None:
+@given(st.lists(LINE, min_size=1, max_size=60), st.integers(1, 10_000))
+def test_a_block_shows_lines_of_the_place_in_order(lines: list[str], first: int) -> None:
     chosen = excerpt(lines, first=first)
-    block = block_of(chosen, chosen.said if with_said else None)
+    block = block_of(chosen)
     if block is None:
         return
     assert first <= block.first <= block.last < first + len(lines)

@@ -209,7 +209,7 @@ def _subject(question: Question, claims: Sequence[Claim]) -> str:
 
 
 def _without_answer(unanswered: Sequence[str]) -> list[str]:
-    return [plain(f"I did not find an answer to «{text.rstrip(' ?.!')}».") for text in unanswered]
+    return [plain(f"Nothing told here surely answers «{text.rstrip(' ?.!')}».") for text in unanswered]
 
 
 def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequence[str]) -> str:

@@ -203,27 +203,17 @@ def _overlap(one: Citation, other: Citation) -> bool:
 def _shown(fact: CodeFact, parts: tuple[int, ...], ahead: str) -> Claim | None:
     """Return the claim about a place with a block of its lines; None if it has no two lines to show."""
     excerpt = excerpt_in(fact)
+    block = block_of(excerpt)
+    if block is None:
+        return None
     said = own_words(excerpt)
-    block = block_of(excerpt, said)
-    if block is None:
-        return None
-    if said is not None and not _is_of_block(said, block):
-        said, block = None, block_of(excerpt)
-    if block is None:
-        return None
+    said = said if said is not None and _is_of_block(said, block) else None
     text = f"{ahead}{named(fact)}" if said is None else f"{ahead}{named(fact)}: {quoted(said)}"
     cited = cited_lines(fact, said, range(block.first, block.last + 1))
     if not any(one.start_line <= block.first and block.last <= one.end_line for one in cited):
         cited = (*_apart_from(cited, block), lines_of(fact, block.first, block.last))
-    return Claim(
-        "point",
-        text,
-        cited,
-        code=block.text,
-        subject=fact.name,
-        quotes=() if said is None else (said.text,),
-        parts=parts,
-    )
+    quotes = () if said is None else (said.text,)
+    return Claim("point", text, cited, code=block.text, subject=fact.name, quotes=quotes, parts=parts)
 
 
 def _is_of_block(said: Sentence, block: Block) -> bool:

@@ -11,16 +11,16 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from actors.capabilities.code_analysis.ranking.line_kinds import deciding_lines
+from runtime.codebase.files.source_text import indent_of
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpt_windows import balanced, best_window, is_cut, without_blanks
 from runtime.codebase.search.excerpts import Excerpt
 from runtime.codebase.search.prose.comment_lines import comment_lines
-from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_BLOCK_LINES = 10
 # What is whole with so many more lines is shown whole.
-MAX_MORE_LINES = 4
+MAX_MORE_LINES = 6
 MIN_CODE_LINES = 2
 # What opens something that is not shown, at the end, and what closes something that is not, at the beginning.
 MOST_TRIMMED = 3
@@ -38,11 +38,11 @@ class Block(NamedTuple):
     text: str
 
 
-def block_of(excerpt: Excerpt, said: Sentence | None = None, most: int = MAX_BLOCK_LINES) -> Block | None:
+def block_of(excerpt: Excerpt, most: int = MAX_BLOCK_LINES) -> Block | None:
     """Return at most so many lines of an excerpt; None if fewer than two lines of code would be shown.
 
-    A comment ahead of the code is left out, and so is a comment of nothing but the sentence that is told in words. A
-    few lines more are shown where they end what has begun.
+    A comment ahead of the code is left out: what it says is told in words. A few lines more are shown where they
+    begin or end what is shown a part of.
     """
     numbered = _lines(excerpt)
     if not numbered:
@@ -50,20 +50,11 @@ def block_of(excerpt: Excerpt, said: Sentence | None = None, most: int = MAX_BLO
     lines = [line for _, line in numbered]
     first, last = _chosen(lines, _weights(excerpt, numbered), most)
     first, last = without_blanks(lines, first, last)
-    shown = _without(said, numbered[first : last + 1])
+    shown = lines[first : last + 1]
     code = sum(bool(line.strip()) and not prose for line, prose in zip(shown, comment_lines(shown), strict=True))
     if code < MIN_CODE_LINES or all(says_nothing(line) for line in shown if line.strip()):
         return None
     return Block(numbered[first][0], numbered[last][0], textwrap.dedent("\n".join(shown)))
-
-
-def _without(said: Sentence | None, numbered: Sequence[tuple[int, str]]) -> list[str]:
-    """Return lines without those that a sentence was taken from, if nothing else stands in these."""
-    told = [line for number, line in numbered if said is not None and said.start_line <= number <= said.end_line]
-    words = " ".join(index_terms("\n".join(told)).split())
-    if said is None or not all(comment_lines(told)) or words != " ".join(index_terms(said.text).split()):
-        return [line for _, line in numbered]
-    return [line for number, line in numbered if not said.start_line <= number <= said.end_line]
 
 
 def part_of(code: str, terms: Collection[str], most: int = MAX_BLOCK_LINES) -> str:
@@ -117,7 +108,24 @@ def _chosen(lines: Sequence[str], weights: dict[int, float], most: int) -> tuple
     shown = balanced(lines, *window, 0, len(lines), most)
     if is_cut(lines, *shown):
         shown = balanced(lines, *window, 0, len(lines), most + MAX_MORE_LINES)
-    return trimmed(lines, *shown)
+    return _with_branch(lines, *trimmed(lines, *shown), most + MAX_MORE_LINES)
+
+
+def _with_branch(lines: Sequence[str], first: int, last: int, most: int) -> tuple[int, int]:
+    """Return positions with the head of the branch that the lines begin within, and the rest of that, if these fit."""
+    head = next((at for at in range(first - 1, -1, -1) if _is_outside(lines, at, first)), None)
+    if head is not None and last - head < most:
+        first = head
+    end = last
+    while end + 1 < len(lines) and (not lines[end + 1].strip() or indent_of(lines[end + 1]) > indent_of(lines[first])):
+        end += 1
+    if end + 1 < len(lines) and _CLOSES.match(lines[end + 1]) and indent_of(lines[end + 1]) == indent_of(lines[first]):
+        end += 1
+    return first, end if end - first < most else last
+
+
+def _is_outside(lines: Sequence[str], at: int, place: int) -> bool:
+    return bool(lines[at].strip()) and indent_of(lines[at]) < indent_of(lines[place])
 
 
 def trimmed(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:

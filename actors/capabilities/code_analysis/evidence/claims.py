@@ -51,6 +51,7 @@ ROLES_OF_COMMITS: frozenset[ClaimRole] = frozenset({"change", "together"})
 
 # The tokens of `plain`: brackets, line numbers before a closing one, and line ends, which no mark spans.
 _BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
+_SLICED = re.compile(r"[\w)\]]")
 _TICKS = re.compile(r"`+")
 # Categories of Unicode: controls, formats and what has no meaning, and separators of lines.
 _UNSHOWN = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
@@ -118,7 +119,8 @@ def with_total(claims: Sequence[Claim], total: int, *, more: bool = False) -> li
 def plain(text: str) -> str:
     """Replace the brackets of anything in repository text that reads like a citation mark by round ones.
 
-    The name of a file may hold brackets of its own, as in `[pages/[id].tsx:3]`, so brackets are matched in pairs.
+    The name of a file may hold brackets of its own, as in `[pages/[id].tsx:3]`, so brackets are matched in pairs. A
+    slice with numbers, `x[1:6]`, stays as it is: no mark stands right behind a word, and `1` is hardly a file.
     """
     opened: list[int] = []
     shown = list(text)
@@ -129,7 +131,8 @@ def plain(text: str) -> str:
             opened.clear()
         elif opened:
             start = opened.pop()
-            if found.group(1) and found.start() > start + 1:
+            is_slice = start > 0 and _SLICED.match(text[start - 1]) and text[start + 1 : found.start()].isdigit()
+            if found.group(1) and found.start() > start + 1 and not is_slice:
                 shown[start], shown[found.end() - 1] = "(", ")"
     return "".join(shown)
 
