@@ -50,6 +50,8 @@ _JS_ASSIGNED = re.compile(
     r"(?:(?!(?:async|function|class|new|require|Object|typeof|void)\b)([A-Za-z_]\w*)"
     r"|(?:async )?(?:function|class)\s+(\w+)|\{)?"
 )
+# What exports, and is no name that is exported: `module.exports = exports = …`, `exports.default = …`.
+_EXPORTERS = frozenset({"module", "exports", "default"})
 _JS_DEFAULT = re.compile(r"^export\s+default\s+(?!function|class|async)(\w+)")
 
 
@@ -225,7 +227,7 @@ def _script_exports(lines: Sequence[str]) -> list[tuple[int, str]]:
             found.append((number, named.group(1)))
         elif assigned := _JS_ASSIGNED.match(line):
             name = assigned.group(1) or assigned.group(2) or assigned.group(3)
-            found += [(number, name)] if name else []
+            found += [(number, name)] if name and name not in _EXPORTERS else []
     return found
 
 

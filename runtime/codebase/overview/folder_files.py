@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.codebase import Codebase
@@ -49,7 +50,8 @@ class FolderFiles:
         self.prefix = "" if place == "." else f"{place}/"
         below = [file for file in codebase.files() if file.is_readable and file.path.startswith(self.prefix)]
         self.paths = [file.path for file in below]
-        self.languages = {file.path: file.language for file in below}
+        self.languages = _with_headers_of_c({file.path: file.language for file in below})
+        below = [dataclasses.replace(file, language=self.languages[file.path]) for file in below]
         self._read_manifests: dict[str, Manifest] = {}
         packages = {posixpath.dirname(path) for path in self.manifests}
         licensed = licensed_by_others(self.codebase.readable_paths(), place, packages, self.lines)
@@ -114,6 +116,13 @@ class FolderFiles:
     def lines_below(self, folder: str) -> int:
         """Return the number of source lines below a folder, the empty string for the root."""
         return sum(lines for path, lines in self.sizes.items() if not folder or path.startswith(f"{folder}/"))
+
+
+def _with_headers_of_c(languages: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return the languages of files in which a header that C++ may use as well is C, if no other file is C++."""
+    is_cpp = any(language == "cpp" and not path.endswith(".h") for path, language in languages.items())
+    is_c = "c" in languages.values() and not is_cpp
+    return {path: "c" if is_c and language == "cpp" else language for path, language in languages.items()}
 
 
 def _is_served(path: str, own_languages: Collection[str]) -> bool:

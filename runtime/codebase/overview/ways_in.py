@@ -23,6 +23,7 @@ MAX_GUARDS = 500
 MAX_CONTAINERS = 2
 MAX_BEGUN_TRIED = 2
 MAX_LINES_OF_PROGRAM = 600
+_PREPROCESSOR = re.compile(r"\s*#\s*(if|endif)")
 _OF_TESTS = re.compile(r"(?:^|/)test\w*/")
 _CALLING = frozenset({"function", "method"})
 _NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
@@ -203,10 +204,21 @@ def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
 
 def _main_functions(files: FolderFiles) -> Iterator[EntryPoint]:
     symbols = files.codebase.index.symbols("s.name IN ('main', 'Main') AND s.kind IN ('function', 'method')", ())
-    for symbol in symbols:
-        if symbol.file in files.sizes and _is_entry(files, symbol):
-            end = min(symbol.end_line, symbol.name_line + 1)
-            yield EntryPoint("main", symbol.qualified_name, symbol.file, symbol.name_line, end)
+    entries = [symbol for symbol in symbols if symbol.file in files.sizes and _is_entry(files, symbol)]
+    # Many a file of C has a program of its own for tests, which no usual build has.
+    always = [symbol for symbol in entries if not _is_conditional(files.lines(symbol.file)[: symbol.name_line])]
+    for symbol in always or entries:
+        end = min(symbol.end_line, symbol.name_line + 1)
+        yield EntryPoint("main", symbol.qualified_name, symbol.file, symbol.name_line, end)
+
+
+def _is_conditional(lines: Sequence[str]) -> bool:
+    """Return whether the last of the lines stands under a condition of the preprocessor, `#ifdef TEST`."""
+    depth = 0
+    for line in lines:
+        if (found := _PREPROCESSOR.match(line)) is not None:
+            depth += 1 if found[1] == "if" else -1
+    return depth > 0
 
 
 def _is_entry(files: FolderFiles, symbol: SymbolRecord) -> bool:

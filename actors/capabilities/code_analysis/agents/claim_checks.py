@@ -27,7 +27,7 @@ _DOCUMENTED = re.compile(
 _REASON = re.compile(
     r"by its name it is about the design|it exports what users of the package call"
     r"|the largest source file, [\d,]+ lines"
-    r"|[\d,]+ files? of the source (?:import|include|use) it, `[^`]+` for one|a program starts in `[^`]+`"
+    r"|(?:at least )?[\d,]+ files? of the source (?:import|include|use) it, `[^`]+` for one|a program starts in `[^`]+`"
     r"|a declared command runs it"
     r"|it defines `[^`]+`, which is called as the whole is"
 )

@@ -212,7 +212,7 @@ def _start(fact: CodeFact) -> Claim:
         "exports": f"{name}: it exports what users of the package call",
         "namesake": f"{file}: it defines {name}, which is called as the whole is",
         "command": f"{name}: a declared command runs it",
-        "imported": f"{name}: {_files(fact.count)} of the source {_draw_in(fact)} it, {file} for one",
+        "imported": f"{name}: at least {_files(fact.count)} of the source {_draw_in(fact)} it, {file} for one",
         "largest": f"{name}: the largest source file, {fact.count:,} lines",
     }
     return Claim("start", reasons.get(fact.symbol_kind, name), (fact.citation,), subject=fact.name)

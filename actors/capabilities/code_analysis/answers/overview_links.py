@@ -89,7 +89,8 @@ def imports(fact: CodeFact) -> str:
 
 def link_claim(fact: CodeFact) -> Claim:
     """Return the claim about the imports of one part by another."""
-    where = "a file" if fact.count == 1 else f"{fact.count:,} files"
+    # An import that is not resolved, as one of a macro, is not counted.
+    where = "at least one file" if fact.count == 1 else f"at least {fact.count:,} files"
     source = "The package at the top" if fact.about == "." else code_span(fact.about)
     text = f"{source} {imports(fact)} {_part_span(fact.name)} in {where}"
     return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
