@@ -78,16 +78,24 @@ def test_what_shows_no_two_lines_of_code_is_no_block(lines: list[str]) -> None:
     assert block_of(excerpt(lines)) is None
 
 
-def test_a_branch_is_shown_with_its_head_and_to_its_end() -> None:
-    steps = [f"    step({number})" for number in range(9)]
-    branch = [
-        "    if parcel.weight > limit:",
-        *(f"        scale.note({number})" for number in range(8)),
-        "        parcel.weight = limit",
-    ]
-    block = block_of(excerpt(["def load(parcel):", *steps, *branch, *steps]))
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_branch_is_shown_with_its_head_and_to_its_end_if_it_fits(more: int) -> None:
+    steps = [f"    step({number})" for number in range(4)]
+    notes = [f"        scale.note({number})" for number in range(MAX_BLOCK_LINES + MAX_MORE_LINES - 4 + more)]
+    told = ["        parcel.weight = limit", "        parcel.limit = weight"]
+    branch = ["    if heavy:", *notes, *told, "        scale.clear()"]
+    lines = [*steps, *branch, *steps]
+    chosen = msgspec.structs.replace(
+        excerpt(lines[:3]),
+        shown_start=1,
+        shown_end=len(lines),
+        text="\n".join(lines),
+        quoted=tuple(number for number, line in enumerate(lines, 1) if line in told),
+    )
+    block = block_of(chosen)
     assert block is not None
-    assert block.text == textwrap.dedent("\n".join(branch))
+    whole = textwrap.dedent("\n".join(branch))
+    assert (block.text == whole) is (more <= 0)
 
 
 @given(st.lists(LINE, min_size=1, max_size=60), st.integers(1, 10_000))
