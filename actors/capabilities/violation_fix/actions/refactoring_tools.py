@@ -16,6 +16,7 @@ from actors.capabilities.violation_fix.actions.edit_tools import (
     edited,
 )
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, ErrorCategory, SourceText
+from actors.capabilities.violation_fix.checks.import_order import keep_import_order
 from actors.capabilities.violation_fix.checks.layout import keep_layout
 from actors.capabilities.violation_fix.checks.typing_config import typing_rules
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
@@ -104,5 +105,6 @@ def split_parameters_tool(place: FixWorkspace, asked: SplitParameters) -> ToolRe
 def outcome_of(place: FixWorkspace, source: SourceText, done: Refactored | Refused, told: str) -> Edited | EditRefused:
     """Return the new text of a refactoring, laid out as the file is, and what was done, or why it was refused."""
     if isinstance(done, Refactored):
-        return keep_layout(source.text, done.source, place.line_length), told
+        laid_out = keep_layout(source.text, done.source, place.line_length)
+        return keep_import_order(Path(place.root), source.text, laid_out), told
     return EditRefused(_CATEGORIES.get(done.code, "extraction_blocked"), f"refused: {done}")
