@@ -971,3 +971,32 @@ def test_a_line_without_a_statement_is_refused() -> None:
     done = simplify_statement(function("if a:\n    return b\nreturn c"), 2, "return_choice")
     assert isinstance(done, Refactored)
     assert done.description == "Simplify the statement on line 2 (return choice)"
+
+
+@pytest.mark.parametrize(
+    ("outer", "nested", "name"),
+    [
+        ("get_transform", "get_param", "_get_transform_param"),
+        ("load_user_settings", "convert", "_convert_user_settings"),
+        ("load_user_settings", "convert_value", "_convert_user_settings_value"),
+        ("load_settings", "convert_color", "_convert_color"),
+        ("f", "convert", None),
+        ("load_settings", "load", None),
+        ("load_settings", "process", None),
+    ],
+)
+def test_a_generic_name_of_a_nested_function_takes_the_words_of_the_outer_one(
+    outer: str, nested: str, name: str | None
+) -> None:
+    source = function(f"def {nested}(x):\n    return x + 1\n\nreturn {nested}(a)").replace("def f(", f"def {outer}(")
+    done = simplify_statement(source, 2, "move_out")
+    assert isinstance(done, Refactored) == (name is not None), done
+    if isinstance(done, Refactored):
+        assert f"\n    return {name}(a)\n" in done.source
+
+
+def test_a_generic_name_of_a_nested_function_takes_the_words_of_the_class_where_the_method_has_none() -> None:
+    source = textwrap.indent(function("def convert(x):\n    return x + 1\n\nreturn convert(a)"), "    ")
+    done = simplify_statement(f"class ColorTable:\n{source}", 3, "move_out")
+    assert isinstance(done, Refactored), done
+    assert "return _convert_color_table(a)" in done.source

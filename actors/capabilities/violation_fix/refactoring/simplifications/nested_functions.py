@@ -28,7 +28,15 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     parameters_of,
     scope_nodes,
 )
-from actors.capabilities.violation_fix.refactoring.naming.name_words import POOR_NOUNS, VAGUE_VERBS, VERBS, words_of
+from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import group_of
+from actors.capabilities.violation_fix.refactoring.naming.name_words import (
+    POOR_NOUNS,
+    VAGUE_VERBS,
+    VERBS,
+    is_good_noun,
+    words_in,
+    words_of,
+)
 from actors.capabilities.violation_fix.refactoring.naming.styles import in_style, names_in_camel_case
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot
@@ -51,6 +59,28 @@ _CALLED_BACK = frozenset({"key", "default", "object_hook", "onerror", "onexc"})
 _LOCAL_WORDS = frozenset(
     {"wrapper", "wrapped", "inner", "helper", "func", "function", "callback", "closure", "decorator", "local", "impl"}
 )
+
+
+# What any function may have to do with, so that a verb with it alone tells nothing outside.
+_ANY_OBJECT = POOR_NOUNS | words_in(
+    """
+    argument arguments data function functions info input inputs item items object objects option options output outputs
+    param params parameter parameters result results string text type types value values
+    """
+)
+
+
+def is_generic_name(name: str) -> bool:
+    """Check for a verb, alone or with an object that any function may have, as `get_param` is."""
+    words = words_of(name)
+    return words[0] in VERBS | VAGUE_VERBS and all(word in _ANY_OBJECT for word in words[1:])
+
+
+def _object_of(words: list[str], own: list[str]) -> list[str]:
+    """Return the one or two last words of a name that tell what it is about, or none."""
+    rest = [word for word in words[words[0] in VERBS | VAGUE_VERBS :] if not word.isdigit()][-2:] if words else []
+    tells = bool(rest) and not set(rest) <= set(own) | _ANY_OBJECT and is_good_noun("_".join(rest))
+    return rest if tells else []
 
 
 def move_out(spot: Spot) -> str | None:
@@ -203,7 +233,10 @@ class _Move:
             raise self.spot.refuse("no_name", f"{own} does not tell outside what it does")
         # Beside the other new functions, and as they are named.
         is_camel_case = names_in_camel_case(self.text.tree, self.outer.function.name)
-        name = in_style(own if own.startswith("_") else f"_{own}", is_camel_case=is_camel_case)
+        told = own if own.startswith("_") else f"_{own}"
+        if is_generic_name(own):
+            told = self._told_by_outer(words)
+        name = in_style(told, is_camel_case=is_camel_case)
         inside = {id(node) for node in ast.walk(self.outer.function)}
         taken = {
             getattr(node, field)
@@ -216,6 +249,19 @@ class _Move:
         if name in taken | BUILTIN_NAMES or name in set(strings) or own in _strings(self.outer.function):
             raise self.spot.refuse("name_taken", f"{name} is already used in the file")
         return name
+
+    def _told_by_outer(self, words: list[str]) -> str:
+        """Return a generic name with what the function around it, or its class, is about."""
+        own = words_of(self.outer.function.name) or [""]
+        classes = [parent.name for parent in self.outer.parents if isinstance(parent, ast.ClassDef)]
+        around = [own, *(words_of(name) for name in reversed(classes))]
+        rest = next((found for each in around if (found := _object_of(each, words))), [])
+        verb, noun = words[0], [word for word in words[1:] if word not in rest]
+        # Nobody can tell `_check_schema` from `validate_schema` around it, and to process it may be anything.
+        is_apart = bool(noun) or (verb not in VAGUE_VERBS and group_of(verb) != group_of(own[0]))
+        if not rest or not is_apart:
+            raise self.spot.refuse("no_name", f"{self.function.name} does not tell outside what it does")
+        return "_" + "_".join([verb, *rest, *noun])
 
     def _refuse_too_many(self, passed: list[str]) -> None:
         count = len(passed) + len(parameters_of(self.function.args))
