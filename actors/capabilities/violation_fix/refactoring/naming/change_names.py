@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from actors.capabilities.violation_fix.refactoring.complexity import Loop
 from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
+from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind, spelled
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     VAGUE_VERBS,
     VERBS,
@@ -17,6 +17,7 @@ from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     noun_quality,
     plural,
     singular,
+    words_in,
     words_of,
 )
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import SuggestedName, ends_plainly, joined_name
@@ -30,6 +31,8 @@ def from_attributes(context: BlockContext) -> Iterator[SuggestedName]:
     attributes = context.effects.attributes
     names = list(dict.fromkeys(name.strip("_") for _, name in attributes))
     if not names or context.outputs or not ends_plainly(context) or context.has_guards or context.has_blank_lines:
+        return
+    if _does_more(context):
         return
     noun = common_noun(names)
     if not all(is_good_noun(name) for name in names) or "_and_" in noun or _only_counts(context):
@@ -49,6 +52,8 @@ def from_keys(context: BlockContext) -> Iterator[SuggestedName]:
     keys = fixed_keys(context)
     if not keys or len(keys) > _FEW_KEYS or context.outputs or not ends_plainly(context) or context.has_guards:
         return
+    if _does_more(context):
+        return
     noun = common_noun(keys)
     is_joined = noun.count("_and_") > (len(keys) > 1)
     if is_joined or len(words_of(keys[0])) < 2 or not all(is_good_noun(key) for key in keys):
@@ -59,6 +64,24 @@ def from_keys(context: BlockContext) -> Iterator[SuggestedName]:
 
 
 _FEW_KEYS = 2
+# What is said to a log, or warned of, is no deed that a name has to tell.
+_MESSAGES = words_in("debug info warn warning error critical exception")
+
+
+def _does_more(context: BlockContext) -> bool:
+    """Return whether a block asserts something, or calls something for its effect, beside what it sets."""
+    if any(isinstance(node, ast.Assert) for node in context.nodes):
+        return True
+    calls = (node.value for node in context.nodes if isinstance(node, ast.Expr))
+    changing = {id(effect.call) for effect in context.effects.everything}
+    return any(
+        isinstance(call, ast.Call) and id(call) not in changing and _last_word_called(call) not in _MESSAGES
+        for call in calls
+    )
+
+
+def _last_word_called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else spelled(call.func)
 
 
 def fixed_keys(context: BlockContext) -> list[str]:
