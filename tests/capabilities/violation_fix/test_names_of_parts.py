@@ -6,6 +6,34 @@ import pytest
 
 from tests.capabilities.violation_fix.test_names_of_blocks import names
 
+MADE = """
+        import hub
+
+        def work(name, device, log):
+            log.info(name)
+            {made}
+            if device == "first":
+                model = {further}
+
+            log.info(model)
+            return model.size
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "further", "name"),
+    [
+        ("model = hub.create_model(name)", "model.to(device)", "_create_model"),
+        ("model = hub.make_part(name)", "model.to(device)", "_create_model"),
+        ("model = SmallModel(name)", "LargeModel(name)", "_create_model"),
+        ("model = create_model(name)", "model.to(device)", None),
+        ("model = hub.known[name]", "model.to(device)", "_determine_model"),
+    ],
+)
+def test_what_is_made_and_then_configured_is_created(made: str, further: str, name: str | None) -> None:
+    assert names(MADE.format(made=made, further=further)).get((5, 7)) == name
+
+
 SETTING = """
         def work(record, rows, log, limit):
             log.info(limit)

@@ -203,7 +203,11 @@ class CandidateSearch:
     def _called(self) -> frozenset[str]:
         """Functions that the file defines or calls: a new one must not differ from them by underscores alone."""
         names = {node.name for node in ast.walk(self.source.tree) if isinstance(node, Scope)}
-        calls = (node.func for node in ast.walk(self.source.tree) if isinstance(node, ast.Call))
+        calls = [node.func for node in ast.walk(self.source.tree) if isinstance(node, ast.Call)]
+        # `hub.create_model` is told apart from `_create_model` by its module.
+        imports = (each for each in self.source.tree.body if isinstance(each, ast.Import))
+        modules = frozenset[str]().union(*(bound_names(each) for each in imports))
+        calls = [call for call in calls if not (isinstance(call, ast.Attribute) and _owner(call) in modules)]
         names |= {call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "") for call in calls}
         return frozenset(_plain(name) for name in names)
 
@@ -232,6 +236,10 @@ def _first_excuse(source: SourceText, block: Block) -> int | None:
     """Return the first line of a block that excuses something from a type checker."""
     lines = range(block.first_line, block.last_line + 1)
     return next((number for number in lines if _EXCUSE.search(source.line(number))), None)
+
+
+def _owner(function: ast.Attribute) -> str:
+    return function.value.id if isinstance(function.value, ast.Name) else ""
 
 
 def _plain(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
@@ -60,6 +61,8 @@ def from_outputs(context: BlockContext) -> Iterator[SuggestedName]:
         yield SuggestedName("_" + noun, quality, f"{OUTPUT_REASON}{names[0]}")
         return
     quality *= 0.8 if _is_one_of_several(context) else 1.0
+    # What is asserted beside it is no part of how a thing is made.
+    quality *= 0.8 if verb == "create" and any(isinstance(node, ast.Assert) for node in context.nodes) else 1.0
     if set(words_of(noun)) == set(words_of(context.function_noun or "")):
         quality -= 0.15
     if noun_quality(noun) < 1.0 and set(names) & set(context.inputs):

@@ -39,7 +39,8 @@ def verb_for(
     if is_input:
         return _verb_of_change(nodes, statements, bindings, values, output)
     plain = [value for value in values if not isinstance(value, ast.Constant)]
-    verbs = {_verb_of_value(value) for value in plain}
+    # What is then done to what was made, as in `model = model.to(device)`, is no other way to come by it.
+    verbs = {_verb_of_value(value) for value in plain if not _is_of_itself(value, output)}
     if len(verbs) == 1 and (verb := verbs.pop()) is not None:
         return verb, 0.82
     if any(isinstance(node, ast.AugAssign) for node in bindings):
@@ -56,6 +57,12 @@ def verb_for(
     if any(_may_act(value) for value in plain):
         return "get", 0.4
     return ("determine", 0.76) if len(bindings) > 1 else ("get", 0.74)
+
+
+def _is_of_itself(value: ast.expr, output: str) -> bool:
+    """Check for a call of a method of an output itself."""
+    function = value.func if isinstance(value, ast.Call) else None
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == output
 
 
 # First words of calls that do something: to determine what they return is another thing.
@@ -178,6 +185,8 @@ def _verb_of_value(value: ast.expr) -> str | None:
             return "open" if words[-1] in ("file", "input", "stream") else "create"
         if name == "open":
             return name
+        if words[:1] == ["make"] and len(words) > 1:
+            return "create"
         return words[0] if words and words[0] in VERBS - VAGUE_VERBS - _INCIDENTAL else None
     if isinstance(value, ast.ListComp | ast.DictComp | ast.SetComp):
         return "collect"
