@@ -27,21 +27,16 @@ from runtime.codebase.search.excerpt_windows import (
 from runtime.codebase.search.prose.comment_lines import OpenText, open_at
 from runtime.codebase.search.prose.sentences import Sentence, best_quote
 from runtime.codebase.search.quoted_lines import quoted_places
+from runtime.codebase.search.short_definitions import MAX_COMMENT_LINES, MAX_REST_LINES, is_short, long_comments
 from runtime.codebase.search.statements import Statements
 from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
-# A block that ends so few lines ahead of the end of its definition goes on to there.
-MAX_REST_LINES = 18
-# A definition of no more lines of code is shown from its beginning to its end.
-MAX_WHOLE_LINES = 36
 # So few at the end of a piece that begins within a definition are shown as well: what it comes to stands there.
 MAX_TAIL_LINES = 4
 # So few lines of code tell little by themselves.
 FEW_LINES = 3
-# A longer comment above a definition that is shown whole is left out.
-MAX_COMMENT_LINES = 6
 MAX_PARAMETER_LINES = 30
 # A condition is shown above an excerpt in at most so many lines.
 MAX_HEAD_LINES = 3
@@ -225,7 +220,7 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
     a block, or beside hardly any code, to the end of the block or as far as lines may be shown.
     """
     whole = statements.whole()
-    if whole is not None and last < whole.end and (whole.end <= last + MAX_REST_LINES or _is_short(statements)):
+    if whole is not None and last < whole.end and (whole.end <= last + MAX_REST_LINES or is_short(statements)):
         return whole.end
     if whole is None and last < (end := _end_of_body(statements, lines)) <= last + MAX_TAIL_LINES:
         return end
@@ -281,8 +276,8 @@ def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int
     Of a short definition these are all lines above, but for long documentation.
     """
     whole = statements.whole()
-    if whole is not None and whole.start < first <= whole.end and _is_short(statements):
-        return [at for at in range(whole.start, first) if at not in _long_comments(statements)]
+    if whole is not None and whole.start < first <= whole.end and is_short(statements):
+        return [at for at in range(whole.start, first) if at not in long_comments(statements)]
     found: list[int] = []
     for at in statements.conditions(_next_code(statements, lines, first)):
         end = at
@@ -290,30 +285,6 @@ def _heads(lines: Sequence[str], statements: Statements, first: int) -> list[int
             end += 1
         found += [place for place in range(at, end + 1) if place < first and place not in found]
     return _without_short_gaps(found, first)
-
-
-def _is_short(statements: Statements) -> bool:
-    """Return whether a place is one definition with few enough lines of code to be shown whole."""
-    whole = statements.whole()
-    if whole is None or statements.is_holder(whole):
-        return False
-    within = range(whole.start, whole.end + 1)
-    code = sum(bool(statements.lines[at].strip()) and not statements.is_comment[at] for at in within)
-    return code <= MAX_WHOLE_LINES and len(within) - len(_long_comments(statements)) <= MAX_WHOLE_LINES + MAX_REST_LINES
-
-
-def _long_comments(statements: Statements) -> set[int]:
-    """Return the positions of comments and documentation of more lines than are shown with code."""
-    found: set[int] = set()
-    run: list[int] = []
-    for at, is_comment in enumerate([*statements.is_comment, False]):
-        if is_comment:
-            run.append(at)
-            continue
-        if len(run) > MAX_COMMENT_LINES:
-            found.update(run)
-        run = []
-    return found
 
 
 def _without_short_gaps(heads: Sequence[int], first: int) -> list[int]:

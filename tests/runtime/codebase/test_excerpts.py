@@ -12,18 +12,16 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
     FEW_LINES,
     MAX_BEGUN_LINES,
-    MAX_COMMENT_LINES,
     MAX_GAP_LINES,
     MAX_LINE_CHARS,
-    MAX_REST_LINES,
     MAX_SHOWN_LINES,
     MAX_SPAN_LINES,
-    MAX_WHOLE_LINES,
     Excerpt,
     excerpt_of,
 )
 from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.quoted_lines import MAX_QUOTED, quoted_places
+from runtime.codebase.search.short_definitions import MAX_COMMENT_LINES, MAX_REST_LINES, MAX_WHOLE_LINES
 
 LINE = st.text("abc rout()[]{}#/*\"'.,:;_=-\t`«»", max_size=40) | st.sampled_from(
     ["def route(request):", "    return route", '    """Routes a request to its handler."""', "}", "", "# the route"]

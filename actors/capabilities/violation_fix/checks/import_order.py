@@ -1,4 +1,4 @@
-"""Keeps the imports of a file in the order that the settings of its repository ask for, where they were so before."""
+"""Keeps imports in the order of the settings of their repository, where they were so before."""
 
 from __future__ import annotations
 
