@@ -5,22 +5,16 @@ from __future__ import annotations
 import ast
 import configparser
 import json
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.violation_fix.checks.linter import linter_program
+from actors.capabilities.violation_fix.checks.layout import rewritten
 from runtime.codebase.files.regular_file import read_below
-from runtime.errors import MachineError
-from runtime.primitives.text_files import read_bytes_file
-from runtime.processes.programs import program_folders, run_program
 
-TIMEOUT_S = 20.0
-_MAX_BYTES = 5_000_000
 _MAX_SETTINGS_BYTES = 1_000_000
-_COMMAND = ("check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa", "--select", "I001")
+_COMMAND = ("check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa", "--select", "I001", "--fix")
 # What ruff calls as isort does, with dashes.
 _COPIED = (
     "force-sort-within-sections",
@@ -145,23 +139,4 @@ def _sorted(root: Path, text: str, settings: Mapping[str, Any]) -> str | None:
     """Return a text with its imports in order; None where ruff cannot say."""
     given = {"known-first-party": _own_packages(root), **settings}
     options = [f"lint.isort.{key}={json.dumps(value)}" for key, value in given.items()]
-    with tempfile.TemporaryDirectory(prefix="jeeves-imports-") as folder:
-        copy = Path(folder) / "module.py"
-        try:
-            copy.write_bytes(text.encode())
-            _, status, late = run_program(
-                [
-                    linter_program(),
-                    *_COMMAND,
-                    "--fix",
-                    *(part for option in options for part in ("--config", option)),
-                    str(copy),
-                ],
-                cwd=Path(folder),
-                timeout_s=TIMEOUT_S,
-                max_output_bytes=_MAX_BYTES,
-                environment={"PATH": program_folders()},
-            )
-            return None if late or status != 0 else read_bytes_file(copy, _MAX_BYTES).decode()
-        except (OSError, ValueError, MachineError):
-            return None
+    return rewritten(text, (*_COMMAND, *(part for option in options for part in ("--config", option))))

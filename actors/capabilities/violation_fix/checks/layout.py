@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from actors.capabilities.violation_fix.checks.line_length import USUAL
@@ -33,12 +34,17 @@ def keep_layout(before: str, after: str, line_length: int) -> str:
 
 def _formatted(text: str, line_length: int) -> str | None:
     """Return what ruff makes of a text; None where it cannot say."""
+    return rewritten(text, (*_COMMAND, "--line-length", str(line_length)))
+
+
+def rewritten(text: str, arguments: Sequence[str]) -> str | None:
+    """Return a text as ruff leaves a copy of it after a command that rewrites files; None where it cannot say."""
     with tempfile.TemporaryDirectory(prefix="jeeves-layout-") as folder:
         copy = Path(folder) / "module.py"
         try:
             copy.write_bytes(text.encode())
             _, status, late = run_program(
-                [linter_program(), *_COMMAND, "--line-length", str(line_length), str(copy)],
+                [linter_program(), *arguments, str(copy)],
                 cwd=Path(folder),
                 timeout_s=TIMEOUT_S,
                 max_output_bytes=_MAX_BYTES,
