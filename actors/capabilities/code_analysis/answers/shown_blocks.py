@@ -19,7 +19,7 @@ from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.telling_lines import says_nothing
 
 MAX_BLOCK_LINES = 10
-# What is whole with so many more lines is shown whole.
+# What is whole with so many more lines is shown whole, as is a branch.
 MAX_MORE_LINES = 6
 MIN_CODE_LINES = 2
 # What opens something that is not shown, at the end, and what closes something that is not, at the beginning.
