@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from actors.capabilities.code_analysis.answers.further_places import MAX_POINTS
+from actors.capabilities.code_analysis.answers.places.further_places import MAX_POINTS
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking import worth_telling
 from actors.capabilities.code_analysis.ranking.answer_order import Place, in_answer_order

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.further_places import further_claims
 from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.places.further_places import further_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from actors.capabilities.code_analysis.answers.composition import Finding
-from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY, MAX_LINE_CHARS, MAX_SHOWN, likely_places
-from actors.capabilities.code_analysis.answers.shown_blocks import MAX_MORE_LINES
+from actors.capabilities.code_analysis.answers.places.likely_places import (
+    MAX_LIKELY,
+    MAX_LINE_CHARS,
+    MAX_SHOWN,
+    likely_places,
+)
+from actors.capabilities.code_analysis.answers.places.shown_blocks import MAX_MORE_LINES
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal

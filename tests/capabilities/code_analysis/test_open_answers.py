@@ -34,7 +34,8 @@ from actors.capabilities.code_analysis.answers.confidence import (
     trust_in,
 )
 from actors.capabilities.code_analysis.answers.evidence import evidence_of
-from actors.capabilities.code_analysis.answers.further_places import (
+from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORDS, MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.places.further_places import (
     MAX_BLOCKS,
     MAX_LISTED,
     MAX_PER_POINT,
@@ -44,8 +45,7 @@ from actors.capabilities.code_analysis.answers.further_places import (
     shown_words,
     word_count,
 )
-from actors.capabilities.code_analysis.answers.likely_places import MAX_LIKELY
-from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORDS, MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.places.likely_places import MAX_LIKELY
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.shown_blocks import (
+from actors.capabilities.code_analysis.answers.places.shown_blocks import (
     MAX_BLOCK_LINES,
     MAX_MORE_LINES,
     MOST_TRIMMED,

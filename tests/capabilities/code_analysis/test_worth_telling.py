@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.answers.documents.document_claims import LEAST_WORTH, document_claims
-from actors.capabilities.code_analysis.answers.further_places import further_claims
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
+from actors.capabilities.code_analysis.answers.places.further_places import further_claims
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, distinct
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.worth_telling import (

@@ -48,7 +48,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     history_reason,
     ranked_citations,
 )
-from actors.capabilities.code_analysis.answers.likely_places import likely_places
+from actors.capabilities.code_analysis.answers.places.likely_places import likely_places
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
 from actors.capabilities.code_analysis.evidence.claims import (

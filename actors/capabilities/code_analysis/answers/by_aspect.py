@@ -9,12 +9,12 @@ from actors.capabilities.code_analysis.answers.default_value import value_claims
 from actors.capabilities.code_analysis.answers.definition import definition
 from actors.capabilities.code_analysis.answers.documents.document_claims import document_claims
 from actors.capabilities.code_analysis.answers.evidence import Evidence
-from actors.capabilities.code_analysis.answers.further_places import word_count
 from actors.capabilities.code_analysis.answers.history import history, together
 from actors.capabilities.code_analysis.answers.listing import listing_claims
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
 from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
+from actors.capabilities.code_analysis.answers.places.further_places import word_count
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.verdict import verdict_claims, with_verdicts

@@ -14,7 +14,9 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.default_value import constant_claims
 from actors.capabilities.code_analysis.answers.documents.comment_pairing import is_shown_with
-from actors.capabilities.code_analysis.answers.further_places import (
+from actors.capabilities.code_analysis.answers.literal_values import literal_claims
+from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
+from actors.capabilities.code_analysis.answers.places.further_places import (
     MAX_CITED_LINES,
     cited_lines,
     excerpt_in,
@@ -27,8 +29,6 @@ from actors.capabilities.code_analysis.answers.further_places import (
     shown_words,
     word_count,
 )
-from actors.capabilities.code_analysis.answers.literal_values import literal_claims
-from actors.capabilities.code_analysis.answers.part_answers import PartPlaces, introduction, numbers_of_places
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.values import ValueNote
@@ -223,7 +223,9 @@ def _documentation(fact: CodeFact, said: Sentence | None) -> Sentence | None:
     if documented and (told in documented or documented in told):
         return said
     is_ahead = not fact.name and said.start_line <= fact.citation.start_line
-    return said if is_shown_with(said, excerpt_in(fact)) and (is_ahead or not _REMARK.match(said.line)) else None
+    excerpt = excerpt_in(fact)
+    is_of_shown = is_shown_with(said, excerpt.shown_start, excerpt.shown_end)
+    return said if is_of_shown and (is_ahead or not _REMARK.match(said.line)) else None
 
 
 def _quotes(said: Sentence | None) -> tuple[str, ...]:

@@ -109,6 +109,7 @@ def _toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError):
+        # Settings that cannot be read ask for nothing.
         return {}
 
 
@@ -117,6 +118,7 @@ def _ini(text: str, section: str) -> dict[str, Any]:
     try:
         parser.read_string(text)
     except configparser.Error:
+        # Settings that cannot be read ask for nothing.
         return {}
     values = dict(parser[section]) if parser.has_section(section) else {}
     return {key: _TRUE_OR_FALSE.get(value.strip().lower(), value) for key, value in values.items()}

@@ -52,4 +52,5 @@ def rewritten(text: str, arguments: Sequence[str]) -> str | None:
             )
             return None if late or status != 0 else read_bytes_file(copy, _MAX_BYTES).decode()
         except (OSError, ValueError, MachineError):
+            # The text stays as it was written: only its looks are at stake.
             return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from runtime.codebase.search.excerpts import Excerpt
 from runtime.codebase.search.prose.sentences import Sentence
 from runtime.codebase.search.telling_lines import says_nothing
 
@@ -40,12 +39,12 @@ def own_line(said: Sentence) -> tuple[int, str] | None:
     return said.of.head_line, said.of.text
 
 
-def is_shown_with(said: Sentence, excerpt: Excerpt) -> bool:
+def is_shown_with(said: Sentence, shown_first: int, shown_last: int) -> bool:
     """Return whether a sentence may stand above the lines that are shown: they are what it documents, or hold it."""
     first, last = said.start_line, said.end_line
     if said.of is not None:
         first, last = min(first, said.of.start_line), max(last, said.of.end_line)
-    return first <= excerpt.shown_end and excerpt.shown_start <= last
+    return first <= shown_last and shown_first <= last
 
 
 def lines_about(said: Sentence, numbered: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.documents.comment_pairing import lines_about, own_line
-from actors.capabilities.code_analysis.answers.shown_blocks import Block, block_of
+from actors.capabilities.code_analysis.answers.documents.comment_pairing import is_shown_with, lines_about, own_line
+from actors.capabilities.code_analysis.answers.places.shown_blocks import Block, block_of
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
@@ -207,21 +207,13 @@ def _shown(fact: CodeFact, parts: tuple[int, ...], ahead: str) -> Claim | None:
     if block is None:
         return None
     said = own_words(excerpt)
-    said = said if said is not None and _is_of_block(said, block) else None
+    said = said if said is not None and is_shown_with(said, block.first, block.last) else None
     text = f"{ahead}{named(fact)}" if said is None else f"{ahead}{named(fact)}: {quoted(said)}"
     cited = cited_lines(fact, said, range(block.first, block.last + 1))
     if not any(one.start_line <= block.first and block.last <= one.end_line for one in cited):
         cited = (*_apart_from(cited, block), lines_of(fact, block.first, block.last))
     quotes = () if said is None else (said.text,)
     return Claim("point", text, cited, code=block.text, subject=fact.name, quotes=quotes, parts=parts)
-
-
-def _is_of_block(said: Sentence, block: Block) -> bool:
-    """Return whether a sentence may stand above a block: some of its lines are what it documents, or hold it."""
-    first, last = said.start_line, said.end_line
-    if said.of is not None:
-        first, last = min(first, said.of.start_line), max(last, said.of.end_line)
-    return first <= block.last and block.first <= last
 
 
 def _apart_from(cited: Sequence[Citation], block: Block) -> list[Citation]:
