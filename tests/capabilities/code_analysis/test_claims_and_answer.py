@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from actors.capabilities.code_analysis.answers.absence.no_uses import no_uses
 from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED, Finding, compose, ranked_citations
@@ -197,6 +198,24 @@ def test_sections_come_in_a_fixed_order_and_claims_once() -> None:
     answer = compose(analyse("q"), [Finding(goal, (caller,)), Finding(goal, (lead, caller))], {}, None)
     assert answer.startswith("the lead [a.py:1]\n\n**Used by**")
     assert answer.count("a caller") == 1
+
+
+@pytest.mark.parametrize(
+    ("used", "heading"),
+    [("Depot.take", "**Used by**"), ("take", "**Used by**"), ("", "**Used by**"), ("load", "**Uses of `load`**")],
+)
+def test_uses_of_another_thing_than_the_one_that_leads_say_of_which(used: str, heading: str) -> None:
+    lead = structs.replace(claim("the lead", ("a.py", 1, 1), role="lead"), subject="Depot.take")
+    caller = structs.replace(claim("a caller", ("b.py", 2, 2), role="caller"), used=used)
+    answer = compose(analyse("q"), [Finding(Goal(GoalId("how"), ""), (lead, caller))], {}, None)
+    assert answer.startswith(f"the lead [a.py:1]\n\n{heading}\n\n- a caller")
+
+
+def test_uses_of_several_things_name_none_of_them() -> None:
+    lead = structs.replace(claim("the lead", ("a.py", 1, 1), role="lead"), subject="take")
+    callers = [structs.replace(claim(used, ("b.py", 2, 2), role="caller"), used=used) for used in ("load", "send")]
+    answer = compose(analyse("q"), [Finding(Goal(GoalId("how"), ""), (lead, *callers))], {}, None)
+    assert "**Used by**\n" in answer
 
 
 def test_each_further_place_is_an_entry_of_its_own_also_where_two_lie_in_one_file() -> None:

@@ -27,6 +27,7 @@ from runtime.codebase.files.words import query_terms
 from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.presence.absence import Absence
+from runtime.primitives.dotted_names import last_part
 from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
@@ -57,6 +58,13 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("only_aside", ""),
     ("related", "**See also**"),
 )
+
+# The heading of uses of something else than what leads: right below that they would be taken for its own.
+_USES_OF: dict[ClaimRole, str] = {
+    "caller": "**Uses of {}**",
+    "mention": "**{} mentioned by name, on an object of unknown type**",
+    "test": "**Tests of {}**",
+}
 
 # What is said of an aspect without claims; of uses and tests, only what a search proved of a thing (`no_uses`).
 _MISSING: dict[str, str] = {
@@ -189,7 +197,8 @@ def compose(
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
-            parts.append(_section(role, _counted(heading, of_role) or _list_heading(question, role, of_role), of_role))
+            named = _counted(_of_what(role, heading, claims), of_role) or _list_heading(question, role, of_role)
+            parts.append(_section(role, named, of_role))
         if role == "link" and question.draws_parts and (picture := part_diagram(claims)) is not None:
             parts.append(picture)
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
@@ -252,6 +261,15 @@ def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
     """The sections in order: what the question asks for first, right behind what it is."""
     asked = kind_of(question).first_roles
     return sorted(_HEADINGS, key=lambda section: section[0] not in _AHEAD and section[0] not in asked)
+
+
+def _of_what(role: ClaimRole, heading: str, claims: Sequence[Claim]) -> str:
+    """Return the heading of a section, which names what is used where that is not what leads."""
+    lead = next((last_part(claim.subject) for claim in claims if claim.role == "lead" and claim.subject), "")
+    used = {claim.used for claim in claims if claim.role == role and claim.used}
+    if role not in _USES_OF or not lead or len(used) != 1 or lead in next(iter(used)).split("."):
+        return heading
+    return plain(_USES_OF[role].format(code_span(next(iter(used)))))
 
 
 def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:

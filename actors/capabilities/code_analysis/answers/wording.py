@@ -75,7 +75,7 @@ def item_claim(entity: Entity) -> Claim:
 def caller_claim(fact: CodeFact) -> Claim:
     """Who uses it, with the line where it happens."""
     who = code_span(fact.name or fact.citation.file)
-    return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
+    return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name, used=fact.about)
 
 
 def named_line_claim(fact: CodeFact) -> Claim:
@@ -95,7 +95,7 @@ def named_in_tests_claim(fact: CodeFact) -> Claim:
 def mention_claim(fact: CodeFact) -> Claim:
     """A line that calls something of that name on an object whose type is not known: a place to read."""
     who = code_span(fact.name or fact.citation.file)
-    return Claim("mention", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
+    return Claim("mention", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name, used=fact.about)
 
 
 def unproven_claim(definition: CodeFact, count: int, namesakes: Sequence[CodeFact], leads: Sequence[Entity]) -> Claim:
@@ -121,7 +121,7 @@ def test_claim(fact: CodeFact) -> Claim:
     who = code_span(fact.name or fact.citation.file)
     if fact.symbol_kind == "file":
         return Claim("test", f"{who} goes with its file and does not name it", (fact.citation,), subject=fact.name)
-    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
+    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name, used=fact.about)
 
 
 def test_entity_claim(entity: Entity) -> Claim:

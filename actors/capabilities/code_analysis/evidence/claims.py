@@ -60,7 +60,8 @@ _UNSHOWN = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     """Represents one statement of an answer. `code` is a verbatim excerpt shown below the sentence.
 
-    `subject` is the entity it describes; `source`, of a step, the caller of the subject. `commits`: those it mentions.
+    `subject` is the entity it describes; `source`, of a step, the caller of the subject; `used`, of a use, what
+    is used. `commits`: those it mentions.
     `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
     that saw the cited lines found that they bear it out.
     `quotes`: the sentences and lines that its text quotes; the cited lines must hold each. `count`: the number that it
@@ -75,6 +76,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     code: str = ""
     subject: str = ""
     source: str = ""
+    used: str = ""
     commits: tuple[CommitNote, ...] = ()
     place: int = 0
     judged: bool = False
