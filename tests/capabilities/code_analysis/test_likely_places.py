@@ -61,6 +61,18 @@ def test_lines_in_a_row_are_shown_that_speak_of_the_question() -> None:
     assert claim.code == "\n".join(told)
 
 
+def test_code_is_shown_of_which_only_a_comment_speaks_of_the_question() -> None:
+    code = "# Refuses a parcel.\ndef refuse(box):\n    box.back()"
+    (claim,) = reduced(place(1, code))
+    assert (claim.text, claim.code) == ("`f1`", code)
+
+
+def test_a_comment_does_not_count_where_code_speaks_of_the_question() -> None:
+    lines = [f"step({at})" for at in range(20)]
+    (claim,) = reduced(place(1, "\n".join(["# parcel weight limit", *lines, "if parcel:", "    refuse(parcel)"])))
+    assert claim.code == "if parcel:\n    refuse(parcel)"
+
+
 def test_of_the_others_the_two_lines_with_most_words_of_the_question_are_quoted() -> None:
     code = "total = 0\n    limit = 3\n    if parcel.weight > limit:\n        refuse(parcel)\n"
     *_, claim = reduced(*SHOWN, place(1, code))

@@ -58,13 +58,14 @@ def block_of(excerpt: Excerpt, most: int = MAX_BLOCK_LINES) -> Block | None:
 
 
 def part_of(code: str, terms: Collection[str], most: int = MAX_BLOCK_LINES) -> str:
-    """Return at most so many lines of shown code in a row, those with most terms of a question; «» if none has any."""
+    """Return at most so many lines of shown code in a row, those with most terms of a question; «» if none has any.
+
+    Comments count where no other line has a term.
+    """
     lines = code.split("\n")
-    prose = comment_lines(lines)
-    words = [
-        [] if is_prose else sorted(set(terms).intersection(index_terms(line).split()))
-        for line, is_prose in zip(lines, prose, strict=True)
-    ]
+    found = [sorted(set(terms).intersection(index_terms(line).split())) for line in lines]
+    words = [[] if is_prose else own for own, is_prose in zip(found, comment_lines(lines), strict=True)]
+    words = words if any(words) else found
     if not any(words):
         return ""
     if len(lines) <= most + MAX_MORE_LINES:
