@@ -5,7 +5,7 @@
 
 Each step draws eight questions; of each, a window of lines over those that answer must score more than six others: up
 to two of the same piece that do not touch them, and windows of pieces among the first by words, the nearer ones drawn
-oftener. 450 steps take some 17 minutes on two cores. The weights are written every 150 steps, so that training may be
+oftener. 450 steps take some 15 minutes on two cores. The weights are written every 150 steps, so that training may be
 stopped. `--from` goes on from weights that this program has written, of the same rank or a lower one. `--judge` prints
 how often the best of the first pieces by words is right, before and after; repositories of that file do not train.
 
