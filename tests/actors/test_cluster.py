@@ -9,7 +9,6 @@ import contextlib
 import http.server
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -23,6 +22,7 @@ from typing import Any
 import pytest
 
 from tests.examples import long_but
+from tests.readiness import is_ready
 
 TREE = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60
@@ -156,9 +156,7 @@ def wait_until_gone(pids: list[int]) -> None:
             # It has ended already, which is what is waited for.
             continue
         try:
-            assert select.select([descriptor], [], [], PATIENCE_S)[0], (
-                f"still there: {Path(f'/proc/{pid}/cmdline').read_text()}"
-            )
+            assert is_ready(descriptor, PATIENCE_S), f"still there: {Path(f'/proc/{pid}/cmdline').read_text()}"
         finally:
             os.close(descriptor)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import select
 import shutil
 import unicodedata
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from runtime.codebase.git.base_files import base_commits
 from runtime.codebase.git.git_process import MAX_OUTPUT_BYTES, Git
 from runtime.errors import InputError, RepositoryError
 from tests.attacks.repositories import HISTORY, Site, git, grow, questions_of_history, told
+from tests.readiness import is_ready
 
 TREE = Path(str(runtime.__file__)).parent.parent
 PACKAGES = ("runtime", "actors", "serve")
@@ -302,7 +302,7 @@ def test_git_ends_with_all_that_it_started(tmp_path: Path, then: str, message: s
             asked.run("log")
     else:
         assert len(asked.run("log")) in (0, MAX_OUTPUT_BYTES)
-    ended, _, _ = select.select([reader], [], [], 15)
+    ended = is_ready(reader, 15)
     os.close(reader)
     assert ended, "what git started goes on"
 

@@ -104,7 +104,10 @@ def serve(address: str) -> None:
         listener.listen(64)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        while listener in select.select([listener, sys.stdin], [], [])[0]:
+        ready = select.poll()
+        for source in (listener, sys.stdin):
+            ready.register(source, select.POLLIN)
+        while listener.fileno() in dict(ready.poll()):
             connection, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()

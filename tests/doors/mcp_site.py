@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from mcp_types import CallToolResult, TextContent
 
 from serve.mcp.search.fitting import size_tokens
 from tests.doors.program import Program
+from tests.readiness import is_ready
 
 T = TypeVar("T")
 PATIENCE_S = 120.0
@@ -170,7 +170,7 @@ class RawClient:
         while b"\n" not in self._unread:
             left_s = ends_s - time.monotonic()
             assert left_s > 0, "no message came"
-            if select.select([self.process.stdout], [], [], left_s)[0]:
+            if is_ready(self.process.stdout, left_s):
                 data = os.read(self.process.stdout.fileno(), 1 << 16)
                 assert data, "the server has ended"
                 self._unread += data

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 
 from tests.doors.program import JEEVES, PATIENT_S, Program
 from tests.doors.sample_repo import QUESTION
+from tests.readiness import is_ready
 
 IN_PROCESS = {"JEEVES_RAY__MODE": "in_process"}
 
@@ -50,7 +50,7 @@ class Terminal:
         deadline_s = time.monotonic() + PATIENT_S
         while mark not in self.read:
             assert time.monotonic() < deadline_s, self.read
-            if select.select([self.here], [], [], 0.1)[0]:
+            if is_ready(self.here, 0.1):
                 self.read += os.read(self.here, 65_536)
         shown, _, self.read = self.read.partition(mark)
         return shown.decode("utf-8", "replace")

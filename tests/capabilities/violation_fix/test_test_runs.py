@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from actors.capabilities.violation_fix.verification.test_runs import WHOLE, TestLimits, TestRun, TestRunner
 from actors.capabilities.violation_fix.verification.test_setup import Runner, TestSetup
+from tests.readiness import is_ready
 
 LIMITS = TestLimits(run_s=120.0, start_s=60.0, stall_s=1.5, reruns=1)
 
@@ -90,7 +90,7 @@ def has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        if select.select([process], [], [], 5.0)[0]:
+        if is_ready(process, 5.0):
             return True
         signal.pidfd_send_signal(process, signal.SIGKILL)
         return False
