@@ -59,16 +59,17 @@ class Site:
         self.store = StoreOptions(str(folder), durability="normal")
         self.log = open_run_log(self.store, f"{KEEPER}-0")
         self.epoch = self.log.take_over("test", SystemClock().now_ms(), LEASE_MS, force=True)
-        counts = SqliteDatabase(folder / "run_metrics.sqlite", label="run metrics")
+        names = ("run_metrics", "cache", "tool_metrics")
+        self._databases = [SqliteDatabase(folder / f"{name}.sqlite", label=name) for name in names]
+        counts, cache, tool_counts = self._databases
         self.run_metrics = RunMetricsStore(counts, SystemClock())
         scripts = {"look": [self._look], "integration": [self._answer]}
         self.hosted = Hosted(pipeline, scripts, log=self.log, keep_metrics=self.run_metrics.add)
         self.sessions = SessionStore(folder / "sessions.sqlite")
-        self.memory = MemoryStore(CacheStore(SqliteDatabase(folder / "cache.sqlite", label="cache")), SystemClock())
+        self.memory = MemoryStore(CacheStore(cache), SystemClock())
         self.queries = LocalQueries()
         self.queries.register({**session_queries(self.sessions), **memory_queries(self.memory)})
-        counts = SqliteDatabase(folder / "tool_metrics.sqlite", label="tool metrics")
-        self.tool_metrics = ToolMetricsStore(counts, SystemClock())
+        self.tool_metrics = ToolMetricsStore(tool_counts, SystemClock())
         self.queries.register(tool_metric_queries(self.tool_metrics))
         self.places: dict[str, tuple[int, int, int]] = {}
         self.counted: list[tuple[str, str]] = []
@@ -174,6 +175,14 @@ class Site:
             raise self.bug
         if self.is_dead:
             raise ClusterError("the supervisor is gone")
+
+    async def close(self) -> None:
+        """End the runs, and close all files."""
+        await self.hosted.runner.close()
+        self.log.close()
+        self.sessions.close()
+        for database in self._databases:
+            database.close()
 
     async def sends(self, data: bytes, ends: bool = False) -> bytes:
         """What the server sends until it closes the connection, for these bytes; `ends`: no more will come."""
@@ -292,9 +301,7 @@ async def open_site(
     finally:
         server.should_exit = server.force_exit = True
         await serving
-        await site.hosted.runner.close()
-        site.log.close()
-        site.sessions.close()
+        await site.close()
         listening.close()
 
 

@@ -1,4 +1,8 @@
-"""Orders the pieces of an index for embedding: touched files, their folders, then by kind of file."""
+"""Orders the pieces of an index for embedding: touched files, their folders, then by kind of file.
+
+Others' code that a repository carries along and code that a program has written are left out: no question is compared
+with them unless it asks for them, and then those that its words find get vectors at once.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,8 @@ _TURN: dict[PathKind, int] = {
     "vendored": 5,
     "generated": 5,
 }
+# They have their turn only in a repository without a source file of its own.
+_LEFT_OUT: frozenset[PathKind] = frozenset({"vendored", "generated"})
 
 
 class Piece(NamedTuple):
@@ -57,8 +63,9 @@ _PIECES = """SELECT f.path, c.start_line, c.end_line, coalesce(s.qualified_name,
 
 
 def pieces_in_order(index: IndexReader) -> list[Piece]:
-    """Return all pieces of an index in the order in which they are to be embedded; those of a file stay together."""
-    rows = index.rows(_PIECES)
+    """Return the pieces of an index in the order in which they are to be embedded; those of a file stay together."""
+    left_out = paths_left_out(index)
+    rows = [row for row in index.rows(_PIECES) if row[0] not in left_out]
     changed = {row[0]: row[6] for row in rows}
     touched = touched_files(changed)
     near = {posixpath.dirname(path) for path in touched}
@@ -68,6 +75,17 @@ def pieces_in_order(index: IndexReader) -> list[Piece]:
     }
     ordered = sorted(rows, key=lambda row: turns[row[0]])
     return [Piece(path, start, end, symbol, key, bool(flag)) for path, start, end, symbol, key, flag, _ in ordered]
+
+
+def paths_left_out(index: IndexReader) -> dict[str, int]:
+    """Return the ids of the files whose pieces get no vector before they are asked for: path → id.
+
+    None of a repository without a source file of its own, such as the folder of an installed package.
+    """
+    kinds = {path: (kind_of_path(path), number) for path, number in index.rows("SELECT path, id FROM files")}
+    if all(kind != "source" for kind, _ in kinds.values()):
+        return {}
+    return {path: number for path, (kind, number) in kinds.items() if kind in _LEFT_OUT}
 
 
 def touched_files(changed_ns: dict[str, int]) -> dict[str, int]:

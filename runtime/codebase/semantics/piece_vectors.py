@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
 from runtime.codebase.semantics.packing import Integers, unpack_parts
+from runtime.codebase.semantics.piece_order import paths_left_out
 from runtime.codebase.semantics.vector_cache import Packed, VectorCache
 
 # Multiplied at once: as float32 they stay in the processor's cache, and are too few for numpy to start threads, which
@@ -29,7 +30,7 @@ class Near(NamedTuple):
 
 
 class VectorCount(NamedTuple):
-    """Counts the pieces of an index: those whose vector counts or that can get none, and all."""
+    """Counts the pieces that are to have a vector: those whose vector counts or that can get none, and all."""
 
     ready: int
     pieces: int
@@ -102,6 +103,8 @@ class PieceVectors:
         self._numbers: Integers = np.zeros((0, DIMENSIONS), np.int8)
         # The ids of the vectors, 0 for pieces without one.
         self._added: NDArray[np.int64] = np.zeros(0, np.int64)
+        # Where a vector is to be made; others have one once they were asked for.
+        self._wanted: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._missing: dict[bytes, list[int]] = {}
         # The cosines of the last question: its chunks and its passages are asked for one after the other.
         self._compared: tuple[tuple[str | None, int, bytes], Vectors] = ((None, 0, b""), np.zeros(0, np.float32))
@@ -118,13 +121,14 @@ class PieceVectors:
         """Do nothing: the cache belongs to its opener."""
 
     def counted(self, index: IndexReader, until: int | None = None) -> VectorCount:
-        """Count the pieces that have a vector or can get none, and all.
+        """Count the pieces that have a vector or can get none, and all, without those that are left out.
 
         `until`: the id of the last vector that counts.
         """
         with self._guard:
             self._update(index)
-            return VectorCount(int(np.count_nonzero(usable(self._added, until))), len(self._ids))
+            ready = np.count_nonzero(usable(self._added, until) & self._wanted)
+            return VectorCount(int(ready), int(np.count_nonzero(self._wanted)))
 
     def nearest(
         self,
@@ -198,6 +202,7 @@ class PieceVectors:
         self._scales = np.zeros(len(rows), np.float32)
         self._numbers = np.zeros((len(rows), DIMENSIONS), np.int8)
         self._added = np.zeros(len(rows), np.int64)
+        self._wanted = ~np.isin(self._files, list(paths_left_out(index).values()))
         self._missing = {}
         for place, (_, _, key) in enumerate(rows):
             self._missing.setdefault(key, []).append(place)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import Vectors
 from runtime.codebase.semantics.forest_entries import OpenPieces, PieceKind
+from runtime.codebase.semantics.piece_order import paths_left_out
 from runtime.codebase.semantics.piece_vectors import Near, VectorCount, piece_rows
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.codebase.semantics.vector_store import VectorStore
@@ -42,13 +43,15 @@ _NONE: Mapping[str, float] = {}
 
 
 class _Pieces(NamedTuple):
-    """Holds the pieces of an index by kind and id of their entry; `total`: their number.
+    """Holds the pieces of an index by kind and id of their entry; `total`: their number without those left out.
 
+    `left_out`: the ids of the files whose pieces are to have no vector.
     `generation`: that of the index, and for windows the last vector that was made when they were read.
     """
 
     generation: tuple[str, int]
     by_entry: Mapping[PieceKind, Mapping[str, Sequence[_Place]]]
+    left_out: frozenset[int]
     total: int
 
 
@@ -73,7 +76,7 @@ class StoredPieces:
         self._chunks: PieceKind = "chunk" if windows is None else "window"
         self._guard = threading.Lock()
         self._stores: dict[PieceKind, VectorStore] = {}
-        self._pieces = _Pieces(("", 0), {}, 0)
+        self._pieces = _Pieces(("", 0), {}, frozenset(), 0)
         self._kept: dict[tuple[PieceKind, int | None], tuple[int, frozenset[str]]] = {}
         self._fault: str | None = None
         self._not_before_s = float("-inf")
@@ -88,7 +91,7 @@ class StoredPieces:
         return self._fault
 
     def counted(self, index: IndexReader, until: int | None = None) -> VectorCount:
-        """Count the pieces that the store has or that can get no vector, and all.
+        """Count the pieces that the store has or that can get no vector, and all, without those that are left out.
 
         `until`: the number of the last write that counts.
         """
@@ -106,7 +109,12 @@ class StoredPieces:
             left = [name for name in by_entry if name not in kept]
             # Those that the model has failed on are in no store.
             without = {key.hex() for key in self._cache.without_vectors([bytes.fromhex(name) for name in left])}
-            ready += sum(len(places) for name, places in by_entry.items() if name in kept or name in without)
+            ready += sum(
+                place.file_id not in pieces.left_out
+                for name, places in by_entry.items()
+                if name in kept or name in without
+                for place in places
+            )
         count = VectorCount(ready, pieces.total)
         self._counted = {**(self._counted if len(self._counted) < MAX_KEPT else {}), until: (state, count)}
         return count
@@ -195,11 +203,13 @@ class StoredPieces:
                 return self._pieces
         by_entry: dict[PieceKind, dict[str, list[_Place]]] = {self._chunks: {}}
         rows = self._rows(index)
+        left_out = frozenset(paths_left_out(index).values())
+        total = sum(file_id not in left_out for _, file_id, _ in rows)
         for number, file_id, key in rows:
             of_kind = by_entry.setdefault("passage" if number < 0 else self._chunks, {})
             of_kind.setdefault(key.hex(), []).append(_Place(abs(number), file_id))
         with self._guard:
-            self._pieces = _Pieces(generation, by_entry, len(rows))
+            self._pieces = _Pieces(generation, by_entry, left_out, total)
             return self._pieces
 
     def _store(self, index: IndexReader, kind: PieceKind) -> VectorStore:

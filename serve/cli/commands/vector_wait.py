@@ -38,7 +38,7 @@ def wait_for_vectors(settings: Settings, refreshed: Mapping[str, Any], on_vector
     try:
         process = EmbeddingProcess(folder, store)
         process.take(wanted.root, Path(wanted.index_path))
-        pieces = index.piece_count()
+        _, pieces = semantics.counted(index)
         while True:
             is_left, has_windows = wanted in cache.wanted(), wanted not in cache.wanted_windows()
             ready = semantics.ready(index)

@@ -289,6 +289,26 @@ def test_the_folders_of_touched_files_come_before_other_folders(root: Path, inde
     assert files == ["b/two.py", "b/three.md", "a/one.py", "c/four.py", "b/tests/three.py"]
 
 
+@pytest.mark.parametrize(
+    ("own", "files"),
+    [
+        ("app/pay.py", ["app/pay.py"]),
+        ("docs/pay.md", ["docs/pay.md", "third_party/a.py", "lib/generated/b.py"]),
+        ("tests/test_pay.py", ["tests/test_pay.py", "third_party/a.py", "lib/generated/b.py"]),
+    ],
+)
+def test_code_of_others_gets_no_vectors_beside_own_code(
+    root: Path, index_path: Path, own: str, files: list[str]
+) -> None:
+    texts = {"third_party/a.py": "bank = 1\n", "lib/generated/b.py": "bank = 2\n", own: "bank = 3\n"}
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    refresh(root, index_path)
+    with closing(IndexReader(index_path)) as reader:
+        assert {piece.file for piece in pieces_in_order(reader)} == set(files)
+
+
 def test_the_share_that_is_ready_grows_with_the_vectors(
     root: Path, index_path: Path, embedder: Embedder, cache: VectorCache
 ) -> None:

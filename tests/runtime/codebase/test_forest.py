@@ -203,6 +203,22 @@ def test_a_piece_that_the_model_fails_on_counts_as_done_and_is_in_no_store(fores
     assert forest.near("bank", 9) == ["a.py"]
 
 
+def test_code_of_others_is_embedded_and_counted_only_where_there_is_no_own_code(forest: Forest) -> None:
+    forest.root.mkdir(exist_ok=True)
+    for folder in ("vendor", "generated"):
+        (forest.root / folder).mkdir()
+        (forest.root / folder / "bank.py").write_text(say("bank", folder))
+    forest.grow(b=say("bank", "money"))
+    assert forest.near("bank", 9) == ["b.py"]
+    with forest.reader() as reader:
+        assert forest.semantics.counted(reader) == (1, 1)
+    forest.put(b=None)
+    forest.grow()
+    assert sorted(forest.near("bank", 9)) == ["generated/bank.py", "vendor/bank.py"]
+    with forest.reader() as reader:
+        assert forest.semantics.counted(reader) == (2, 2)
+
+
 def test_two_indexes_share_a_store_and_know_nothing_of_each_other(stored: Forest, tmp_path: Path) -> None:
     stored.grow(a=say("bank"))
     first = stored.index_path
