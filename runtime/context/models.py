@@ -119,12 +119,19 @@ class StateSpec(Frozen):
         return self.changed(recent_actions=(*self.recent_actions, record)[-MAX_RECENT_ACTIONS:])
 
 
+UNNAMED = "?"
+"""Shown in place of a name that whoever carries out a suggestion has to give; no function can be called so."""
+
+
 class ExtractionSuggestion(Frozen):
-    """Suggests lines to extract to a function; both lines count from 1, the last is included."""
+    """Suggests lines to extract to a function; both lines count from 1, the last is included.
+
+    `suggested_name`: None where whoever extracts them has to name the function.
+    """
 
     start_line: LineNumber
     end_line: LineNumber
-    suggested_name: Name
+    suggested_name: Name | None
     reason: Statement
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from typing import Any
 from runtime.context.actions import ActionDef, ActionRecord, ActionsSpec
 from runtime.context.compact_yaml import compact_yaml
 from runtime.context.fact_store import CONTEXT_CONFIDENCE
-from runtime.context.models import AgentContext, Analysis, TaskSpec, VerificationState
+from runtime.context.models import UNNAMED, AgentContext, Analysis, TaskSpec, VerificationState
 from runtime.context.source_outline import outlined
 from runtime.context.understanding import Fact, FactCategory
 
@@ -90,7 +90,7 @@ def _analysis(found: Analysis, phase: str, is_complete: bool) -> dict[str, Any]:
         "function_lines": f"{lines[0]}-{lines[1]}" if lines else None,
         "function_source": source,
         "extraction_suggestions": [
-            [each.start_line, each.end_line, each.suggested_name, each.reason] for each in suggestions
+            [each.start_line, each.end_line, each.suggested_name or UNNAMED, each.reason] for each in suggestions
         ],
     }
 

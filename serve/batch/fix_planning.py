@@ -125,6 +125,7 @@ def _shared(settings: Settings, choices: FixChoices, fix_id: str) -> dict[str, A
         "confirm": choices.confirm,
         "review": choices.review,
         "dry_run": choices.is_dry_run,
+        "asks_model": settings.reasoner != "rules",
     }
 
 

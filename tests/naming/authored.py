@@ -16,8 +16,8 @@ from pathlib import Path
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, own_nodes, places_of
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import Cut, Shape
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace, own_nodes, places_of
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText

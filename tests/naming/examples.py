@@ -19,9 +19,9 @@ from pathlib import Path
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
-from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import Cut, Shape
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace, own_nodes, places_of
 from actors.capabilities.violation_fix.refactoring.hazards import crossings_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, own_nodes, places_of
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.helper_names import suggest_names
 from actors.capabilities.violation_fix.refactoring.naming.learned.block_features import features_of

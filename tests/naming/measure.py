@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from actors.capabilities.violation_fix.refactoring.candidates import MIN_QUALITY
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import MIN_QUALITY
 from actors.capabilities.violation_fix.refactoring.naming.learned.judgement import best_verb, judged, likely_verbs
 from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import (
     NO_VERB,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from actors.capabilities.violation_fix.policies.refactoring_rules import Plan, plan_refactorings
-from actors.capabilities.violation_fix.refactoring.candidates import find_candidates
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import find_candidates
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored
 

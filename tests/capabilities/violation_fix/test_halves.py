@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from actors.capabilities.violation_fix.refactoring.candidates import find_candidates
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import find_candidates
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored
 from actors.capabilities.violation_fix.refactoring.simplifications.registry import simplify_statement

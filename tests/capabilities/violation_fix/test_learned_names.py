@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
-from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape
-from actors.capabilities.violation_fix.refactoring.name_scopes import places_of
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import Cut, Shape
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import places_of
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.learned.block_features import features_of
 from actors.capabilities.violation_fix.refactoring.naming.learned.judgement import (

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from actors.capabilities.violation_fix.refactoring.candidates import find_candidates
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import find_candidates
 
 
 def names(source: str, function: str = "work") -> dict[tuple[int, int], str]:

@@ -16,8 +16,8 @@ from actors.capabilities.violation_fix.policies.refactoring_rules import (
     next_refactoring,
     plan_refactorings,
 )
-from actors.capabilities.violation_fix.refactoring.candidates import find_candidates
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, functions_of, measure
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import find_candidates
 from actors.capabilities.violation_fix.refactoring.extraction import extract_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored
 from actors.capabilities.violation_fix.refactoring.simplifications.registry import simplify_statement

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import find_function, places_of
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import find_function, places_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.simplifications.registry import (
     SIMPLIFICATIONS,

@@ -9,7 +9,7 @@ import pytest
 
 from actors.capabilities.violation_fix.policies.refactoring_rules import Plan, plan_refactorings
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
-from actors.capabilities.violation_fix.refactoring.cuts import stores_result
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import stores_result
 from tests.capabilities.violation_fix.test_names_of_blocks import names
 
 UNREAD = """

@@ -7,9 +7,9 @@ import textwrap
 import pytest
 
 from actors.capabilities.violation_fix.policies.refactoring_rules import GiveUp, Plan, plan_refactorings
-from actors.capabilities.violation_fix.refactoring.candidates import CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
-from actors.capabilities.violation_fix.refactoring.name_scopes import find_function
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import CandidateSearch
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import find_function
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 from tests.capabilities.violation_fix.test_names_of_blocks import names
 

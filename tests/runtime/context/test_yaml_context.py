@@ -180,3 +180,10 @@ def test_estimated_tokens_of_code_are_near_those_of_a_tokenizer() -> None:
 )
 def test_tokens_are_estimated_by_words_signs_digits_and_lines(text: str, tokens: int) -> None:
     assert estimated_code_tokens(text) == tokens
+
+
+def test_a_suggestion_without_a_name_says_so() -> None:
+    given = whole()
+    unnamed = given.precomputed.extraction_suggestions[0].changed(suggested_name=None)
+    told = to_yaml(given.changed(precomputed=given.precomputed.changed(extraction_suggestions=(unnamed,))))
+    assert "- [4, 4, '?', 1 input]" in told

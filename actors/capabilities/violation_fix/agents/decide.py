@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, decoded
 from actors.capabilities.violation_fix.agents.action_menu import BY_NAME, menu
-from actors.capabilities.violation_fix.agents.analysis import analysed, limits_of
+from actors.capabilities.violation_fix.agents.analysis import analysed, first_of_plan, led_by, limits_of
 from actors.capabilities.violation_fix.agents.fix_state import ChosenAction, FixState, FixTask, plain, state_of, task_of
 from actors.capabilities.violation_fix.agents.model_answer import ModelAnswer
 from actors.capabilities.violation_fix.checks.typing_config import typing_rules
@@ -72,6 +72,11 @@ def seen_at(task: FixTask, state: FixState) -> Seen:
         domain["loop"] = {"what": warning.description, "instead": list(warning.suggestions)}
     if state.plan is not None:
         domain["plan"] = state.plan
+    if task.request.asks_model and state.phase.current_phase == "implement":
+        step = first_of_plan(task, source, state.tried)
+        if step is not None:
+            domain["suggested"] = step
+            analysis = led_by(analysis, step)
     agent = ContextBuilder().build(
         task.task,
         StateSpec(

@@ -44,6 +44,7 @@ class FixRequest(Frozen):
     `violation`, `setup`, `options`, `test_limits`: as the checks and the verification have them, as plain data. `name`
     names the run's work tree. The commit goes to `branch`, whose work tree is `collected`. `includes_untested`: also
     fix a function that no passing test executes. `confirm` and `review`: a person is asked before the commit.
+    `asks_model`: a model decides, so that blocks which no rule can name are suggested too.
     """
 
     name: Name
@@ -61,6 +62,7 @@ class FixRequest(Frozen):
     confirm: bool = False
     review: bool = False
     dry_run: bool = False
+    asks_model: bool = False
 
 
 class FixTask(Frozen):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
-from actors.capabilities.violation_fix.refactoring.candidates import MIN_SCORE, Candidate, CandidateSearch
 from actors.capabilities.violation_fix.refactoring.complexity import Limits, Measures, measure
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import MIN_SCORE, Candidate, CandidateSearch
 from actors.capabilities.violation_fix.refactoring.extraction import write_extraction
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, find_function
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace, find_function
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.parameter_lists import split_parameters
 from actors.capabilities.violation_fix.refactoring.simplifications.registry import (
@@ -43,11 +43,15 @@ _FURTHER_BRANCH = 0.98
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Proposes one action; `parameters` can be written as JSON and count lines from 1, inclusive."""
+    """Proposes one action; `parameters` can be written as JSON and count lines from 1, inclusive.
+
+    `is_unnamed`: the name among them only stands in for one that somebody has to give.
+    """
 
     action: str
     parameters: Mapping[str, str | int]
     suggestion: str
+    is_unnamed: bool = False
 
     @property
     def key(self) -> str:
@@ -75,7 +79,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class PlanningOptions:
-    """Holds what a project asks of new code, and how many blocks a plan analyses before it makes no further cut."""
+    """Holds what a project asks of new code, and how many blocks a plan analyses before it makes no further cut.
+
+    `leaves_names_open`: blocks that no rule can name may be moved too, since a model or a person names them.
+    """
 
     line_length: int = 88
     # The measures of the old function to bring within the limits; new functions keep all of them.
@@ -83,6 +90,7 @@ class PlanningOptions:
     reserved: frozenset[str] = field(default_factory=frozenset)
     typing: TypingRules | None = None
     max_analysed: int = MAX_ANALYSED
+    leaves_names_open: bool = False
 
 
 def next_refactoring(
@@ -249,7 +257,13 @@ class _Planner:
     def _extractions(self, text: SourceText, place: FunctionPlace) -> list[_Step]:
         exceeded = exceeded_of(place, self.limits, self.options)
         needed = max(exceeded.get("complexity", 0), exceeded.get("branches", 0), 1)
-        search = CandidateSearch(text, place, reserved=self.options.reserved, typing=self.options.typing)
+        search = CandidateSearch(
+            text,
+            place,
+            reserved=self.options.reserved,
+            typing=self.options.typing,
+            leaves_names_open=self.options.leaves_names_open,
+        )
         found = search.ranked(needed, self.limits)
         self.analysed += search.analysed
         for refusal in search.refusals:
@@ -310,9 +324,9 @@ class _Planner:
             },
             suggestion=(
                 f"extract lines {candidate.start_line} to {candidate.end_line} of {self.name} into "
-                f"{candidate.suggested_name}({', '.join(candidate.inputs)}), {candidate.reason}: "
-                f"complexity less {candidate.complexity_removed}{_called_in(candidate)}"
+                f"{_told_function(candidate)}: complexity less {candidate.complexity_removed}{_called_in(candidate)}"
             ),
+            is_unnamed=candidate.is_unnamed,
         )
 
     def _count(self, refusal: Refused) -> None:
@@ -330,6 +344,15 @@ class _Planner:
             code,
             f"{self.name}: {over}; no blocks with a name of their own are enough, mostly since {self.blocked[code]}",
         )
+
+
+def _told_function(candidate: Candidate) -> str:
+    """Return how the new function is called and why, or that it has yet to be named."""
+    inputs = ", ".join(candidate.inputs)
+    if not candidate.is_unnamed:
+        return f"{candidate.suggested_name}({inputs}), {candidate.reason}"
+    outputs = f" and returns {', '.join(candidate.outputs)}" if candidate.outputs else ""
+    return f"a function that has yet to be named, takes ({inputs}){outputs}"
 
 
 def _called_in(candidate: Candidate) -> str:

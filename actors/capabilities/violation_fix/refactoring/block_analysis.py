@@ -9,9 +9,19 @@ from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form, binds_no_none, is_never_none
 from actors.capabilities.violation_fix.refactoring.complexity import Loop
-from actors.capabilities.violation_fix.refactoring.control_flow import Node
-from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
-from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
+from actors.capabilities.violation_fix.refactoring.flow.control_flow import Node
+from actors.capabilities.violation_fix.refactoring.flow.data_flow import DataFlow, nodes_of_block
+from actors.capabilities.violation_fix.refactoring.flow.free_inputs import OuterNames
+from actors.capabilities.violation_fix.refactoring.flow.name_events import Kind
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
+    FunctionPlace,
+    Scope,
+    declared_names,
+    names_read,
+    own_nodes,
+    statement_lists,
+)
+from actors.capabilities.violation_fix.refactoring.flow.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.hazards import (
     Crossings,
     Jump,
@@ -22,16 +32,6 @@ from actors.capabilities.violation_fix.refactoring.hazards import (
     refuse_dynamic_function,
     spelling_of,
 )
-from actors.capabilities.violation_fix.refactoring.name_events import Kind
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
-    FunctionPlace,
-    Scope,
-    declared_names,
-    names_read,
-    own_nodes,
-    statement_lists,
-)
-from actors.capabilities.violation_fix.refactoring.null_flow import is_surely_something, leaves
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.parameter_order import subject_first
 from actors.capabilities.violation_fix.refactoring.placement import Host, find_host, visible_to

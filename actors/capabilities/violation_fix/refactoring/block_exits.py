@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from enum import Enum
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, own_nodes
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace, own_nodes
 
 _NEVER_NONE_CALLS = frozenset(
     {"str", "int", "float", "bool", "len", "list", "dict", "tuple", "set", "frozenset", "repr", "sorted", "isinstance"}

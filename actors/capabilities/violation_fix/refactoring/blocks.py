@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from actors.capabilities.violation_fix.refactoring.comments import first_moved_line
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace
 from actors.capabilities.violation_fix.refactoring.hazards import has_examples
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.complexity import Loop, elif_of
-from actors.capabilities.violation_fix.refactoring.implied_tests import without_implied
+from actors.capabilities.violation_fix.refactoring.flow.implied_tests import without_implied
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (
     Edit,

@@ -12,10 +12,8 @@ from actors.capabilities.violation_fix.refactoring.annotations.signatures import
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction, FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.blocks import Block, block_of
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
-from actors.capabilities.violation_fix.refactoring.copies import NO_COPIES, Copies, Copy, CopySearch
-from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
-from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.cutting.copies import NO_COPIES, Copies, Copy, CopySearch
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     BUILTIN_NAMES,
     Scope,
     has_lazy_annotations,
@@ -23,6 +21,8 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.helper_text import HelperWriter
+from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
 from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, own_nodes
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import Scope, own_nodes
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import decorator_names
 

@@ -11,12 +11,12 @@ from actors.capabilities.violation_fix.refactoring.block_analysis import Extract
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.comments import repeats_name
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.hazards import is_bare
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     FunctionPlace,
     Scope,
     names_read,
 )
+from actors.capabilities.violation_fix.refactoring.hazards import is_bare
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, apply_edits, first_line
 from actors.capabilities.violation_fix.refactoring.wrapping import wrapped, wraps_in_columns

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, names_read, statement_lists
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import Scope, names_read, statement_lists
 from actors.capabilities.violation_fix.refactoring.placement import Host
 from actors.capabilities.violation_fix.refactoring.source_text import Edit, SourceText, first_line, last_line
 

@@ -7,14 +7,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.hazards import refuse_dynamic_function
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
     bound_in,
     find_function,
     names_in_module,
 )
+from actors.capabilities.violation_fix.refactoring.hazards import refuse_dynamic_function
 from actors.capabilities.violation_fix.refactoring.naming.name_words import words_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.source_text import (

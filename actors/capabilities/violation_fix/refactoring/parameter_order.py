@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import names_read, own_nodes
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import names_read, own_nodes
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import (
     BlockEffects,
     EffectKind,

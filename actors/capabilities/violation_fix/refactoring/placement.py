@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, Scope, bound_in, local_names
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace, Scope, bound_in, local_names
 
 # Implicit class methods; `__new__` is static, yet its first argument is the class as well.
 _TAKES_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})

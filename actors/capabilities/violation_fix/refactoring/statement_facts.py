@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names, names_read
 from actors.capabilities.violation_fix.refactoring.hazards import needs_class, refuse_frame_bound_code
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
 
 

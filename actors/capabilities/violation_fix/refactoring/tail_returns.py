@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from actors.capabilities.violation_fix.refactoring import conditionals
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Try
 from actors.capabilities.violation_fix.refactoring.conditionals import Conditional
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     FunctionPlace,
     Scope,
     names_read,

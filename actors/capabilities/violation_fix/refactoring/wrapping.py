@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import parameters_of
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import parameters_of
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 _TAB = 8

@@ -10,7 +10,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.known_calls impor
 from actors.capabilities.violation_fix.refactoring.annotations.modules import ModuleTypes, Package
 from actors.capabilities.violation_fix.refactoring.annotations.types import Type, joined, union, without_none
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import parameters_of, statement_lists
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import parameters_of, statement_lists
 from actors.capabilities.violation_fix.refactoring.placement import decorator_names
 
 _MAX_BASES = 8

@@ -17,7 +17,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
     union,
 )
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     BUILTIN_NAMES,
     Scope,
     bound_names,

@@ -16,7 +16,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
     without_none,
 )
 from actors.capabilities.violation_fix.refactoring.complexity import Loop, Try
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, bound_names, statement_lists
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import Scope, bound_names, statement_lists
 
 # The type of a name where control never comes.
 NEVER = Type("Never")

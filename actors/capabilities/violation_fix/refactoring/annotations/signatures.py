@@ -23,9 +23,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.writing import An
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.hazards import is_bare
-from actors.capabilities.violation_fix.refactoring.insertion import goes_after
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     FunctionPlace,
     Scope,
     bound_in,
@@ -33,6 +31,8 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
     statement_lists,
 )
+from actors.capabilities.violation_fix.refactoring.hazards import is_bare
+from actors.capabilities.violation_fix.refactoring.insertion import goes_after
 from actors.capabilities.violation_fix.refactoring.outcomes import RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.placement import decorator_names
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line

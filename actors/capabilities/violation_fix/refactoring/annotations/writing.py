@@ -15,7 +15,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
     Type,
     spellings,
 )
-from actors.capabilities.violation_fix.refactoring.name_scopes import BUILTIN_NAMES
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import BUILTIN_NAMES
 
 _GENERIC_BUILTINS = frozenset({"list", "dict", "set", "frozenset", "tuple", "type"})
 # Generic classes of any number of arguments, with what is written beside Any.

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import Extraction
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop, statements_of
-from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import Cut, Shape
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     FunctionPlace,
     bound_names,
     own_nodes,

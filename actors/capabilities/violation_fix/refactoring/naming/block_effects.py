@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import Scope, own_nodes, statement_lists
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import Scope, own_nodes, statement_lists
 from actors.capabilities.violation_fix.refactoring.naming.name_words import words_in, words_of
 
 # Calls that report and change nothing that a caller relies on.

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import statement_lists
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import statement_lists
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import (
     PREDICATES,
     description_of,

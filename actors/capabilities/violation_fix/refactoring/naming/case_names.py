@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read, own_nodes
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names, names_read, own_nodes
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import serves, spelled
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of

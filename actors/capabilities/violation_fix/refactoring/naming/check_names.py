@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import parameters_of
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import parameters_of
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import is_flag_test, tested_nouns
 from actors.capabilities.violation_fix.refactoring.naming.message_words import subject_of_messages

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from actors.capabilities.violation_fix.refactoring.cuts import Shape
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import Shape
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import Effect, EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Loop
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind, spelled
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (

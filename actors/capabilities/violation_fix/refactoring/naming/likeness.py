@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import own_statement_lists
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import own_statement_lists
 
 # Smaller blocks are alike by chance.
 _LEAST_NODES = 18

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from itertools import takewhile
 
 from actors.capabilities.violation_fix.refactoring.block_exits import Form
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
 from actors.capabilities.violation_fix.refactoring.naming.block_effects import serves
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of

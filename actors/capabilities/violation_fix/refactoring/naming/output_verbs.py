@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Loop
-from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import names_read
 from actors.capabilities.violation_fix.refactoring.naming.condition_words import noun_of
 from actors.capabilities.violation_fix.refactoring.naming.name_words import VAGUE_VERBS, VERBS, words_in, words_of
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
-from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import names_read
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_empty_display, is_simple_value
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
 

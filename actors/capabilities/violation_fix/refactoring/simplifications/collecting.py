@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names, names_read
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
     Search,
     bracketed,

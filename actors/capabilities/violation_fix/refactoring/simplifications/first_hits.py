@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from actors.capabilities.violation_fix.refactoring.name_scopes import names_read
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import names_read
 from actors.capabilities.violation_fix.refactoring.simplifications.loops import (
     Search,
     bracketed,

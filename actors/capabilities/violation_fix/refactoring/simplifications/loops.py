@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from actors.capabilities.violation_fix.refactoring.conditionals import negated, negates_well
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names, names_read
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, suspends_or_binds
 from actors.capabilities.violation_fix.refactoring.source_text import first_line, last_line
 

@@ -8,16 +8,8 @@ from typing import get_args
 
 from actors.capabilities.violation_fix.refactoring.comments import first_moved_line
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Limits, Loop, measure
-from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
-from actors.capabilities.violation_fix.refactoring.hazards import (
-    FRAME_NAMES,
-    has_examples,
-    last_name,
-    needs_class,
-    refuse_dynamic_function,
-)
-from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.free_inputs import OuterNames
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
     Scope,
@@ -28,6 +20,14 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     parameters_of,
     scope_nodes,
 )
+from actors.capabilities.violation_fix.refactoring.hazards import (
+    FRAME_NAMES,
+    has_examples,
+    last_name,
+    needs_class,
+    refuse_dynamic_function,
+)
+from actors.capabilities.violation_fix.refactoring.insertion import insertion_of
 from actors.capabilities.violation_fix.refactoring.naming.learned.verb_groups import group_of
 from actors.capabilities.violation_fix.refactoring.naming.name_words import (
     POOR_NOUNS,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from actors.capabilities.violation_fix.refactoring import conditionals
 from actors.capabilities.violation_fix.refactoring.conditionals import Conditional
-from actors.capabilities.violation_fix.refactoring.name_scopes import FunctionPlace, places_of
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import FunctionPlace, places_of
 from actors.capabilities.violation_fix.refactoring.outcomes import Refactored, Refused, RefusedRefactoring
 from actors.capabilities.violation_fix.refactoring.simplifications.choices import (
     assign_choice,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import elif_of
 from actors.capabilities.violation_fix.refactoring.conditionals import SIMPLIFICATIONS, Conditional
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names, names_read, places_of
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names, names_read, places_of
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, spots_in
 from actors.capabilities.violation_fix.refactoring.source_text import SourceText, first_line, last_line
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_boolean
 from actors.capabilities.violation_fix.refactoring.conditionals import negated, negates_well
-from actors.capabilities.violation_fix.refactoring.name_scopes import bound_names
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import bound_names
 from actors.capabilities.violation_fix.refactoring.simplifications.choices import MAX_LENGTH, is_simple_test
 from actors.capabilities.violation_fix.refactoring.simplifications.spot import Spot, is_simple_value
 from actors.capabilities.violation_fix.refactoring.source_text import Edit, apply_edits, first_line, last_line

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.complexity import Try
-from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow
-from actors.capabilities.violation_fix.refactoring.name_events import Kind
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.data_flow import DataFlow
+from actors.capabilities.violation_fix.refactoring.flow.name_events import Kind
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     FunctionPlace,
     Scope,
     has_lazy_annotations,

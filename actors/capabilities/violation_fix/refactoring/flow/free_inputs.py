@@ -6,8 +6,8 @@ import ast
 from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.data_flow import DataFlow
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     FunctionPlace,
     Scope,
     bound_names,

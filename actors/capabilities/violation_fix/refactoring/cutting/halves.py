@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     bound_names,
     names_read,
     own_nodes,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop, Try, is_irrefutable
-from actors.capabilities.violation_fix.refactoring.name_events import Event, Kind, events_of
+from actors.capabilities.violation_fix.refactoring.flow.name_events import Event, Kind, events_of
 
 # Context managers of these names are made to swallow exceptions.
 _SWALLOWING = ("suppress", "ignor", "raises", "catch", "swallow", "exitstack", "silence", "warns", "expect")

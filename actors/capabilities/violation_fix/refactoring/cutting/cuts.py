@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from actors.capabilities.violation_fix.refactoring.block_analysis import FunctionAnalysis
 from actors.capabilities.violation_fix.refactoring.complexity import complexity_of
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     Scope,
     bound_names,
     names_read,

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from actors.capabilities.violation_fix.refactoring.block_exits import is_never_none
-from actors.capabilities.violation_fix.refactoring.control_flow import Node
+from actors.capabilities.violation_fix.refactoring.flow.control_flow import Node
+from actors.capabilities.violation_fix.refactoring.flow.name_events import Kind
 from actors.capabilities.violation_fix.refactoring.hazards import Jump
-from actors.capabilities.violation_fix.refactoring.name_events import Kind
 
 _READING = frozenset({Kind.READ, Kind.CAPTURE})
 # What None has, too: `x.__class__` tells nothing of it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     Scope,
     comprehension_names,
     free_names,

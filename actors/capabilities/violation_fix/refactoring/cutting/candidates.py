@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.annotations.modules import TypingRules
@@ -19,18 +19,25 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form
 from actors.capabilities.violation_fix.refactoring.blocks import Block, block_of
 from actors.capabilities.violation_fix.refactoring.callee_hazards import CalleeHazards
 from actors.capabilities.violation_fix.refactoring.complexity import (
-    Function,
     Limits,
     branches_of,
     complexity_of,
     nesting_of,
     statements_of,
 )
-from actors.capabilities.violation_fix.refactoring.copies import Copies, Copy, CopySearch
-from actors.capabilities.violation_fix.refactoring.cuts import Cut, Shape, cuts_of, stores_result
+from actors.capabilities.violation_fix.refactoring.cutting.copies import Copies, Copy, CopySearch
+from actors.capabilities.violation_fix.refactoring.cutting.cut_fitness import (
+    BARE_FACTOR,
+    LEAST_CHAIN,
+    LIKE_FACTOR,
+    OPAQUE_FACTOR,
+    UNTYPED_FACTOR,
+    fitness_of,
+    twin_factor,
+)
+from actors.capabilities.violation_fix.refactoring.cutting.cuts import Cut, cuts_of
 from actors.capabilities.violation_fix.refactoring.extraction import Prepared, prepared
-from actors.capabilities.violation_fix.refactoring.halves import is_half_assigned, is_half_built, starts_outside
-from actors.capabilities.violation_fix.refactoring.name_scopes import (
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
     Scope,
@@ -40,7 +47,6 @@ from actors.capabilities.violation_fix.refactoring.name_scopes import (
     places_of,
 )
 from actors.capabilities.violation_fix.refactoring.naming.block_context import BlockContext
-from actors.capabilities.violation_fix.refactoring.naming.block_effects import EffectKind
 from actors.capabilities.violation_fix.refactoring.naming.helper_names import suggest_names
 from actors.capabilities.violation_fix.refactoring.naming.suggestion import BRANCH_REASON, SuggestedName
 from actors.capabilities.violation_fix.refactoring.outcomes import Refused, RefusedRefactoring
@@ -48,19 +54,23 @@ from actors.capabilities.violation_fix.refactoring.source_text import SourceText
 
 MAX_OUTPUTS = 2
 MIN_LINES = 3
-# The branches of a chain as long as this can be moved one by one.
-_LEAST_CHAIN = 3
 # Below this, readers who would have to merge it found most names misleading.
 MIN_QUALITY = 0.48
 # Below this, readers who would have to merge it turned most plans down; no plan is better than its weakest cut.
 MIN_SCORE = 0.48
+# The share of names that a reader takes, of those that are given by somebody who has read the block.
+OPEN_QUALITY = 0.75
+OPEN_REASON = "nothing yet"
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Proposes one extraction; `score` orders candidates, higher first."""
+    """Proposes one extraction; `score` orders candidates, higher first.
+
+    `is_unnamed`: the suggested name only stands in for one that somebody has to give.
+    """
 
     start_line: int
     end_line: int
@@ -72,10 +82,14 @@ class Candidate:
     score: float
     prepared: Prepared
     family: str = ""
+    is_unnamed: bool = False
 
 
 class CandidateSearch:
-    """Looks for candidates in one function and the functions nested in it."""
+    """Looks for candidates in one function and the functions nested in it.
+
+    `leaves_names_open`: blocks of which no rule knows a good name are candidates too, since somebody else names them.
+    """
 
     def __init__(
         self,
@@ -84,8 +98,10 @@ class CandidateSearch:
         *,
         reserved: Collection[str] = (),
         typing: TypingRules | None = None,
+        leaves_names_open: bool = False,
     ) -> None:
         self.source = source
+        self._leaves_names_open = leaves_names_open
         self._annotator = Annotator(source, typing)
         self._callees = CalleeHazards(self._annotator.package)
         self._copies = CopySearch(source)
@@ -122,6 +138,55 @@ class CandidateSearch:
         return sorted(found, key=lambda candidate: (-candidate.score, candidate.start_line, -candidate.end_line))
 
     def _candidate(self, analysis: FunctionAnalysis, cut: Cut, limits: Limits) -> Candidate | None:
+        movable = self._movable(analysis, cut, limits)
+        if movable is None:
+            return None
+        block, extraction = movable
+        context = BlockContext(self.source, analysis.place, cut, extraction)
+        name = self._name_of(context, block)
+        if name is None:
+            refusal = Refused("no_name", "no name says all that it does", (block.first_line, block.last_line))
+            self.refusals.append(refusal)
+            return None
+        score = name.quality * fitness_of(block, extraction, context)
+        if score / twin_factor(context) < MIN_SCORE:
+            self.refusals.append(_poor_cut(name, block))
+            return None
+        try:
+            made = prepared(self._annotator, self._callees, self._copies, block, extraction, name.name)
+        except RefusedRefactoring as refused:
+            self.refusals.append(refused.refusal)
+            return None
+        signature, copies = made.signature, self._inside(made.copies)
+        score *= LIKE_FACTOR if made.copies.leaves_others else 1.0
+        # What is written twice in the function goes as a whole.
+        score /= twin_factor(context) if copies and not made.copies.leaves_others else 1.0
+        if score < MIN_SCORE:
+            self.refusals.append(_poor_cut(name, block))
+            return None
+        is_untyped = signature == UNTYPED and is_annotated(analysis.place)
+        if is_untyped and (line := _first_excuse(self.source, block)) is not None:
+            message = "a checker that reads no unannotated function would find the excuse unused"
+            self.refusals.append(Refused("unused_excuse", message, (line,)))
+            return None
+        score *= UNTYPED_FACTOR if is_untyped else 1.0
+        score *= OPAQUE_FACTOR ** len(signature.opaque) * (BARE_FACTOR if signature.bare else 1.0)
+        return Candidate(
+            start_line=block.first_line,
+            end_line=block.last_line,
+            suggested_name=name.name,
+            reason=f"named after {name.reason}",
+            inputs=extraction.parameters,
+            outputs=extraction.outputs,
+            complexity_removed=_removed(extraction, cut.statements) * (1 + len(copies)),
+            score=round(score, 4),
+            prepared=made,
+            family=_family_of(name, context),
+            is_unnamed=name.reason == OPEN_REASON,
+        )
+
+    def _movable(self, analysis: FunctionAnalysis, cut: Cut, limits: Limits) -> tuple[Block, Extraction] | None:
+        """Return the block of a cut that may be moved and makes the function simpler; else note why not."""
         statements = cut.statements
         if not _keeps_limits(statements, limits) or _leaves_nothing(analysis.place, statements):
             return None
@@ -135,59 +200,23 @@ class CandidateSearch:
         if isinstance(extraction, Refused):
             self.refusals.append(extraction)
             return None
-        removed = complexity_of(statements) - (extraction.form in _ASKING)
-        if (
-            removed < 1
-            or last_line(statements[-1]) - first_line(statements[0]) + 1 < MIN_LINES
-            or not _is_sensible(extraction, limits)
-        ):
-            return None
-        context = BlockContext(self.source, analysis.place, cut, extraction)
-        name = self._free_name(suggest_names(context))
-        if name is None:
-            refusal = Refused("no_name", "no name says all that it does", (block.first_line, block.last_line))
-            self.refusals.append(refusal)
-            return None
-        score = name.quality * _fitness(block, extraction, context)
-        if score / _twin_factor(context) < MIN_SCORE:
-            self.refusals.append(_poor_cut(name, block))
-            return None
-        try:
-            made = prepared(self._annotator, self._callees, self._copies, block, extraction, name.name)
-        except RefusedRefactoring as refused:
-            self.refusals.append(refused.refusal)
-            return None
-        signature, copies = made.signature, self._inside(made.copies)
-        score *= _LIKE_FACTOR if made.copies.leaves_others else 1.0
-        # What is written twice in the function goes as a whole.
-        score /= _twin_factor(context) if copies and not made.copies.leaves_others else 1.0
-        if score < MIN_SCORE:
-            self.refusals.append(_poor_cut(name, block))
-            return None
-        if signature == UNTYPED and is_annotated(analysis.place):
-            if (line := _first_excuse(self.source, block)) is not None:
-                message = "a checker that reads no unannotated function would find the excuse unused"
-                self.refusals.append(Refused("unused_excuse", message, (line,)))
-                return None
-            score *= UNTYPED_FACTOR
-        score *= OPAQUE_FACTOR ** len(signature.opaque) * (_BARE_FACTOR if signature.bare else 1.0)
-        return Candidate(
-            start_line=block.first_line,
-            end_line=block.last_line,
-            suggested_name=name.name,
-            reason=f"named after {name.reason}",
-            inputs=extraction.parameters,
-            outputs=extraction.outputs,
-            complexity_removed=removed * (1 + len(copies)),
-            score=round(score, 4),
-            prepared=made,
-            family=_family_of(name, context),
-        )
+        is_long = last_line(statements[-1]) - first_line(statements[0]) + 1 >= MIN_LINES
+        is_worth = is_long and _removed(extraction, statements) >= 1 and _is_sensible(extraction, limits)
+        return (block, extraction) if is_worth else None
 
     def _inside(self, copies: Copies) -> list[Copy]:
         """Return the copies that stand in the function itself, or in a function nested in it."""
         own = {id(analysis.place.function) for analysis in self._analyses}
         return [copy for copy in copies.found if id(copy.block.place.function) in own]
+
+    def _name_of(self, context: BlockContext, block: Block) -> SuggestedName | None:
+        """Return the name of a block by the rules; where names may stay open, also what stands in for a missing one."""
+        name = self._free_name(suggest_names(context))
+        if not self._leaves_names_open:
+            return name
+        if name is None:
+            return SuggestedName(open_name(block.first_line, block.last_line), OPEN_QUALITY, OPEN_REASON)
+        return replace(name, quality=max(name.quality, OPEN_QUALITY))
 
     def _free_name(self, suggestions: Sequence[SuggestedName]) -> SuggestedName | None:
         for suggestion in suggestions:
@@ -212,8 +241,18 @@ class CandidateSearch:
         return frozenset(_plain(name) for name in names)
 
 
+def open_name(first_line: int, last_line: int) -> str:
+    """Return what stands in for the name of a function made of these lines."""
+    return f"_lines_{first_line}_to_{last_line}"
+
+
 def _poor_cut(name: SuggestedName, block: Block) -> Refused:
     return Refused("poor_cut", f"{name.name} would be a poor cut", (block.first_line,))
+
+
+def _removed(extraction: Extraction, statements: Sequence[ast.stmt]) -> int:
+    """Return by how much the complexity of the function falls."""
+    return complexity_of(statements) - (extraction.form in _ASKING)
 
 
 def _leaves_nothing(place: FunctionPlace, statements: Sequence[ast.stmt]) -> bool:
@@ -249,7 +288,7 @@ def _plain(name: str) -> str:
 def _family_of(name: SuggestedName, context: BlockContext) -> str:
     """Return what the branches of one chain share, so that they can be moved together; empty outside of chains."""
     label = context.label
-    is_branch = label is not None and label.chain >= _LEAST_CHAIN and name.reason == BRANCH_REASON
+    is_branch = label is not None and label.chain >= LEAST_CHAIN and name.reason == BRANCH_REASON
     return label.subject if label is not None and is_branch else ""
 
 
@@ -274,102 +313,6 @@ def _is_sensible(extraction: Extraction, limits: Limits) -> bool:
     if extraction.crossings.yields and (extraction.form is not Form.PLAIN or extraction.outputs):
         return False
     return len(extraction.outputs) <= MAX_OUTPUTS and not only_raises
-
-
-# What the calls that replace blocks cost the reader, as a factor.
-_FORM_FACTORS = {
-    Form.PLAIN: 1.0,
-    Form.RETURN: 1.0,
-    Form.THEN_JUMP: 0.92,
-    Form.IF_JUMP: 0.95,
-    Form.IF_RESULT: 0.75,
-    Form.IF_NONE: 0.0,
-}
-# Of a call whose only result is None where the caller is to jump.
-_ONE_OR_NONE_FACTOR = 0.82
-_SHAPE_FACTORS = {
-    Shape.BODY: 1.0,
-    Shape.STATEMENT: 1.0,
-    Shape.PARAGRAPH: 1.0,
-    Shape.PREPARED: 1.0,
-    Shape.RESULT: 1.0,
-    Shape.SERIES: 0.95,
-    Shape.REST: 0.92,
-}
-# Of a function without annotations beside annotated ones.
-UNTYPED_FACTOR = 0.75
-# Of a function some of whose parameters have no annotation.
-_BARE_FACTOR = 0.85
-# Of each parameter that is annotated with Any.
-OPAQUE_FACTOR = 0.9
-# Of a cut that is written nearly the same elsewhere in the file, and would stay there.
-_LIKE_FACTOR = 0.7
-# Of a cut whose other half stays behind.
-_HALF_FACTOR = 0.6
-# Of a cut that ends with what its caller would do with the result.
-_STORING_FACTOR = 0.85
-_INPUT_FACTORS = (1.0, 1.0, 1.0, 1.0, 0.95, 0.85)
-
-
-def _fitness(block: Block, extraction: Extraction, context: BlockContext) -> float:
-    """Return the chance that a maintainer takes the cut, if its name is good."""
-    inputs, outputs = extraction.parameters, extraction.outputs
-    is_one_or_none = extraction.form is Form.IF_NONE and len(outputs) == 1
-    factor = _ONE_OR_NONE_FACTOR if is_one_or_none else _FORM_FACTORS[extraction.form]
-    factor *= _SHAPE_FACTORS[context.cut.shape]
-    factor *= _INPUT_FACTORS[len(inputs)] if len(inputs) < len(_INPUT_FACTORS) else 0.6
-    factor *= 0.9 if len(outputs) == 2 else 1.0
-    factor *= 0.95 ** len(set(inputs) & set(outputs))
-    # A module or function handed over as an argument reads badly.
-    factor *= 0.8 ** len(set(inputs) & context.defined_names)
-    lines = block.last_line - block.first_line + 1
-    factor *= 0.75 if lines < 4 else 0.88 if lines < 5 or lines > 45 else 1.0
-    factor *= _twin_factor(context)
-    # Attributes belong into the constructor itself.
-    factor *= 0.8 if context.function_name == "__init__" and context.effects.attributes else 1.0
-    factor *= _HALF_FACTOR if _is_half(context) else 1.0
-    factor *= _STORING_FACTOR if stores_result(block.statements) else 1.0
-    # Beside a class, a function of `self` is a method at the wrong place.
-    factor *= 0.5 if extraction.host is None and {"self", "cls"} & set(inputs) else 1.0
-    factor *= 0.5 if _has_long_docstring(block.statements) else 1.0
-    share = statements_of(block.statements) / max(1, statements_of(block.place.function.body))
-    # An exception that was caught is half of what its handler does.
-    handlers = (parent for parent in ast.walk(block.place.function) if isinstance(parent, ast.ExceptHandler))
-    is_half = context.handler is None and bool(set(inputs) & {handler.name for handler in handlers})
-    factor *= 0.6 if is_half else 1.0
-    return factor * (0.8 if share > 0.75 and not context.is_loop_body else 1.0)
-
-
-def _twin_factor(context: BlockContext) -> float:
-    """Return what it costs the reader that half of something symmetric would move."""
-    if _is_in_chain(context):
-        return 1.0
-    return 0.5 if context.has_copy else 0.6 if context.has_twin else 1.0
-
-
-def _is_half(context: BlockContext) -> bool:
-    """Return whether the reader would find the other half of what a cut does where it was."""
-    where = context.statements, context.parents, context.place.function
-    attributes = {effect.name for effect in context.effects.all if effect.kind is EffectKind.ATTRIBUTE}
-    inputs, outputs = frozenset(context.inputs), frozenset(context.outputs)
-    return (
-        is_half_built(*where, outputs - inputs)
-        or is_half_assigned(*where, frozenset(attributes))
-        or starts_outside(*where, inputs - outputs)
-    )
-
-
-def _has_long_docstring(statements: Sequence[ast.stmt]) -> bool:
-    """Check for the docstring of a nested definition: its later lines would keep their old indent."""
-    scopes = (
-        part for statement in statements for part in ast.walk(statement) if isinstance(part, Function | ast.ClassDef)
-    )
-    texts = (scope.body[0] for scope in scopes if ast.get_docstring(scope) is not None)
-    return any(last_line(text) > text.lineno for text in texts)
-
-
-def _is_in_chain(context: BlockContext) -> bool:
-    return context.label is not None and context.label.chain >= _LEAST_CHAIN
 
 
 def find_candidates(

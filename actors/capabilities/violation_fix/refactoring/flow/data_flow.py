@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from actors.capabilities.violation_fix.refactoring.complexity import Function
-from actors.capabilities.violation_fix.refactoring.control_flow import FlowGraph, Node, build_graph
-from actors.capabilities.violation_fix.refactoring.name_events import Kind
-from actors.capabilities.violation_fix.refactoring.name_scopes import local_names, parameters_of
+from actors.capabilities.violation_fix.refactoring.flow.control_flow import FlowGraph, Node, build_graph
+from actors.capabilities.violation_fix.refactoring.flow.name_events import Kind
+from actors.capabilities.violation_fix.refactoring.flow.name_scopes import local_names, parameters_of
 
 _READS = frozenset({Kind.READ, Kind.CAPTURE, Kind.DELETE})
 _BINDS = frozenset({Kind.BIND, Kind.MAYBE_BIND, Kind.DELETE})
