@@ -24,6 +24,8 @@ NOT_RUN_HERE = ("make test",)
 SHORT = ('JEEVES_RAY__MODE=in_process jeeves ask "Where are bounds enforced?" --repo .',)
 """The blocks that take seconds; all others are run by `make check` alone."""
 FROM_NOTHING = ("make ask", *SHORT)
+STARTS_RAY = ("make ask", "jeeves up", "jeeves serve", "--concurrency")
+"""What the blocks that start Ray have. In others each question would, which the doors' own tests see to."""
 TIMEOUT_S = 240
 
 
@@ -90,6 +92,8 @@ def run_block(block: str, tmp_path: Path, request: pytest.FixtureRequest) -> Non
         "JEEVES_STATE_DIR": str(tmp_path / "state"),
         "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
+    if not any(word in block for word in STARTS_RAY):
+        environment["JEEVES_RAY__MODE"] = "in_process"
     # Job control, so that `kill %1` means the service that the block started.
     done = subprocess.run(
         [shutil.which("bash") or "bash", "-euo", "pipefail", "-m", "-c", script],

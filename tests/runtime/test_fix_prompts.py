@@ -85,7 +85,7 @@ def rendered(context: str) -> tuple[str, str]:
 
 
 def test_the_prompt_has_a_version_that_can_be_asked_for() -> None:
-    assert PROMPTS.get("decide").label == PROMPTS.get("decide@1").label == "decide@1"
+    assert PROMPTS.get("decide").label == PROMPTS.get("decide@2").label == "decide@2"
 
 
 def test_the_system_part_is_the_same_at_every_step_of_every_fix() -> None:
@@ -107,5 +107,5 @@ def test_the_state_begins_the_users_part_so_that_steps_share_what_has_not_change
 
 @pytest.mark.parametrize("given", [{}, {"context": "x"}, {"context": "x", "actions": "y", "step": "3"}])
 def test_nothing_may_be_left_out_or_added(given: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="decide@1 takes actions, context"):
+    with pytest.raises(InputError, match="decide@2 takes actions, context"):
         PROMPTS.render("decide", given)

@@ -13,7 +13,7 @@ from runtime.codebase.search.prose.comment_lines import comment_lines
 from runtime.codebase.search.prose.prose_paragraphs import bare
 from runtime.codebase.search.prose.sentences import holds
 
-MAX_COMMENT_LINES = 60
+MAX_COMMENT_LINES = 200
 # So much of a documentation identifies the comment that it stems from.
 COMPARED_CHARS = 60
 

@@ -86,10 +86,10 @@ def test_no_field_of_an_output_has_another_name_than_in_older_logs(question: str
 
 
 def _as_then(claim: Claim) -> dict[str, Any]:
-    """The document of a claim, whose documentation was not marked as a quotation then."""
+    """The document of a claim, whose documentation was not marked as a quotation then, nor told in another way."""
     quotes = tuple(quote for quote in claim.quotes if f": «{quote}»" not in claim.text)
     text = re.sub(": «([^«»]*)»$", r": \1", claim.text)
-    as_then = msgspec.structs.replace(claim, text=text, quotes=quotes)
+    as_then = msgspec.structs.replace(claim, text=text, quotes=quotes, unquoted="")
     return dict(msgspec.json.decode(msgspec.json.encode(as_then)))
 
 

@@ -70,6 +70,13 @@ def holds_its_quotes(codebase: Codebase, claim: Claim, asked: str = "", *, by_mo
     return all(any(holds(lines, quote) or any(quote in line for line in lines) for lines in cited) for quote in quotes)
 
 
+def told_with_lines(codebase: Codebase, claim: Claim) -> Claim:
+    """Return a claim without its quotation where the cited lines do not hold that, if it can be told so."""
+    if not claim.unquoted or holds_its_quotes(codebase, claim):
+        return claim
+    return msgspec.structs.replace(claim, text=claim.unquoted, quotes=(), unquoted="")
+
+
 def _told_quotes(text: str, asked: str) -> list[str]:
     """Return what a sentence of the rules quotes: between the marks of a quotation, or behind what it names."""
     intro = _INTRODUCTION.match(text)

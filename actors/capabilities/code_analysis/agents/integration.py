@@ -21,7 +21,12 @@ from actors.capabilities.code_analysis.agents.answer_trust import (
     trust_of,
     undefined_names,
 )
-from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, shows_its_lines, tells_true_commits
+from actors.capabilities.code_analysis.agents.claim_checks import (
+    holds_its_quotes,
+    shows_its_lines,
+    tells_true_commits,
+    told_with_lines,
+)
 from actors.capabilities.code_analysis.agents.collected_claims import (
     Collected,
     claims_dropped,
@@ -338,7 +343,8 @@ def _checked(
     left_out: list[LeftOutClaim] = []
     by_model = collected.draft is not None
     for goal, claims in collected.claims.items():
-        for claim in claims:
+        for told in claims:
+            claim = told_with_lines(codebase, told)
             verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
             bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
             if any(plain(citation.file) != citation.file for citation in claim.citations):

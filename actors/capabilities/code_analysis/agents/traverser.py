@@ -24,6 +24,7 @@ from actors.capabilities.code_analysis.agents.explained_steps import explained_s
 from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
+from actors.capabilities.code_analysis.answers.members import PRIVATE, VALUES, is_hidden
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.evidence.steps import Step, StepReport
@@ -252,11 +253,14 @@ def _members(
 ) -> list[CodeFact]:
     """Return all members of the compared types, or none: a part cannot show what a type does not define.
 
-    A step that maps a file, rather than a name in it, keeps the rest of the file too; if the members are incomplete,
-    its facts only describe the structure of the file.
+    Of a type that is not compared, members say what they do, and a part is better than none. A step that maps a file,
+    rather than a name in it, keeps the rest of the file too; if the members are incomplete, its facts only describe the
+    structure of the file.
     """
-    whole = [] if is_cut else members_of(found, question.identifiers)
-    whole = whole if len(tree_cut(whole, bounds)) == len(whole) else []
+    own = members_of(found, question.identifiers)
+    if not kind_of(question).names_each:
+        return _described(own, found, is_cut, bounds)
+    whole = [] if is_cut or len(tree_cut(own, bounds)) < len(own) else own
     if step.named_only:
         return whole
     kept = tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
@@ -264,6 +268,23 @@ def _members(
         return [msgspec.structs.replace(fact, purpose="structure") for fact in kept]
     places = {fact.place for fact in whole}
     return [*(fact for fact in kept if fact.place not in places), *whole]
+
+
+def _described(
+    members: Sequence[CodeFact], found: Sequence[CodeFact], is_cut: bool, bounds: Mapping[str, int]
+) -> list[CodeFact]:
+    """Return members with what they say of themselves, else as they are declared, as far as the limit of a map allows.
+
+    What a type does goes before the values it holds. Each has `more` where not all are there.
+    """
+    declared = {fact.place: fact for fact in found if fact.kind == "definition"}
+    told = []
+    for fact in sorted(members, key=lambda fact: fact.symbol_kind in VALUES):
+        whole = declared[fact.place]
+        said = {"docstring": whole.docstring} if whole.docstring else {"signature": fact.signature or whole.signature}
+        told.append(msgspec.structs.replace(fact, **said))
+    kept = tree_cut(told, bounds)
+    return [msgspec.structs.replace(fact, more=is_cut or len(kept) < len(told)) for fact in kept]
 
 
 def _some_of_each_kind(facts: Sequence[CodeFact], limit: int) -> list[CodeFact]:
@@ -289,12 +310,18 @@ def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
 
 def members_of(facts: Sequence[CodeFact], names: Sequence[str]) -> list[CodeFact]:
     """Return the members of the named types, without docstrings and signatures except a `private` mark."""
-    owned = [fact for fact in facts if fact.kind == "definition" and is_named(fact.name.rpartition(".")[0], names)]
-    private = {True: "private ", False: ""}
+    kinds = {fact.name: fact.symbol_kind for fact in facts if fact.kind == "definition"}
+    owned = [fact for fact in facts if fact.kind == "definition" and is_named(_owner(fact), names)]
     return [
-        msgspec.structs.replace(fact, docstring="", signature=private[fact.signature.startswith("private ")])
+        msgspec.structs.replace(
+            fact, docstring="", signature=PRIVATE if is_hidden(fact, kinds.get(_owner(fact), "")) else ""
+        )
         for fact in owned
     ]
+
+
+def _owner(fact: CodeFact) -> str:
+    return fact.name.rpartition(".")[0]
 
 
 def _files_of_earlier_passes(view: StageView) -> set[str]:

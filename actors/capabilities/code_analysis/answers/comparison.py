@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.members import TYPE_KINDS, VALUES, members_of
 from actors.capabilities.code_analysis.answers.wording import docstring_lines
 from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
@@ -26,10 +27,6 @@ MIN_LINE_CHARS = 4
 MAX_HANDED_ON = 3
 MAX_THIN_LINES = 4
 _COMMENTS = ("#", "//", "/*", "*", '"""', "'''")
-_TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "record"})
-# What an object does when it is called itself.
-_CALLED_ITSELF = frozenset({"__call__", "__invoke", "__call"})
-_VALUES = frozenset({"constant", "field", "variable", "property", "attribute"})
 _CALL = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)*[!?]?)\s*\(")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _NO_CALLS = frozenset(
@@ -46,7 +43,7 @@ def differences(one: Entity, other: Entity, facts: Sequence[CodeFact]) -> list[C
     related = [*_built_on(one, other), *_built_on(other, one), *_calls_other(one, other), *_calls_other(other, one)]
     if left and right:
         return [*related, *_of_members(one, other, left, right)]
-    if one.kind in _TYPE_KINDS or other.kind in _TYPE_KINDS:
+    if one.kind in TYPE_KINDS or other.kind in TYPE_KINDS:
         return related or _own_lines_of_both(one, other)
     passed_on = {
         entity.name: [] if others else _handed_on(entity, facts)
@@ -88,35 +85,11 @@ def members_of_both(
 
 
 def members(entity: Entity, facts: Sequence[CodeFact], with_private: bool = False) -> dict[str, Citation]:
-    """Member → its lines, of a type of which all were asked for; without special ones, members of members, and
-    private ones unless they are wanted; where there are many, what it does before the values that it holds."""
-    if not any("members" in fact.purposes and fact.citation.file == entity.citation.file for fact in facts):
-        return {}
-    prefix = f"{entity.name}."
-    in_file = [fact for fact in facts if fact.kind == "definition" and fact.citation.file == entity.citation.file]
-    own = [
-        fact
-        for fact in sorted(in_file, key=lambda fact: fact.citation.start_line)
-        if fact.name.startswith(prefix)
-        and "." not in fact.name.removeprefix(prefix)
-        and not _is_special(fact)
-        and (with_private or not _is_private(fact))
-    ]
+    """Member → its lines, as `members_of` has them; where there are many, what it does before the values it holds."""
+    own = members_of(entity, facts, with_private)
     if len(own) > MAX_NAMED:
-        own.sort(key=lambda fact: fact.symbol_kind in _VALUES)
-    return {fact.name.removeprefix(prefix): fact.citation for fact in own}
-
-
-def _is_special(fact: CodeFact) -> bool:
-    """True for a constructor, and for what Python calls by itself, but for the call of an object."""
-    last = last_part(fact.name)
-    is_called_by_python = re.fullmatch(r"__\w+__", last) is not None and last not in _CALLED_ITSELF
-    return fact.symbol_kind == "constructor" or is_called_by_python
-
-
-def _is_private(fact: CodeFact) -> bool:
-    last = last_part(fact.name)
-    return (last.startswith(("_", "#")) and last not in _CALLED_ITSELF) or fact.signature.startswith("private ")
+        own.sort(key=lambda fact: fact.symbol_kind in VALUES)
+    return {fact.name.removeprefix(f"{entity.name}."): fact.citation for fact in own}
 
 
 def _owner(entity: Entity) -> str:

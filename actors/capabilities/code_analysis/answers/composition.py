@@ -44,6 +44,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("start", "**Where to start reading**"),
     ("difference", "**Differences**"),
     ("step", "**How it goes**"),
+    ("member", "**What it has**"),
     ("hook", "**To be written by what extends it**"),
     ("example", "**What extends it already**"),
     ("setting", "**Where it is configured**"),

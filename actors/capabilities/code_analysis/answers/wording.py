@@ -67,6 +67,18 @@ def related_claim(entity: Entity) -> Claim:
     return _of_entity("related", entity, f"{_named(entity)}, {_kind(entity)}")
 
 
+def member_claim(fact: CodeFact, owner: str) -> Claim:
+    """What a type has: a method with what it says of itself, else as it is declared."""
+    name = fact.name.removeprefix(f"{owner}.")
+    said, quotes = documented(fact.docstring)
+    declared = code_span(_cut(" ".join(fact.signature.split()))) if fact.signature else _line(fact.citation)
+    unquoted = f"{code_span(name)}: {declared}"
+    if not said:
+        return Claim("member", unquoted, (fact.citation,), subject=fact.name)
+    text = f"{code_span(name)}{said}"
+    return Claim("member", text, (fact.citation,), subject=fact.name, quotes=quotes, unquoted=unquoted)
+
+
 def item_claim(entity: Entity) -> Claim:
     """One entry of a list."""
     return _of_entity("item", entity, _named(entity))
@@ -323,14 +335,15 @@ def documented(docstring: str, limit: int = 220) -> tuple[str, tuple[str, ...]]:
 
 def _of_entity(role: ClaimRole, entity: Entity, text: str) -> Claim:
     """Return a claim about a place: its documentation, else its signature, else the line that fits best."""
-    says, quotes = documented(entity.docstring)
-    if says:
-        return Claim(role, text + says, (entity.citation,), subject=entity.name, quotes=quotes)
+    said, quotes = documented(entity.docstring)
+    says = ""
     if entity.signature and entity.signature != f"class {entity.name}":
         says = f": {code_span(_cut(' '.join(entity.signature.split())))}"
     elif (line := _line(entity.citation)) and entity.name not in line:
         says = f": {line}"
-    return Claim(role, text + says, (entity.citation,), subject=entity.name)
+    if not said:
+        return Claim(role, text + says, (entity.citation,), subject=entity.name)
+    return Claim(role, text + said, (entity.citation,), subject=entity.name, quotes=quotes, unquoted=text + says)
 
 
 def _cut(text: str, limit: int = MAX_QUOTE_CHARS) -> str:

@@ -31,6 +31,7 @@ ClaimRole = Literal[
     "related",
     "module",
     "item",
+    "member",
     "setting",
     "change",
     "together",
@@ -64,7 +65,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     is used. `commits`: those it mentions.
     `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
     that saw the cited lines found that they bear it out.
-    `quotes`: the sentences and lines that its text quotes; the cited lines must hold each. `count`: the number that it
+    `quotes`: the sentences and lines that its text quotes; the cited lines must hold each. `unquoted`: what is told
+    where they do not, if anything. `count`: the number that it
     tells; `of`: the number of all of its kind, where it is one of a list that may be cut, and with `more` at least so
     many. `parts`: the numbers, from 1, of the parts of the question that it answers; none where it is about the
     question as a whole.
@@ -81,6 +83,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     place: int = 0
     judged: bool = False
     quotes: tuple[str, ...] = ()
+    unquoted: str = ""
     count: int = 0
     of: int = 0
     more: bool = False

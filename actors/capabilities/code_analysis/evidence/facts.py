@@ -190,7 +190,10 @@ _NAMED_APART: frozenset[FactKind] = frozenset(
 
 
 def distinct(facts: Iterable[CodeFact]) -> list[CodeFact]:
-    """Merge facts of one kind at one place: the first one stays, with the steps that found it again."""
+    """Merge facts of one kind at one place: the first one stays, with the steps that found it again.
+
+    What it does not say of itself is taken from those.
+    """
     kept: dict[tuple[str, tuple[str, int, int], str, str], CodeFact] = {}
     for fact in facts:
         key = (
@@ -211,7 +214,8 @@ def distinct(facts: Iterable[CodeFact]) -> list[CodeFact]:
             count = max(first.count, fact.count)
             also = {"also_by": (*first.also_by, *again), "also_for": _each_once((*first.also_for, *fact.purposes))}
             # Which of several definitions was explored is known by the step that explored it alone.
-            kept[key] = msgspec.structs.replace(first, **also, count=count, about=first.about or fact.about)
+            said = {name: getattr(first, name) or getattr(fact, name) for name in ("about", "docstring", "signature")}
+            kept[key] = msgspec.structs.replace(first, **also, count=count, **said)
     return list(kept.values())
 
 
