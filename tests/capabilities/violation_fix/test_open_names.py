@@ -10,6 +10,7 @@ import pytest
 
 from actors.capabilities.violation_fix.agents.analysis import led_by
 from actors.capabilities.violation_fix.policies.refactoring_rules import (
+    MAX_UNNAMED,
     GiveUp,
     Plan,
     PlanningOptions,
@@ -17,6 +18,7 @@ from actors.capabilities.violation_fix.policies.refactoring_rules import (
     plan_refactorings,
 )
 from actors.capabilities.violation_fix.refactoring.complexity import Limits
+from actors.capabilities.violation_fix.refactoring.cutting.candidates import MIN_OPEN_LINES
 from runtime.context.models import UNNAMED, Analysis, ExtractionSuggestion
 from runtime.llm.messages import ModelRequest
 from tests.capabilities.violation_fix.fixed_project import CODE
@@ -59,6 +61,65 @@ def test_what_no_rule_can_name_is_moved_only_where_somebody_else_names_it() -> N
     assert "has yet to be named, takes (sent, points, seen)" in step.suggestion
     named = Proposal(step.action, {**step.parameters, "name": "_note_high_points"}, "")
     assert complexities(carried_out(MIXED, named))["graded"] <= 5
+
+
+@pytest.mark.parametrize("lines", [MIN_OPEN_LINES - 1, MIN_OPEN_LINES, MIN_OPEN_LINES + 1])
+def test_a_short_block_is_not_left_open(lines: int) -> None:
+    sent = "".join(f"            sent[{number}] = points\n" for number in range(lines - 6))
+    told = '            sent["best"] = points\n            print("top")\n'
+    assert told in MIXED
+    # With the line of the `if` around it the block is as long as is said.
+    source = MIXED.replace(told, f"            seen.pop()\n{sent}").replace('            print("near")\n', "")
+    plan = plan_refactorings(source, "graded", LIMITS, (), OPEN)
+    assert isinstance(plan, Plan) is (lines >= MIN_OPEN_LINES), plan
+
+
+BRANCHES = (
+    """\
+    for row in rows:
+        if row > 1:
+            seen.append(row)
+            print(sent)
+        elif row:
+            sent.clear()
+            seen.pop()
+""",
+    """\
+    while sent.waits():
+        letter = sent.take()
+        if letter.is_old:
+            print(letter)
+            sent.burn(letter)
+        if letter.is_torn:
+            seen.remove(letter)
+""",
+    """\
+    try:
+        rows.lock()
+        seen.sort()
+    except OSError:
+        if seen:
+            print(rows)
+        rows.drop()
+""",
+)
+APART = """\
+    if rows[{0}] is None:
+        return {0}
+    yield {0}
+"""
+
+
+@pytest.mark.parametrize(("count", "over"), [(MAX_UNNAMED, 6), (MAX_UNNAMED + 1, 7)])
+def test_a_plan_leaves_few_blocks_open(count: int, over: int) -> None:
+    # What yields and returns between them keeps the blocks apart.
+    guards = "".join(f"    if seen[{number}]:\n        return {number}\n" for number in range(5))
+    source = f"def graded(rows, seen, sent):\n{guards}" + "".join(
+        branch + APART.format(number) for number, branch in enumerate(BRANCHES[:count])
+    )
+    limits = Limits(complexity=complexities(source)["graded"] - over)
+    plan = plan_refactorings(source, "graded", limits, (), OPEN)
+    assert isinstance(plan, Plan) is (count <= MAX_UNNAMED), plan
 
 
 def test_a_block_that_was_tried_is_not_left_open_again() -> None:

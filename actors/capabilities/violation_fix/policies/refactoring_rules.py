@@ -29,6 +29,8 @@ MAX_CUTS = 2
 # A function that is far over the limit is taken apart into more.
 MAX_CUTS_IF_LONG = 3
 FAR_OVER = 3
+# More blocks without a name of their own, and the function was not made of parts.
+MAX_UNNAMED = 2
 MAX_STEPS = 5
 MAX_SIMPLIFICATIONS = 5
 SIMPLIFIED = "simplified"
@@ -324,7 +326,7 @@ class _Planner:
             },
             suggestion=(
                 f"extract lines {candidate.start_line} to {candidate.end_line} of {self.name} into "
-                f"{_told_function(candidate)}: complexity less {candidate.complexity_removed}{_called_in(candidate)}"
+                f"{candidate.told}: complexity less {candidate.complexity_removed}{candidate.called_in}"
             ),
             is_unnamed=candidate.is_unnamed,
         )
@@ -346,21 +348,6 @@ class _Planner:
         )
 
 
-def _told_function(candidate: Candidate) -> str:
-    """Return how the new function is called and why, or that it has yet to be named."""
-    inputs = ", ".join(candidate.inputs)
-    if not candidate.is_unnamed:
-        return f"{candidate.suggested_name}({inputs}), {candidate.reason}"
-    outputs = f" and returns {', '.join(candidate.outputs)}" if candidate.outputs else ""
-    return f"a function that has yet to be named, takes ({inputs}){outputs}"
-
-
-def _called_in(candidate: Candidate) -> str:
-    """Return in which functions copies of the block call the new function too."""
-    functions = candidate.prepared.copies.functions
-    return f"; it is called in {', '.join(functions)} too" if functions else ""
-
-
 def _score_with(step: _Step, before: Sequence[_Step], score: float) -> float:
     """Return how likely a reader takes the steps before and this one: the weakest decides, each further one costs."""
     if not before:
@@ -376,6 +363,8 @@ def _is_bearable(steps: Sequence[_Step], max_cuts: int) -> bool:
     if len({name.strip("_").partition("_")[2] or name for name in names}) < len(names):
         return False
     if any(other.startswith(f"{name}_") for name in names for other in names):
+        return False
+    if sum(step.proposal.is_unnamed for step in steps) > MAX_UNNAMED:
         return False
     return _cuts_of(steps) <= max_cuts
 

@@ -61,6 +61,8 @@ MIN_SCORE = 0.48
 # The share of names that a reader takes, of those that are given by somebody who has read the block.
 OPEN_QUALITY = 0.75
 OPEN_REASON = "nothing yet"
+# A shorter block that no rule can name is seldom more than half of something, whoever names it.
+MIN_OPEN_LINES = 7
 # Forms whose call is followed by a branch of its own.
 _ASKING = (Form.IF_JUMP, Form.IF_RESULT, Form.IF_NONE)
 
@@ -83,6 +85,21 @@ class Candidate:
     prepared: Prepared
     family: str = ""
     is_unnamed: bool = False
+
+    @property
+    def told(self) -> str:
+        """How the new function is called and why, or that it has yet to be named."""
+        inputs = ", ".join(self.inputs)
+        if not self.is_unnamed:
+            return f"{self.suggested_name}({inputs}), {self.reason}"
+        outputs = f" and returns {', '.join(self.outputs)}" if self.outputs else ""
+        return f"a function that has yet to be named, takes ({inputs}){outputs}"
+
+    @property
+    def called_in(self) -> str:
+        """In which functions copies of the block call the new function too; empty where there are none."""
+        functions = self.prepared.copies.functions
+        return f"; it is called in {', '.join(functions)} too" if functions else ""
 
 
 class CandidateSearch:
@@ -215,6 +232,8 @@ class CandidateSearch:
         if not self._leaves_names_open:
             return name
         if name is None:
+            if block.last_line - block.first_line + 1 < MIN_OPEN_LINES:
+                return None
             return SuggestedName(open_name(block.first_line, block.last_line), OPEN_QUALITY, OPEN_REASON)
         return replace(name, quality=max(name.quality, OPEN_QUALITY))
 
