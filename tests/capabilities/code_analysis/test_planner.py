@@ -68,6 +68,7 @@ def test_a_question_about_a_name_is_searched_for_read_and_asked_for_its_uses() -
         "locate",
         "read_code",
         "read_code",
+        "map_module",
         "explore_symbol_usage",
         "explore_symbol_usage",
     ]

@@ -1,27 +1,22 @@
-"""Writes what a thing is, where it stands and what it has: the best places, then those related to them."""
+"""Writes what a thing is and where it stands: the best places, then those related to them."""
 
 from __future__ import annotations
 
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.homonyms import same_names
 from actors.capabilities.code_analysis.answers.mechanism import with_code
-from actors.capabilities.code_analysis.answers.members import TYPE_KINDS, VALUES, members_of
 from actors.capabilities.code_analysis.answers.uses import is_use, lines_that_may_use
 from actors.capabilities.code_analysis.answers.wording import (
     lead_claim,
-    member_claim,
     named_in_tests_claim,
     named_line_claim,
     related_claim,
 )
-from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to, with_total
+from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named
 
 MAX_RELATED = 6
-MAX_MEMBERS = 12
-# Languages in which other files may add members to a type: how many there are is not known from one.
-_SPREAD = (".go", ".rs", ".cs", ".rb", ".swift", ".cc", ".cpp", ".cxx", ".hpp", ".h")
 # A related place has this share of the best place's score.
 RELATED_SHARE = 0.35
 
@@ -54,21 +49,3 @@ def line_that_has_it(evidence: Evidence) -> Claim | None:
         return None
     uses = [fact for fact in evidence.about_leads("reference") if not fact.is_test and is_use(fact)]
     return named_line_claim(uses[0]) if uses else None
-
-
-def member_claims(evidence: Evidence) -> list[Claim]:
-    """Return a claim for each member of the type that leads: public ones, what it does before the values it holds.
-
-    None where something else leads, or not all of its members were asked for.
-    """
-    lead = evidence.leads[0] if len(evidence.leads) == 1 else None
-    if lead is None or lead.kind not in TYPE_KINDS:
-        return []
-    own = members_of(lead, evidence.facts)
-    own.sort(key=lambda fact: fact.symbol_kind in VALUES)
-    claims = [member_claim(fact, lead.name) for fact in own]
-    is_cut = len(claims) > MAX_MEMBERS and lead.citation.file.endswith(_SPREAD)
-    if is_cut or any(fact.more for fact in own):
-        shown = claims[:MAX_MEMBERS]
-        return with_total(shown, len(shown), more=True)
-    return cut_to(claims, MAX_MEMBERS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from actors.capabilities.code_analysis.answers.named_type import how_it_works, what_it_is
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
-from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
+from actors.capabilities.code_analysis.plans.members import steps_with_members
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, wordings
 from actors.capabilities.code_analysis.ranking.relevance import DOING
@@ -56,5 +57,6 @@ KIND = QuestionKind(
     guidance=_HOW_TO,
     follows_delegate=True,
     imperative="Explain {subject}",
-    plan=steps_by_aspect,
+    writers={"definition": what_it_is, "mechanism": how_it_works},
+    plan=steps_with_members,
 )

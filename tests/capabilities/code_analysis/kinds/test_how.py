@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.how import DOER_BONUS, KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.kinds.asking import step_ids
+from tests.capabilities.code_analysis.kinds.test_what import depot, told
 from tests.capabilities.code_analysis.support import cited
 
 
@@ -62,3 +65,16 @@ def test_a_method_of_the_doer_that_gives_what_is_named_gains() -> None:
     )
     assert KIND.bonus is not None
     assert [KIND.bonus(asked, fact, [fact], {}) for fact in (make, other)] == [DOER_BONUS, 0.0]
+
+
+async def test_of_a_named_type_it_tells_what_that_has_before_what_it_calls(tmp_path: Path) -> None:
+    calls = "\n    def send(self):\n        load_van(self._shelf)\n\n\ndef load_van(parcels):\n    return parcels\n"
+    answer = await told(tmp_path, "How does `Depot` work?", depot__py=depot(9, calls))
+    assert "- `take_0`: «Take parcel 0 in.»" in answer
+    assert answer.index("**What it has**") < answer.index("**How it goes**") < answer.index("`load_van`")
+    assert "See also" not in answer
+
+
+def test_of_a_named_type_and_something_else_no_members_are_asked_for() -> None:
+    assert "members" in step_ids("How does `Depot` work?")
+    assert "members" not in step_ids("How does `Depot` keep parcels dry?")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.definition import MAX_MEMBERS
-from actors.capabilities.code_analysis.kinds.what import KIND, MAX_SHOWN_LINES
+from actors.capabilities.code_analysis.answers.named_type import MAX_MEMBERS, MAX_SHOWN_LINES
+from actors.capabilities.code_analysis.kinds.what import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.codebase.tool_parts.documentation_lines import MAX_COMMENT_LINES
 from tests.capabilities.code_analysis.kinds.asking import step_ids, told_of

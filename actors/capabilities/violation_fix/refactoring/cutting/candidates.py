@@ -88,7 +88,7 @@ class Candidate:
 
     @property
     def told(self) -> str:
-        """How the new function is called and why, or that it has yet to be named."""
+        """The name of the new function and why it has it, or that it has yet to be named."""
         inputs = ", ".join(self.inputs)
         if not self.is_unnamed:
             return f"{self.suggested_name}({inputs}), {self.reason}"
@@ -97,7 +97,7 @@ class Candidate:
 
     @property
     def called_in(self) -> str:
-        """In which functions copies of the block call the new function too; empty where there are none."""
+        """The functions in which copies of the block call the new one too; empty where there are none."""
         functions = self.prepared.copies.functions
         return f"; it is called in {', '.join(functions)} too" if functions else ""
 
