@@ -11,6 +11,7 @@
 
 Every path argument is resolved, links included, and must lead below the root: otherwise a RepositoryError is raised for
 which `paths.is_denied` is True. A missing file raises a RepositoryError too. One object serves several threads.
+(Over 400 lines: one class is all that tools and capabilities see of a repository.)
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
         answer = await jeeves.ask("Where are bounds enforced?", repo=".")
 
 The calls, their results and their errors are the same in all three places; `JeevesSync` has them without `await`.
+(Over 400 lines: all calls of the library stand in one class.)
 """
 
 from __future__ import annotations

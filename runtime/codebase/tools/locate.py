@@ -5,6 +5,7 @@ also weigh names and paths, and one for values alone (constants, fields …) by 
 search is broadened once, then moved up from its scope; a search for values alone is never broadened.
 The citations are those of `data["results"]`, of `data["passages"]` and of `data["absence"]["aside"]`, one for
 each row; those of the steps of `data["values"]` follow, then those of the `constants` of results, then of `literals`.
+(Over 400 lines: a search is one object, whose strategies share what was found before.)
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 `FileValues` parses one file; `named` returns the sites of a name, `within` those of a range of lines, `reads` the
 places where constants are read. Names are compared without case and separators, so that the option `--max-size` is
 found as `max_size` and `MaxSize`.
+(Over 400 lines: the class that reads a file and the forms of sites that it knows are changed together.)
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ A sentence keeps the words of its lines; the marks of comments, quotations and l
 and white space counts as one blank. One that depends on the sentence before, or is taken back by the next, is picked
 together with it, or not at all.
 `holds` checks a quote against lines in the same way. Pure functions.
+(Over 400 lines: what cuts prose into sentences and what chooses among them share one shape.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Splits identifiers and comments into words, and knows the verbs that functions are named by."""
+"""Splits identifiers and comments into words, and knows the verbs that functions are named by.
+
+(Over 400 lines: a third of them are tables of words, beside what reads them.)
+"""
 
 from __future__ import annotations
 
