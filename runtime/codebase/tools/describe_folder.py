@@ -16,7 +16,9 @@ from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import Placed
 from runtime.codebase.overview.hub import Hub
 from runtime.codebase.overview.main_parts import Part
-from runtime.codebase.overview.survey import MAX_DEPENDENCIES, Survey, survey
+from runtime.codebase.overview.part_links import PartLink
+from runtime.codebase.overview.source_files import Aside
+from runtime.codebase.overview.survey import MAX_DEPENDENCIES, Dependencies, Survey, survey
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
 from runtime.errors import RepositoryError
@@ -112,38 +114,13 @@ class _Result:
                 {"part": part.name, "citation": self._lines(part.largest, 1, 1, f"is in {part.name}")}
                 for part in found.parts[self._max_parts : self._max_parts + MAX_FURTHER]
             ],
-            "asides": [
-                {
-                    "folder": aside.folder,
-                    "kind": aside.kind,
-                    "files": aside.files,
-                    "text": aside.said,
-                    "citation": self._lines(aside.first, aside.line, aside.line, f"lies in {aside.folder}"),
-                }
-                for aside in found.asides[:MAX_ASIDES]
-            ],
-            "edges": [
-                {
-                    "source": edge.source,
-                    "target": edge.target,
-                    "files": edge.files,
-                    "citation": self._lines(edge.file, edge.line, edge.line, f"imports {edge.target}"),
-                }
-                for edge in edges
-            ],
+            "asides": [self._aside(aside) for aside in found.asides[:MAX_ASIDES]],
+            "edges": [self._edge(edge) for edge in edges],
             "calls": self._calls(found.calls),
             "hubs": [row for hub in found.hubs for row in self._hub(hub)],
             "entries": [self._entry(entry) for entry in entries],
             "entries_total": len(found.entries),
-            "dependencies": [
-                {
-                    "source": one.file,
-                    "names": list(one.names[:MAX_DEPENDENCIES]),
-                    "names_total": len(one.names),
-                    "citation": self._lines(one.file, one.start_line, one.end_line, "declares dependencies"),
-                }
-                for one in found.dependencies
-            ],
+            "dependencies": [self._declared(one) for one in found.dependencies],
             "reading": [
                 {
                     "reason": one.about,
@@ -158,6 +135,20 @@ class _Result:
         truncated = len(found.parts) > len(shown) or len(found.entries) > len(entries)
         is_empty = not (found.purpose or found.parts or found.asides)
         return log.result("empty" if is_empty else "ok", data, self._citations, truncated=truncated)
+
+    def _aside(self, aside: Aside) -> dict[str, Any]:
+        citation = self._lines(aside.first, aside.line, aside.line, f"lies in {aside.folder}")
+        told = {"folder": aside.folder, "kind": aside.kind, "files": aside.files, "text": aside.said}
+        return {**told, "citation": citation}
+
+    def _edge(self, edge: PartLink) -> dict[str, Any]:
+        citation = self._lines(edge.file, edge.line, edge.line, f"imports {edge.target}")
+        return {"source": edge.source, "target": edge.target, "files": edge.files, "citation": citation}
+
+    def _declared(self, one: Dependencies) -> dict[str, Any]:
+        citation = self._lines(one.file, one.start_line, one.end_line, "declares dependencies")
+        names = list(one.names[:MAX_DEPENDENCIES])
+        return {"source": one.file, "names": names, "names_total": len(one.names), "citation": citation}
 
     def _part(self, part: Part) -> dict[str, Any]:
         said = part.said
