@@ -28,6 +28,7 @@ from actors.capabilities.violation_fix.refactoring.annotations.types import (
     SEQUENCES,
     STR,
     Type,
+    dict_of,
     element_of,
     joined,
     members_of,
@@ -275,14 +276,13 @@ class ExpressionTypes:
     def _made_of(self, node: ast.Call) -> Type | None:
         """Return the type of `list(xs)` and the like."""
         full = self.package.module.resolve(node.func) or ""
-        element = element_of(self.of(node.args[0])) if len(node.args) == 1 else None
-        if element is None:
+        if (element := element_of(self.of(node.args[0])) if len(node.args) == 1 else None) is None:
             return None
-        if full == "tuple":
-            return Type("tuple", (element, Type("...")))
-        return Type(
-            {"sorted": "list", "iter": "typing.Iterator", "reversed": "typing.Iterator"}.get(full, full), (element,)
-        )
+        made = {"sorted": "list", "iter": "typing.Iterator", "reversed": "typing.Iterator"}.get(full, full)
+        return Type(made, (element, Type("...")) if full == "tuple" else (element,))
+
+    def _mapped(self, node: ast.Call) -> Type | None:
+        return dict_of(self.of(node.args[0])) if len(node.args) == 1 and not node.keywords else None
 
     def _zipped(self, node: ast.Call) -> Type | None:
         elements = [element_of(self.of(argument)) for argument in node.args]
@@ -372,6 +372,7 @@ _BY_FUNCTION: Mapping[str, Callable[[ExpressionTypes, ast.Call], Type | None]] =
     "getattr": ExpressionTypes._got,
     "sum": ExpressionTypes._summed,
     "typing.cast": ExpressionTypes._cast,
+    "dict": ExpressionTypes._mapped,
     "zip": ExpressionTypes._zipped,
     "enumerate": ExpressionTypes._enumerated,
     "next": ExpressionTypes._next,

@@ -113,7 +113,7 @@ FUNCTIONS: Mapping[str, Type] = {
         {
             INT: "len ord hash id os.getpid",
             STR: "repr chr input ascii format hex oct bin textwrap.dedent textwrap.indent textwrap.fill os.getcwd "
-            "locale.setlocale",
+            "locale.setlocale inspect.getsource inspect.cleandoc",
             BOOL: "isinstance issubclass callable hasattr any all os.path.exists os.path.isdir os.path.isfile "
             "os.path.islink os.path.isabs os.access",
             FLOAT: "time.time time.monotonic time.perf_counter",

@@ -162,6 +162,15 @@ def joined(types: Iterable[Type | None]) -> Type | None:
     return widest
 
 
+def dict_of(given: Type | None) -> Type | None:
+    """Return the type of a `dict` that is made of a mapping or of pairs; None if what is in it is not known."""
+    if given is None:
+        return None
+    pair = given if given.name in MAPPINGS else element_of(given)
+    is_pair = pair is not None and (pair is given or pair.name == "tuple") and len(pair.arguments) == 2
+    return Type("dict", pair.arguments) if pair is not None and is_pair and pair.arguments[1] != Type("...") else None
+
+
 def element_of(type_: Type | None) -> Type | None:
     """Return what iteration over a type yields; None in a union was excluded before."""
     if type_ is None:
