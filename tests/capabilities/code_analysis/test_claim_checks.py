@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes
+from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, told_with_lines
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
@@ -37,3 +37,17 @@ def test_an_item_of_a_list_that_begins_with_a_name_is_quoted(tmp_path: Path, tex
     claim = Claim("point", text, (Citation("README.md", 1, 2),))
     with closing(Codebase.open(root, index)) as codebase:
         assert holds_its_quotes(codebase, claim) is holds
+
+
+@pytest.mark.parametrize(("lines", "is_quoted"), [((1, 2), True), ((2, 2), False)])
+def test_what_the_cited_lines_do_not_hold_is_told_without_the_quotation(
+    tmp_path: Path, lines: tuple[int, int], is_quoted: bool
+) -> None:
+    root, index = write_files(tmp_path / "repo", {"van.rs": "/// Keeps a van dry.\npub struct Yard;\n"}), tmp_path / "i"
+    refresh(root, index)
+    quoted, bare = "`Yard` is a struct: «Keeps a van dry.»", "`Yard` is a struct: `pub struct Yard`"
+    claim = Claim("lead", quoted, (Citation("van.rs", *lines),), quotes=("Keeps a van dry.",), unquoted=bare)
+    with closing(Codebase.open(root, index)) as codebase:
+        told = told_with_lines(codebase, claim)
+        assert told.text == (quoted if is_quoted else bare)
+        assert holds_its_quotes(codebase, told)
