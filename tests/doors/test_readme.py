@@ -24,7 +24,7 @@ NOT_RUN_HERE = ("make test",)
 SHORT = ('JEEVES_RAY__MODE=in_process jeeves ask "Where are bounds enforced?" --repo .',)
 """The blocks that take seconds; all others are run by `make check` alone."""
 FROM_NOTHING = ("make ask", *SHORT)
-STARTS_RAY = ("make ask", "jeeves up", "jeeves serve", "--concurrency")
+STARTS_RAY = ("make ask", "jeeves up", "jeeves serve")
 """What the blocks that start Ray have. In others each question would, which the doors' own tests see to."""
 TIMEOUT_S = 240
 

@@ -23,8 +23,8 @@ from actors.capabilities.code_analysis.agents.context_limits import (
 from actors.capabilities.code_analysis.agents.explained_steps import explained_steps
 from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
-from actors.capabilities.code_analysis.answers.comparison import compared
-from actors.capabilities.code_analysis.answers.members import PRIVATE, VALUES, is_hidden
+from actors.capabilities.code_analysis.answers.named_types.comparison import compared
+from actors.capabilities.code_analysis.answers.named_types.members import PRIVATE, VALUES, is_hidden
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
 from actors.capabilities.code_analysis.evidence.facts import CodeFact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.evidence.steps import Step, StepReport

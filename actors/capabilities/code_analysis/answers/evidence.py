@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.comparison import compared
 from actors.capabilities.code_analysis.answers.documents.how_to import guide_of
+from actors.capabilities.code_analysis.answers.named_types.comparison import compared
 from actors.capabilities.code_analysis.answers.wording import MAX_QUOTE_CHARS
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.comparison import differences, members_of_both
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.mechanism import code_of_places
+from actors.capabilities.code_analysis.answers.named_types.comparison import differences, members_of_both
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import TRACED_CALLS, WHOLE_LINES, steps_by_aspect

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from actors.capabilities.code_analysis.answers.named_type import how_it_works, what_it_is
+from actors.capabilities.code_analysis.answers.named_types.named_type import how_it_works, what_it_is
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.plans.members import steps_with_members
 from actors.capabilities.code_analysis.question.analysis import Question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.capabilities.code_analysis.answers.named_type import what_it_has, what_it_is
+from actors.capabilities.code_analysis.answers.named_types.named_type import what_it_has, what_it_is
 from actors.capabilities.code_analysis.plans.members import steps_with_members
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, wordings
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis.answers.comparison import differences
+from actors.capabilities.code_analysis.answers.named_types.comparison import differences
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.kinds.compare import KIND

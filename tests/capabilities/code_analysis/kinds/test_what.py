@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.named_type import MAX_MEMBERS, MAX_SHOWN_LINES
+from actors.capabilities.code_analysis.answers.named_types.named_type import MAX_MEMBERS, MAX_SHOWN_LINES
 from actors.capabilities.code_analysis.kinds.what import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.codebase.tool_parts.documentation_lines import MAX_COMMENT_LINES

@@ -58,7 +58,7 @@ MIN_LINES = 3
 MIN_QUALITY = 0.48
 # Below this, readers who would have to merge it turned most plans down; no plan is better than its weakest cut.
 MIN_SCORE = 0.48
-# The share of names that a reader takes, of those that are given by somebody who has read the block.
+# What a name counts for that somebody gives who has read the block.
 OPEN_QUALITY = 0.75
 OPEN_REASON = "nothing yet"
 # A shorter block that no rule can name is seldom more than half of something, whoever names it.

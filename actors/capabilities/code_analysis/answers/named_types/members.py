@@ -25,7 +25,7 @@ _OPEN_KINDS = frozenset({"interface", "trait", "enum"})
 
 
 def members_of(entity: Entity, facts: Sequence[CodeFact], with_private: bool = False) -> list[CodeFact]:
-    """Return the members of a type in order, each name once, if all of its file were asked for.
+    """Return the members of a type in order, each name once, if those of its file were asked for.
 
     Left out are special ones, members of members, and private ones unless they are wanted.
     """
@@ -49,7 +49,7 @@ def is_hidden(fact: CodeFact, owner_kind: str) -> bool:
     ending = fact.citation.file.rpartition(".")[2]
     shown = _SHOWN_BY.get(ending)
     if shown is None or owner_kind in _OPEN_KINDS:
-        return fact.signature.startswith("private ")
+        return fact.signature.startswith(PRIVATE)
     return shown.search(fact.signature) is None
 
 

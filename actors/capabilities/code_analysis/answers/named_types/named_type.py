@@ -5,7 +5,7 @@ from __future__ import annotations
 from actors.capabilities.code_analysis.answers.definition import definition
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.mechanism import code_of_places, mechanism, steps_of
-from actors.capabilities.code_analysis.answers.members import TYPE_KINDS, VALUES, members_of
+from actors.capabilities.code_analysis.answers.named_types.members import TYPE_KINDS, VALUES, members_of
 from actors.capabilities.code_analysis.answers.wording import member_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to, with_total
 
@@ -30,8 +30,7 @@ def how_it_works(evidence: Evidence) -> list[Claim]:
 
 def what_it_is(evidence: Evidence) -> list[Claim]:
     """Return what a thing is, and what is related to it but none of what it has."""
-    told = {claim.subject for claim in member_claims(evidence)}
-    owners = tuple(f"{lead.name}." for lead in evidence.leads) if told else ()
+    owners = tuple(f"{lead.name}." for lead in evidence.leads) if member_claims(evidence) else ()
     return [claim for claim in definition(evidence) if claim.role != "related" or not claim.subject.startswith(owners)]
 
 
@@ -45,7 +44,7 @@ def _short_code(evidence: Evidence) -> list[Claim]:
 def member_claims(evidence: Evidence) -> list[Claim]:
     """Return a claim for each member of the type that leads: public ones, what it does before the values it holds.
 
-    None where something else leads, or not all of its members were asked for.
+    Empty where something else leads, or its members were not asked for.
     """
     lead = evidence.leads[0] if len(evidence.leads) == 1 else None
     if lead is None or lead.kind not in TYPE_KINDS:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.members import TYPE_KINDS, VALUES, members_of
+from actors.capabilities.code_analysis.answers.named_types.members import TYPE_KINDS, VALUES, members_of
 from actors.capabilities.code_analysis.answers.wording import docstring_lines
 from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
