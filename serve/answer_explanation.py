@@ -23,9 +23,9 @@ def attempts(envelope: Envelope) -> list[dict[str, Any]]:
 def explanation(envelope: Envelope, citations: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return {intent, goals, rounds, left_out}; `citations`: those of the answer, which tell what was told of.
 
-    Of a pass: the plan, its steps, `considered` (places with their features and contributions), `proofs`, `claims` with
-    the lines that bear them, `lists_cut`, and the reason for the route taken. `left_out`: claims that the check of the
-    files did not let pass.
+    Of a pass: the plan, its steps, `considered` (places with their features and contributions), `proofs`, `trust` (why
+    it is told or called not found; None for what is not in words), `claims` with the lines that bear them, `lists_cut`,
+    and the reason for the route taken. `left_out`: claims that the check of the files did not let pass.
     """
     intent = envelope.outputs.get("intent", {})
     names = ("intent", "constraints", "confidence", "hint_used")
@@ -52,6 +52,7 @@ def _round(done: RoundSummary, cited: list[dict[str, Any]]) -> dict[str, Any]:
         "context": done.synthesis.get("context", {}),
         "considered": [{**place, "told": _is_told(place, cited)} for place in _dicts(explained.get("places"))],
         "proofs": _dicts(explained.get("proofs")),
+        "trust": explained.get("trust"),
         "claims": claims,
         "lists_cut": _lists_cut(done),
         "claims_dropped": _draft_of(done).get("dropped", {}),

@@ -189,6 +189,7 @@ class _FileReader:
         plain_kind = "attribute" if holder.kind == "class" else "variable"
         kind = "constant" if name.strip("_").isupper() else plain_kind
         line = node.start_point[0] + 1
+        end = min(statement.end_byte, statement.start_byte + 4 * MAX_SIGNATURE_CHARS)
         return Symbol(
             name,
             f"{holder.qualified_name}.{name}" if owner else name,
@@ -196,9 +197,7 @@ class _FileReader:
             line,
             statement.end_point[0] + 1,
             line,
-            _one_line(self._source[statement.start_byte : statement.start_byte + 4 * MAX_SIGNATURE_CHARS])[:120]
-            if statement.end_point[0] > statement.start_point[0]
-            else _one_line(self._source[statement.start_byte : statement.end_byte])[:120],
+            _one_line(self._source[statement.start_byte : end])[:MAX_SIGNATURE_CHARS],
             "",
             owner,
         )

@@ -50,9 +50,22 @@ def _round(done: dict[str, Any], tried: dict[str, Any]) -> Iterator[str]:
     for cut in done.get("lists_cut", ()):
         yield f"- list of {cut['list']} cut: {cut['shown']} of {cut['of']}"
     yield f"- then: {done['route']} ({done['because']}), {done['new_evidence']} new places"
+    yield from _trust(done.get("trust"))
     yield from _considered(done.get("considered", ()))
     yield from _proofs(done.get("proofs", ()))
     yield from _claims(done.get("claims", ()))
+
+
+def _trust(trust: dict[str, Any] | None) -> Iterator[str]:
+    """Yield why the answer is told or called not found, with the features that added or took most first."""
+    if trust is None:
+        return
+    enough = f"from {trust['enough']:g} on it is answered"
+    yield f"- whether it is there at all: {trust['presence']:.2f} ({enough}); confidence {trust['confidence']:.2f}"
+    ordered = sorted(trust["by"].items(), key=lambda one: (-abs(one[1][1]), one[0]))
+    by = ", ".join(f"{name} {value:g} ({added:+.2f})" for name, (value, added) in ordered)
+    bounds = "".join(f"; bounded by {name}" for name in trust["bounds"])
+    yield f"- what that goes by, in log-odds: {by}{bounds}"
 
 
 def _considered(places: Iterable[dict[str, Any]]) -> Iterator[str]:

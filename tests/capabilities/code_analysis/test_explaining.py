@@ -50,6 +50,24 @@ async def test_each_place_that_was_considered_has_its_features_and_whether_it_wa
     assert lead["proof"][0]["file"] == first["file"]
 
 
+async def test_what_the_features_add_makes_whether_an_answer_is_told(relay: AnalysisHarness) -> None:
+    for question, is_told in ((QUESTION, True), ("Which colour has the printed invoice of a customer?", False)):
+        document = await relay.ask(question, explain=True)
+        trust = document["explanation"]["rounds"][-1]["trust"]
+        odds = math.fsum(added for _, added in trust["by"].values())
+        if not trust["bounds"]:
+            assert trust["presence"] == pytest.approx(1 / (1 + math.exp(-odds)), abs=0.006)
+        assert (trust["presence"] >= trust["enough"]) is is_told
+        assert (document["status"] != "not_found") is is_told
+        assert f"whether it is there at all: {trust['presence']:.2f}" in explanation_text(document)
+
+
+async def test_the_answer_from_the_relations_of_a_name_has_no_such_features(relay: AnalysisHarness) -> None:
+    document = await relay.ask("Who calls `Depot.accept`?", explain=True)
+    assert [done["trust"] for done in document["explanation"]["rounds"]] == [None]
+    assert "whether it is there at all" not in explanation_text(document)
+
+
 async def test_a_proven_call_is_told_with_the_lines_that_prove_it(relay: AnalysisHarness) -> None:
     document = await relay.ask("Who calls `Depot.accept`?", explain=True)
     proofs = [proof for done in document["explanation"]["rounds"] for proof in done["proofs"]]

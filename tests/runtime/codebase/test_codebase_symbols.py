@@ -54,6 +54,20 @@ if True:
 '''
 
 
+SEVERAL_LINES = """
+class Till:
+    COINS = {
+        "a": 1,
+    }
+    open = 1
+
+    def count(self):
+        self.kept = [
+            2,
+        ]
+        return 3
+"""
+
 ATTRIBUTES = """
 class Till:
     depth = 1
@@ -520,3 +534,16 @@ def test_calls_of_one_name_on_one_line_are_told_by_the_first_of_them_each_time()
     for _ in range(30):
         found = [ref.qualifier for ref in read(text, "python").references if ref.name == "get"]
         assert found == ["row0"]
+
+
+def test_the_signature_of_an_assignment_ends_with_it() -> None:
+    found = by_name(read(SEVERAL_LINES, "python"))
+    assert found["Till.COINS"].signature == 'COINS = { "a": 1, }'
+    assert found["Till.kept"].signature == "self.kept = [ 2, ]"
+
+
+@given(st.integers(min_value=0, max_value=400))
+def test_the_signature_of_a_long_assignment_is_its_beginning(count: int) -> None:
+    text = "kept = (\n" + "    1,\n" * count + ")\nother = 2\n"
+    whole = " ".join(text.partition(")")[0].split()) + " )"
+    assert by_name(read(text, "python"))["kept"].signature == whole[:300].rstrip()

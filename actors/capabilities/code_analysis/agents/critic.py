@@ -25,12 +25,13 @@ from actors.capabilities.code_analysis.agents.routing_tables import (
     ended_because,
     next_step,
 )
-from actors.capabilities.code_analysis.answers.confidence import ENOUGH
+from actors.capabilities.code_analysis.answers.confidence import ENOUGH, bounds_of_presence, presence_by
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import call_text
 from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
-from actors.capabilities.code_analysis.handover.execution import execution_if_any, execution_of
+from actors.capabilities.code_analysis.handover.execution import ExecutionOutput, execution_if_any, execution_of
+from actors.capabilities.code_analysis.handover.explained import ExplainedSteps, ExplainedTrust
 from actors.capabilities.code_analysis.handover.intent import intent_if_any, intent_of
 from actors.capabilities.code_analysis.handover.passes import (
     ModelDraft,
@@ -233,9 +234,24 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
         struck=judged.struck,
         next_steps=judged.next_steps,
-        explained=execution.explained,
+        explained=_explained(execution, synthesis),
         draft=_draft(synthesis, judged, plan) if synthesis.is_by_model else msgspec.UNSET,
     )
+
+
+def _explained(execution: ExecutionOutput, synthesis: SynthesisOutput) -> ExplainedSteps | msgspec.UnsetType:
+    """Return what is recorded for an explanation, with what the answer is trusted by; unset if none was asked for."""
+    explained, features = execution.explained, synthesis.confidence_features
+    if explained is msgspec.UNSET or not features or synthesis.presence is None:
+        return explained
+    trust = ExplainedTrust(
+        presence=synthesis.presence,
+        enough=ENOUGH,
+        confidence=synthesis.confidence or 0.0,
+        by={name: (round(value, 3), round(added, 3)) for name, (value, added) in presence_by(features).items()},
+        bounds=bounds_of_presence(features),
+    )
+    return msgspec.structs.replace(explained, trust=trust)
 
 
 def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput, plan: PlanOutput) -> ModelDraft:

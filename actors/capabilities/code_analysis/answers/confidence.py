@@ -15,7 +15,8 @@ import functools
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -46,7 +47,8 @@ PIECES_OF_HALF = 10
 PIECES_OF_HALF_SMALL = 30
 FILE = Path(__file__).parent / "confidence.json"
 # The features of each model, and that which presence has with vectors.
-THERE = ("present", "together", "familiar")
+PRESENT = "present"
+THERE = (PRESENT, "together", "familiar")
 GOOD = ("top_share", "ahead", "proven_value")
 SPOKEN_OF = "spoken_of"
 # How small the repository is, which raises presence, and more if its code speaks of the question.
@@ -55,6 +57,7 @@ IN_SMALL = "there_in_small"
 FEATURES = (*GOOD, *THERE, SPOKEN_OF, SMALL, SMALL_SPOKEN_OF)
 NEAR = "near"
 WITH_VECTORS = "_with_vectors"
+INTERCEPT = "intercept"
 # Those of readings, by which models of their own go.
 READING, READING_AHEAD = "reading", "reading_ahead"
 WITH_READINGS = "_with_readings"
@@ -78,6 +81,11 @@ TOO_SURE = 0.7
 # documentation has all of its words.
 WITH_PROVEN_VALUE = WITH_DOCUMENT = 0.8
 PROVEN_VALUE, DOCUMENTED = "proven_value", "documented"
+_BOUNDS: Mapping[str, Callable[[float], float]] = {
+    PRESENT: lambda presence: min(presence, MOST_IF_ABSENT),
+    PROVEN_VALUE: lambda presence: max(presence, WITH_PROVEN_VALUE),
+    DOCUMENTED: lambda presence: max(presence, WITH_DOCUMENT),
+}
 
 Weights = Mapping[str, Mapping[str, float]]
 
@@ -133,7 +141,7 @@ def features_of_subject(absence: Absence | None) -> dict[str, float]:
     small = PIECES_OF_HALF_SMALL / (absence.pieces + PIECES_OF_HALF_SMALL) if absence.pieces else 0.0
     is_unknown = absence.unknown > MOST_UNKNOWN and absence.spoken_of < LEAST_SPOKEN_OF
     return {
-        "present": float(not absence.nowhere and not absence.aside and not is_unknown),
+        PRESENT: float(not absence.nowhere and not absence.aside and not is_unknown),
         "together": 1 - size * (1 - absence.together),
         "familiar": absence.familiar,
         SPOKEN_OF: absence.spoken_of,
@@ -216,18 +224,36 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
     if not any(features.values()):
         return NOTHING
     weights = weights or weights_of_models()
-    in_small = sum(weight * features.get(name, 0.0) for name, weight in weights.get(IN_SMALL, {}).items())
-    models = models_of(features, "there", weights)
-    too_sure = TOO_SURE if len(models) > 1 else 0.0
-    presence = _chance(log_odds(models, features) + in_small - too_sure)
-    if features.get("present", 1.0) < 1:
-        presence = min(presence, MOST_IF_ABSENT)
-    elif features.get(PROVEN_VALUE):
-        presence = max(presence, WITH_PROVEN_VALUE)
-    elif features.get(DOCUMENTED):
-        presence = max(presence, WITH_DOCUMENT)
+    presence = _chance(sum(added for _, added in presence_by(features, weights).values()))
+    for bound in bounds_of_presence(features):
+        presence = _BOUNDS[bound](presence)
     confidence = presence * _chance(log_odds(models_of(features, "good", weights)[:1], features))
     return Trust(round(presence, 2), round(confidence, 2))
+
+
+def bounds_of_presence(features: Mapping[str, float]) -> list[str]:
+    """Return the name of the feature that bounds presence whatever the others say; empty for most answers."""
+    if features.get(PRESENT, 1.0) < 1:
+        return [PRESENT]
+    return [name for name in (PROVEN_VALUE, DOCUMENTED) if features.get(name)][:1]
+
+
+def presence_by(features: Mapping[str, float], weights: Weights | None = None) -> dict[str, tuple[float, float]]:
+    """Return what presence goes by, by name: the value of each feature and what it adds to the log-odds.
+
+    `intercept` has what is added whatever the features are. A word that occurs nowhere, a proven value or a document
+    then bounds presence (`trust_in`).
+    """
+    weights = weights or weights_of_models()
+    models = models_of(features, "there", weights)
+    added = defaultdict[str, float](float)
+    for model in models:
+        for name, weight in model.items():
+            added[name] += weight * features.get(name, 1.0) / len(models)
+    for name, weight in weights.get(IN_SMALL, {}).items():
+        added[name] += weight * features.get(name, 0.0)
+    added[INTERCEPT] -= TOO_SURE if len(models) > 1 else 0.0
+    return {name: (features.get(name, 1.0), value) for name, value in added.items()}
 
 
 @functools.cache

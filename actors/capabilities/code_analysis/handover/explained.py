@@ -1,4 +1,4 @@
-"""Defines what a traverser records of its searches for somebody who asked how the answer came about."""
+"""Defines what a pass records of its searches for somebody who asked how the answer came about."""
 
 from __future__ import annotations
 
@@ -43,8 +43,27 @@ class ProvenLink(msgspec.Struct, frozen=True):
     by: list[ProofStep]
 
 
+class ExplainedTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """Represents why an answer to a question in words is told, or called not found.
+
+    `presence`: the probability that the repository has what is asked about; below `enough` it is called not found.
+    `by`: each feature with its value and what it added to the log-odds. `bounds`: those that bound presence, whatever
+    the sum is.
+    """
+
+    presence: float
+    enough: float
+    confidence: float
+    by: dict[str, tuple[float, float]]
+    bounds: list[str] = []
+
+
 class ExplainedSteps(msgspec.Struct, frozen=True):
-    """Holds the places that the searches of a pass considered and what its tools proved."""
+    """Holds the places that the searches of a pass considered, what its tools proved, and why that is trusted.
+
+    `trust` is None for a question that is not in words, such as one for the callers of a name.
+    """
 
     places: list[ConsideredPlace] = []
     proofs: list[ProvenLink] = []
+    trust: ExplainedTrust | None = None
