@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.aspects import Aspect
+from actors.capabilities.code_analysis.question.kind_likeness import likely_kind, weights_of_kinds
 from runtime.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ _PACKAGE = "actors.capabilities.code_analysis.kinds"
 
 # More words than this tell a story rather than name a relation: without a name in it, and with one.
 MOST_WORDS_OF_RELATIONS = {False: 9, True: 24}
+
+
+# Behind the wordings of all kinds but those that begin with «where», «how» and «what».
+PLACE_OF_WORDS = 1250
 
 
 class Wording(msgspec.Struct, frozen=True):
@@ -222,7 +227,13 @@ def _declared_in(module: object) -> QuestionKind:
 def _recognisers() -> tuple[tuple[Wording, QuestionKind], ...]:
     """Return the wordings of all kinds with their kinds, in the order in which they are tried."""
     found = [(wording, kind) for kind in question_kinds().values() for wording in kind.wordings]
-    return tuple(sorted(found, key=lambda pair: pair[0].place))
+    learnt = [(_learnt_wording(kind), kind) for kind in question_kinds().values() if kind.name in weights_of_kinds()]
+    return tuple(sorted([*found, *learnt], key=lambda pair: pair[0].place))
+
+
+def _learnt_wording(kind: QuestionKind) -> Wording:
+    """Return what recognises a kind by its words, where no wording does but those of the widest kinds."""
+    return Wording(PLACE_OF_WORDS, lambda text: likely_kind(text) == kind.name)
 
 
 def kinds_worded(text: str) -> list[QuestionKind]:

@@ -13,8 +13,6 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from actors.capabilities.code_analysis.question.overview_likeness import speaks_of_whole
-
 Focus = Literal["all", "entries", "start", "languages"]
 
 MAX_CLAUSES = 8
@@ -190,8 +188,8 @@ class _Clause(NamedTuple):
 
 
 def is_overview(text: str) -> bool:
-    """Return whether a question is about a repository or folder as a whole, by its wording or else by its words."""
-    return bool(_clauses(text)) or speaks_of_whole(text)
+    """Return whether a question is about a repository or folder as a whole."""
+    return bool(_clauses(text))
 
 
 def with_project_named(text: str, names: Mapping[str, bool]) -> str:
