@@ -32,12 +32,13 @@ CODE_NOISE: frozenset[str] = frozenset(_CODE_NOISE.split())
 
 _QUESTION_NOISE = """
     a about all also an any are as at be because been before being between both but by can could did do does doing
-    done each even ever every from get gets got had has have having here how however i into it its itself just let like
-    may me might more most much must my new no nor now off on once one only or other our out over own please same shall
-    she should since so some such than that their them then there these they those through thus too under until up upon
-    us use used uses using very via was way we were what when where whether which while who whom whose why will with
-    within without would you your find show tell explain describe give happen happens work works code file files
-    implement implemented implementation implementations repository project defined specific"""
+    done each even ever every from get gets got had has have having here how however i into it its itself just let
+    like may me might more most much must my new no nor now off on once one only or other our out over own please
+    same shall she should since so some such than that their them then there these they those through thus too under
+    until up upon us use used uses using very via was way we were what when where whether which while who whom whose
+    why will with within without would you your pls plz thanks thx kindly find show tell explain describe give
+    happen happens work works code file files implement implemented implementation implementations repository
+    project defined specific"""
 STOP_WORDS: frozenset[str] = CODE_NOISE | frozenset(_QUESTION_NOISE.split())
 
 _SUFFIXES: tuple[tuple[str, str, int], ...] = (

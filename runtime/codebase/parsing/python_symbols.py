@@ -197,7 +197,7 @@ class _FileReader:
             line,
             statement.end_point[0] + 1,
             line,
-            _one_line(self._source[statement.start_byte : end])[:MAX_SIGNATURE_CHARS],
+            _one_line(self._source[statement.start_byte : end])[:MAX_SIGNATURE_CHARS].rstrip(),
             "",
             owner,
         )

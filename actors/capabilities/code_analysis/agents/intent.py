@@ -20,6 +20,7 @@ from actors.capabilities.code_analysis.handover.perception import PerceptionOutp
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Question, analyse, capitalised_words
 from actors.capabilities.code_analysis.question.aspects import Aspect
+from actors.capabilities.code_analysis.question.described_names import described_name
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
@@ -79,8 +80,11 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 
 async def _names_in_code(
     context: StageContext, view: StageView, perceived: PerceptionOutput | None
-) -> dict[str, dict[str, bool] | list[str]]:
-    """Return what the repository is called, and the question's words that definitions bear; nothing before opening."""
+) -> dict[str, dict[str, bool] | list[str] | str | None]:
+    """Return what the repository is called, and the question's words that definitions bear; nothing before opening.
+
+    Of a question that names nothing also the definition whose name its words make.
+    """
     if perceived is None or perceived.repository is None or context.services is None:
         return {}
     codebase = context.services.codebase(perceived.repository)
@@ -88,7 +92,10 @@ async def _names_in_code(
     words = [
         word for word in capitalised_words(_asked(view, perceived.normalized_input)) if word.lower() not in project
     ]
-    return {"project": project, "names": await context.run_blocking(names_borne, codebase.index, words)}
+    names = await context.run_blocking(names_borne, codebase.index, words)
+    question = analyse(_asked(view, perceived.normalized_input), project, names)
+    described = await context.run_blocking(described_name, codebase.index, question)
+    return {"project": project, "names": names, "described": described}
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -96,9 +103,10 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     facts = given.facts
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
     turns = msgspec.convert(facts["turns"], list[SessionTurn])
-    question = _with_hint(
-        in_context(analyse(str(facts["question"]), facts.get("project"), facts.get("names") or ()), turns, graph), facts
+    asked = analyse(
+        str(facts["question"]), facts.get("project"), facts.get("names") or (), facts.get("described") or None
     )
+    question = _with_hint(in_context(asked, turns, graph), facts)
     subject = _short(question.subject)
     if question.identifiers and (kind_of(question).of_relation or question.further):
         subject = question.identifiers[0]

@@ -45,12 +45,17 @@ def overlap(one: Citation, other: Citation) -> bool:
     return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
-def steps_of(evidence: Evidence) -> list[Claim]:
-    """Return the calls of the primary entities: the traced ones, else their direct calls."""
+def steps_of(evidence: Evidence, outside: str | None = None) -> list[Claim]:
+    """Return the calls of the primary entities: the traced ones, else their direct calls.
+
+    `outside`: calls of what has a name that begins so are left out.
+    """
     traced = reached(evidence.of("trace"), [entity.name for entity in evidence.leads])
+    traced = [fact for fact in traced if outside is None or not fact.name.startswith(outside)]
     if traced and evidence.is_lead(traced[0].about):
         return cut_to([step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced], MAX_TRACED)
     steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
+    steps = [fact for fact in steps if outside is None or not fact.name.startswith(outside)]
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
     claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own]
     is_cut = any(fact.more for fact in own)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.mechanism import overlap
+from actors.capabilities.code_analysis.answers.named_types.members import TYPE_KINDS
 from actors.capabilities.code_analysis.answers.wording import (
     caller_claim,
     importer_claim,
@@ -17,6 +18,7 @@ from actors.capabilities.code_analysis.answers.wording import (
 )
 from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import shares_name
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.telling_lines import imports_or_exports
@@ -38,6 +40,7 @@ def usage(evidence: Evidence) -> list[Claim]:
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and is_use(fact)]
     others = [fact for fact in others if not any(overlap(fact.citation, e.citation) for e in evidence.leads)]
+    callers, others = _by_others(evidence, callers), _by_others(evidence, others)
     is_of_member = any("." in entity.name and entity.kind in CALLED_KINDS for entity in evidence.leads)
     if len(callers) < ENOUGH_CALLERS and not is_of_member:
         callers += others
@@ -51,6 +54,13 @@ def usage(evidence: Evidence) -> list[Claim]:
     if defined is not None:
         claims.append(unproven_claim(defined, defined.unproven, evidence.about_leads("namesake"), evidence.leads))
     return claims
+
+
+def _by_others(evidence: Evidence, uses: list[CodeFact]) -> list[CodeFact]:
+    """Return the uses of a type but for those within it, unless there are no others and uses are what is asked for."""
+    owners = tuple(f"{entity.name}." for entity in evidence.leads if entity.kind in TYPE_KINDS)
+    others = [fact for fact in uses if not (owners and fact.name.startswith(owners))]
+    return others if others or not kind_of(evidence.question).of_uses else uses
 
 
 def _listed(worded: Callable[[CodeFact], Claim], facts: Sequence[CodeFact], most: int) -> list[Claim]:

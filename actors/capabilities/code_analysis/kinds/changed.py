@@ -39,6 +39,7 @@ KIND = QuestionKind(
     besides=("history",),
     asks_relations=of_named_relations,
     of_relation=True,
+    named_by_words="definitions",
     said=frozenset(
         query_terms(
             "who whom when since last latest recent first recently lately change modify edit touch write wrote written"

@@ -20,6 +20,7 @@ KIND = QuestionKind(
     besides=("together",),
     asks_relations=of_named_relations,
     of_relation=True,
+    named_by_words="definitions",
     said=frozenset(query_terms("change usually often together along file else co-change cochange").counts),
     of_files=True,
     imperative="Show what changes together with {subject}",

@@ -18,6 +18,7 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import PlanRequest, QuestionKind, wordings
 from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
 from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
+from runtime.codebase.files.words import query_terms
 
 # What is done, ahead of what it is done to.
 _EXTENDING = re.compile(
@@ -27,6 +28,17 @@ _EXTENDING = re.compile(
     re.IGNORECASE,
 )
 _ALWAYS = re.compile("")
+# Where nothing of that stands ahead, what is done is told by words of this kind anywhere: «Where do I hook in my own?».
+_TOLD_OTHERWISE = re.compile(rf"\A(?!{_EXTENDING.pattern})", re.IGNORECASE)
+_DEEDS = (
+    "add extend register write create plug plugin implement define make introduce build hook attach insert support"
+    " contribute provide supply customise customize teach integrate"
+)
+_SAID = (
+    f"{_DEEDS} want need like wish own new another custom additional further different kind sort type way possible"
+    " possibility easy best right properly correctly start begin place point must touch change steps recipe guide"
+    " instruction example alongside existing available"
+)
 
 
 def plan(request: PlanRequest) -> list[Step]:
@@ -66,7 +78,10 @@ KIND = QuestionKind(
     ),
     aspects=("definition", "mechanism", "usage", "tests"),
     added=("usage",),
+    named_by_words="open types",
     lead_in=_EXTENDING,
+    said=frozenset(query_terms(_SAID).counts),
+    said_in=_TOLD_OTHERWISE,
     guidance=_ALWAYS,
     bonus=_bonus,
     max_excerpts=1,

@@ -21,6 +21,7 @@ KIND = QuestionKind(
     besides=("tests",),
     asks_relations=of_named_relations,
     of_relation=True,
+    named_by_words="definitions",
     said=frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
     of_tests=True,
     asks_for_related=True,

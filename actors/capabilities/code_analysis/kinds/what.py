@@ -13,6 +13,7 @@ KIND = QuestionKind(
     aspects=("definition", "mechanism", "usage"),
     added=("definition", "mechanism"),
     follows_delegate=True,
+    named_by_words="definitions alone",
     imperative="Say what {subject} is and does",
     writers={"definition": what_it_is, "mechanism": what_it_has},
     plan=steps_with_members,

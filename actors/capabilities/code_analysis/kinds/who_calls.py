@@ -29,6 +29,7 @@ KIND = QuestionKind(
     besides=("usage",),
     asks_relations=of_named_relations,
     of_relation=True,
+    named_by_words="definitions",
     said=frozenset(query_terms("who what where call caller invoke use user usage depend").counts),
     asks_for_related=True,
     of_uses=True,

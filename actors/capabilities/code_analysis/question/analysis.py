@@ -194,11 +194,16 @@ def capitalised_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CAPITALISED.findall(text)))
 
 
-def analyse(text: str, project: Mapping[str, bool] | None = None, names: Collection[str] = ()) -> Question:
+def analyse(
+    text: str,
+    project: Mapping[str, bool] | None = None,
+    names: Collection[str] = (),
+    described: str | None = None,
+) -> Question:
     """Take a question apart; total: any text gives a Question.
 
     `project`: what the repository is called, as `with_project_named` takes it. `names`: those of its capitalised words
-    that definitions bear; the others name nothing.
+    that definitions bear; the others name nothing. `described`: the name of a definition that other words of it make.
     """
     told = with_project_named(text, project or {})
     if told != text:
@@ -218,6 +223,7 @@ def analyse(text: str, project: Mapping[str, bool] | None = None, names: Collect
     naming = [part for part in parts if not _DESCRIBED.search(part)]
     bare = [name for part in naming for name in _BARE_NAME.findall(part) if query_terms(name).counts]
     named += [name for name in bare if name not in paths]
+    named += [described] if described else []
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
     if identifiers and (other := _taken_over(kind, text)) is not None:
@@ -289,9 +295,14 @@ def _subject(core: str, kind: QuestionKind) -> str:
 
 
 def _deed_terms(core: str, kind: QuestionKind) -> tuple[str, ...]:
-    """The terms of what is done: those ahead of the thing that is added, registered or written."""
-    found = kind.lead_in.match(core) if kind.lead_in is not None else None
-    return tuple(query_terms(found.group()).counts) if found else ()
+    """The terms of what is done: those ahead of the thing that is added, registered or written, or said of it."""
+    if kind.lead_in is None:
+        return ()
+    found = kind.lead_in.match(core)
+    if found is not None:
+        return tuple(query_terms(found.group()).counts)
+    said = _said_of(kind, core)
+    return tuple(term for term in query_terms(core).counts if term in said)
 
 
 def _said_of(kind: QuestionKind, text: str) -> frozenset[str]:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
+from actors.capabilities.code_analysis.question.listing_scope import BASE, is_open_type
 from runtime.codebase.files.words import split_identifier, stem
 
 OPEN_TYPE_BONUS, DOER_BONUS, SHARE_BONUS = 3.0, 3.0, 0.8
-MAX_DOCSTRING_CHARS = 400
-_ABSTRACT = re.compile(r"\babstract\b|\bABC\b|\bProtocol\b|\bopen class\b|\bsealed\b")
-_SAYS_OPEN = re.compile(
-    r"\b(?:(?:abstract )?base class|subclass(?:es|ed)?\b.{0,40}\b(?:must|should|can|may|to)"
-    r"|should (?:extend|inherit|subclass)|to be (?:extended|subclassed|overridden))",
-    re.IGNORECASE,
-)
-_BASE = frozenset({"base", "abstract"})
 
 
 def extension_bonus(
@@ -35,11 +26,9 @@ def extension_bonus(
     if not words:
         return 0.0
     things = [term for term in thing if term not in deed]
-    share = sum(word in things or word in _BASE for word in words) / len(words)
-    says_so = kind == "class" and _SAYS_OPEN.search(docstring[:MAX_DOCSTRING_CHARS]) is not None
-    is_open = kind in OPEN_KINDS or says_so or _ABSTRACT.search(signature) is not None or words[0] in _BASE
+    share = sum(word in things or word in BASE for word in words) / len(words)
     head = things[-1:] or list(thing)[-1:]
-    if is_open and words[-1:] == head:
+    if is_open_type(name, kind, signature, docstring) and words[-1:] == head:
         return OPEN_TYPE_BONUS + SHARE_BONUS * share
     is_doer = kind in {"function", "method"} and set(words) <= {*things, *deed}
     if is_doer and set(words) & set(deed) and set(words) & set(things):

@@ -23,9 +23,11 @@ def what_it_has(evidence: Evidence) -> list[Claim]:
 
 
 def how_it_works(evidence: Evidence) -> list[Claim]:
-    """Return what a type has and calls, with its code where that is short; of anything else its code and its calls."""
+    """Return what a type has and calls of others, with its code where that is short; else code and calls."""
     members = member_claims(evidence)
-    return [*_short_code(evidence), *members, *steps_of(evidence)] if members else mechanism(evidence)
+    if not members:
+        return mechanism(evidence)
+    return [*_short_code(evidence), *members, *steps_of(evidence, outside=f"{evidence.leads[0].name}.")]
 
 
 def what_it_is(evidence: Evidence) -> list[Claim]:
@@ -38,7 +40,8 @@ def _short_code(evidence: Evidence) -> list[Claim]:
     lead = evidence.leads[0]
     own = members_of(lead, evidence.facts, with_private=True)
     is_short = all(fact.citation.end_line - lead.citation.start_line < MAX_SHOWN_LINES for fact in own)
-    return code_of_places(evidence) if is_short else []
+    shown = code_of_places(evidence) if is_short else []
+    return [claim for claim in shown if len(claim.code.strip().splitlines()) > 1]
 
 
 def member_claims(evidence: Evidence) -> list[Claim]:
