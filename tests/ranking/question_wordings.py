@@ -41,6 +41,8 @@ MAX_OTHERS = 8_000
 WEIGHT_OF_OTHERS = 0.05
 SHRINKAGE = 1e-3
 ROUNDS, RATE, SEED = 25, 0.3, 7
+# Of so many last rounds the mean of the weights counts, which the order of questions changes less.
+AVERAGED = 15
 MARKS = (ALWAYS, UNKNOWN, UNKNOWN_TOLD)
 
 Numbers = NDArray[np.float64]
@@ -93,14 +95,16 @@ def fit(asked: Sequence[Asked], others: Iterable[Asked]) -> Fitted:
     squares = np.full_like(weights, 1e-6)
     shrinkage = np.array([0.0 if name == ALWAYS else SHRINKAGE for name in names])[:, None]
     order = random.Random(SEED)
-    for _ in range(ROUNDS):
+    mean = np.zeros_like(weights)
+    for number in range(ROUNDS):
         order.shuffle(examples)
         for at, values, allowed, weight in examples:
             error = weight * _error(values @ weights[at], allowed)
             slope = values[:, None] * error - shrinkage[at] * weights[at]
             squares[at] += slope * slope
             weights[at] += RATE * slope / np.sqrt(squares[at])
-    return Fitted({str(kind): _kept(names, weights[:, column]) for column, kind in enumerate(kinds)}, frozenset(words))
+        mean += weights / AVERAGED if number >= ROUNDS - AVERAGED else 0.0
+    return Fitted({str(kind): _kept(names, mean[:, column]) for column, kind in enumerate(kinds)}, frozenset(words))
 
 
 def _names(asked: Sequence[Asked], words: Collection[str]) -> list[str]:

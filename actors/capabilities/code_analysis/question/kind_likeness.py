@@ -47,6 +47,7 @@ _MARKS = (
     (_NAME, " thisname "),
     (re.compile(r"\b\d++\b"), " thisnumber "),
 )
+_STAND_INS = frozenset(mark.strip() for _, mark in _MARKS)
 # «What is this?»: what it points at may have been named before, and is any piece of code.
 _POINTS = re.compile(
     r"\W*(?:(?:and|but|so|can you|please) )*(?:what|how|why|explain|describe)?(?:'s|s| is| are| was| does| do)?"
@@ -60,12 +61,20 @@ Weights = Mapping[str, Mapping[str, float]]
 
 @functools.lru_cache(maxsize=64)
 def likely_kind(text: str) -> str | None:
-    """Return the kind that a question is of by its words; None for one about one thing, or too long a text."""
-    if len(text) > MAX_CHARS or _POINTS.fullmatch(text) is not None:
+    """Return the kind that a question is of by its words; None for one about one thing, or too long a text.
+
+    A mere name asks for nothing, either.
+    """
+    if len(text) > MAX_CHARS or _POINTS.fullmatch(text) is not None or _is_mere_name(text):
         return None
     shares = shares_of_kinds(text)
     best = max(shares, key=lambda kind: shares[kind])
     return best if shares[best] >= ENOUGH else None
+
+
+def _is_mere_name(text: str) -> bool:
+    asked, told = words_of(text)
+    return not told and all(word in _STAND_INS for sentence in asked for word in sentence)
 
 
 def shares_of_kinds(text: str, weights: Weights | None = None, known: Collection[str] = ()) -> dict[str, float]:
