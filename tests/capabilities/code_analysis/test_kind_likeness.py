@@ -37,7 +37,7 @@ RECOGNISED = {
     "extend": 0.85,
     "list_all": 0.85,
     "tested": 0.75,
-    "who_calls": 0.65,
+    "who_calls": 0.6,
 }
 
 
