@@ -106,6 +106,8 @@ def depot(harness: AnalysisHarness) -> Iterator[Codebase]:
         ("How does the disk store work?", None),
         ("Who uses `Stamp` and the disk store?", None),
         ("Who uses the test helper?", None),
+        ("Who uses the disk store in tests?", "DiskStore"),
+        ("Who uses the disk store of a courier on holiday?", None),
         ("Who uses the store?", None),
         ("Who uses the flying carpet?", None),
     ],

@@ -324,3 +324,17 @@ def test_a_name_with_its_version_is_a_name_of_its_own(
 )
 def test_a_word_with_its_version_is_one_term(text: str, terms: list[str]) -> None:
     assert index_terms(text).split() == terms
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("It looks like a leftover astrolabe. Does anything still read it?", []),
+        ("Does anything still read the astrolabe?", ["astrolabe"]),
+        ("It is an astrolabe of HeliumKit. Does anything still read it?", ["HeliumKit"]),
+        ("An astrolabe is not moored.", ["astrolabe"]),
+        ("Bug? An astrolabe is not moored.", ["astrolabe"]),
+    ],
+)
+def test_what_only_the_situation_says_proves_nothing_absent(question: str, words: list[str]) -> None:
+    assert [word for word in subjects(question) if word in ("leftover", "astrolabe", "HeliumKit")] == words

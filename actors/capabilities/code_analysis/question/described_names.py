@@ -1,8 +1,8 @@
 """Finds the definition that a question describes by the words of its name: «the retry policy» is `RetryPolicy`.
 
-Two to four words in a row that make the name of one definition are no chance, so that relations of it are asked for as
-if it was named. What is extended is a type of which there are others already, or which says that it is open; of such
-one word is enough, and a base may be called so.
+Two to four words in a row that make the name of one definition, and hardly any others beside them, are no chance, so
+that relations of it are asked for as if it was named. What is extended is a type of which there are others already, or
+which says that it is open; of such one word is enough, and a base may be called so.
 """
 
 from __future__ import annotations
@@ -20,6 +20,14 @@ from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 
 MAX_WORDS = 4
+# «Which tests refuse a wrong host name?» is not about `host_name`.
+MAX_FURTHER_TERMS = 1
+_SAID_OF_NAMES = frozenset(
+    query_terms(
+        "anything anybody anyone something somebody still currently already actually really ever function class method"
+        " module type struct interface trait definition defined declared implementation thing stuff code"
+    ).counts
+)
 LEAST_SINGULAR_CHARS = 4
 # A longer text tells a story, in which words stand beside each other by chance.
 MAX_SUBJECT_CHARS = 200
@@ -40,8 +48,10 @@ def described_name(index: IndexReader, question: Question) -> str | None:
     if way == "never" or question.identifiers or question.paths:
         return None
     extends = way == "open types"
+    more = 0 if way == "definitions alone" else MAX_FURTHER_TERMS
+    terms = {*question.terms} - _SAID_OF_NAMES.union(question.deed_terms)
     for run in _runs(question.subject[:MAX_SUBJECT_CHARS], least=1 if extends else 2):
-        if way == "definitions alone" and not set(query_terms(" ".join(run)).counts).issuperset(question.terms):
+        if len(terms.difference(query_terms(" ".join(run)).counts)) > more:
             continue
         for form in _forms(run, is_type=extends):
             found = _borne(index, form, extends=extends)

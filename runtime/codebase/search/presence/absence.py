@@ -63,6 +63,7 @@ LEAST_ENGLISH = 0.2
 MOST_CAPITALISED = 0.5
 
 _WORD = re.compile(r"\w+(?:['’](?:t|s|re|ve|ll|d|m)\b)?")
+_SENTENCE = re.compile(r"(?:[^.?!\n]|[.?!](?!\s|$))++[.?!\n]*+")
 _SHORTENED = re.compile(r"['’]\w+$")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n]\s*)[\s\"'`*(\[-]*$")
 # «… that heeds the switch»: a word with an object is a verb.
@@ -182,7 +183,8 @@ def _neighbours(question: str) -> list[tuple[str, str]]:
 def subjects(question: str) -> list[str]:
     """Return the distinctive words of a question as written, each once, in order.
 
-    In another language than English, and in a title with capitals throughout, only spelling makes a name.
+    In another language than English, in a title with capitals throughout, and in a sentence that only tells something
+    beside one that asks, only spelling makes a name: «It looks like a leftover. Does anything read it?»
     """
     if len(question) > MAX_QUESTION_CHARS:
         return []
@@ -190,6 +192,7 @@ def subjects(question: str) -> list[str]:
     words = [word for word, _ in found if word.isascii() and word[0].isalpha()]
     is_english = _is_english(words)
     is_title = sum(word[0].isupper() for word in words) > max(1, MOST_CAPITALISED * len(words))
+    told = _told(question)
     kept: dict[str, str] = {}
     for word, match in found:
         is_short = len(word) < LEAST_CHARS and _SHORT_NAME.fullmatch(word) is None
@@ -200,13 +203,21 @@ def subjects(question: str) -> list[str]:
         is_name = _is_spelt_as_name(word) and not (is_title and word.isupper())
         if is_english and not is_title and word[0].isupper():
             is_name = is_name or _STARTS_SENTENCE.search(question[: match.start()]) is None
+        is_told = any(start <= match.start() < end for start, end in told)
         is_noun = is_english and word.isalpha() and _TAKES_OBJECT.match(question, match.end()) is None
-        if is_name or (is_noun and not is_ordinary(word)):
+        if is_name or (is_noun and not is_told and not is_ordinary(word)):
             kept.setdefault(word.lower(), word)
     for written, term in versioned_words(question):
         if _VERSIONED_NAME.match(written):
             kept.setdefault(term, written)
     return list(kept.values())
+
+
+def _told(question: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a question begin and end that do not ask; none if no sentence asks."""
+    sentences = [(found.start(), found.end(), found.group()) for found in _SENTENCE.finditer(question)]
+    asks = any(text.rstrip().endswith("?") and len(text.split()) >= FEW_WORDS for _, _, text in sentences)
+    return [(start, end) for start, end, text in sentences if asks and not text.rstrip().endswith("?")]
 
 
 def _is_english(words: Sequence[str]) -> bool:
