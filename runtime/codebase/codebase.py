@@ -222,6 +222,11 @@ class Codebase:
         """Return symbols of the given kinds (function, class …), by file and line."""
         return self.index.symbols(f"s.kind IN ({', '.join('?' * len(kinds))})", tuple(kinds), limit)
 
+    def symbols_beginning(self, name: str, *, limit: int = 5000) -> list[SymbolRecord]:
+        """Return symbols whose simple names begin so, spelt alike and no shorter, by file and line."""
+        where = "substr(s.name, 1, ?) = ? AND length(s.name) > ?"
+        return self.index.symbols(where, (len(name), name, len(name)), limit)
+
     def symbols_in(self, path: str, *, limit: int = 5000) -> list[SymbolRecord]:
         """Return the symbols of one file, by line."""
         return self.index.symbols("f.path = ?", (self.relative(path),), limit)

@@ -31,6 +31,13 @@ class RepositoryPaths:
         self.folders = frozenset(folder for path in self.paths for folder in _folders_above(path))
         self._kept: dict[Callable[[RepositoryPaths], Any], Any] = {}
 
+    def is_rooted(self, language: str, file: str) -> bool:
+        """Return whether the nearest package of a language around a file is one whose paths begin at its root."""
+        folder, declared = posixpath.dirname(file), self.declared_modules.get(language, {})
+        while folder and folder not in declared:
+            folder = posixpath.dirname(folder)
+        return folder in self.rooted.get(language, ())
+
     def first(self, candidates: Iterable[str]) -> str | None:
         """Return the first of the candidates that is a file, or None."""
         return next((path for path in candidates if path in self.paths), None)

@@ -87,7 +87,7 @@ def _module_file(repository: RepositoryPaths, importer: str, module: str, _name:
         return None
     else:
         within = _within(repository, own, parts[:1]) and _within(repository, own, parts)
-        if within is None and _is_rooted(repository, importer):
+        if within is None and repository.is_rooted("rust", importer):
             within = _within(repository, _crate_root(repository, folder), parts)
         return within or _of_crate(repository, parts)
     return _within(repository, base, parts)
@@ -101,15 +101,6 @@ def _within(repository: RepositoryPaths, base: str, parts: Sequence[str]) -> str
         if found:
             return found
     return None
-
-
-def _is_rooted(repository: RepositoryPaths, importer: str) -> bool:
-    """Return whether a file belongs to a crate of Rust 2015."""
-    folder = posixpath.dirname(importer)
-    declared = repository.declared_modules.get("rust", {})
-    while folder and folder not in declared:
-        folder = posixpath.dirname(folder)
-    return folder in repository.rooted.get("rust", ())
 
 
 def _of_crate(repository: RepositoryPaths, parts: Sequence[str]) -> str | None:

@@ -24,6 +24,12 @@ MAX_CONTAINERS = 2
 MAX_BEGUN_TRIED = 2
 MAX_LINES_OF_PROGRAM = 600
 _PREPROCESSOR = re.compile(r"\s*#\s*(if|endif)")
+# `#ifdef SDS_TEST_MAIN`, `#if defined(DEMO)`; not `#ifndef NO_TESTS`.
+_TEST_BUILD = re.compile(
+    r"\s*#\s*if(?!.*!\s*defined)(?:def\b|\b.*\bdefined\b)[^/]*?(?:\b|_)"
+    r"(?:UNIT_?TESTS?|SELF_?TESTS?|TESTS?|TESTING|DEMO|EXAMPLES?|BENCH(?:MARKS?)?)(?:\b|_)",
+    re.IGNORECASE,
+)
 _OF_TESTS = re.compile(r"(?:^|/)test\w*/")
 _CALLING = frozenset({"function", "method"})
 _NO_PRODUCT = frozenset({"test", "example", "docs", "vendored", "benchmark"})
@@ -205,11 +211,25 @@ def _scripts(files: FolderFiles) -> Iterator[EntryPoint]:
 def _main_functions(files: FolderFiles) -> Iterator[EntryPoint]:
     symbols = files.codebase.index.symbols("s.name IN ('main', 'Main') AND s.kind IN ('function', 'method')", ())
     entries = [symbol for symbol in symbols if symbol.file in files.sizes and _is_entry(files, symbol)]
+    entries = [one for one in entries if not _is_of_test_build(files.lines(one.file)[: one.name_line])]
     # Many a file of C has a program of its own for tests, which no usual build has.
     always = [symbol for symbol in entries if not _is_conditional(files.lines(symbol.file)[: symbol.name_line])]
     for symbol in always or entries:
         end = min(symbol.end_line, symbol.name_line + 1)
         yield EntryPoint("main", symbol.qualified_name, symbol.file, symbol.name_line, end)
+
+
+def _is_of_test_build(lines: Sequence[str]) -> bool:
+    """Return whether the last of the lines stands under a condition that is called after tests: `#ifdef X_TEST`."""
+    conditions: list[str] = []
+    for line in lines:
+        if (found := _PREPROCESSOR.match(line)) is None:
+            continue
+        if found[1] == "if":
+            conditions.append(line)
+        elif conditions:
+            conditions.pop()
+    return any(_TEST_BUILD.search(line) is not None for line in conditions)
 
 
 def _is_conditional(lines: Sequence[str]) -> bool:

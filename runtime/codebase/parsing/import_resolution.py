@@ -38,3 +38,7 @@ class ImportResolver:
     def declared(self, language: str) -> Mapping[str, str]:
         """Return the module names that files of a language declare, by their folder."""
         return self._repository.declared_modules.get(language, {})
+
+    def is_rooted(self, language: str, file: str) -> bool:
+        """Return whether the imports of a file begin at the root of its package."""
+        return self._repository.is_rooted(language, file)

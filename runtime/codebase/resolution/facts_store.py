@@ -94,6 +94,10 @@ class FactsStore:
     def _resolve(self, importer: str, module: str, name: str = "") -> str | None:
         return self._resolver.resolve(importer, self.language(importer), module, name)
 
+    def is_rooted(self, file: str) -> bool:
+        """Return whether the imports of a file begin at the root of its package, as in Rust 2015."""
+        return self._resolver.is_rooted(self.language(file), file)
+
     def declared(self, language: str) -> Mapping[str, str]:
         """Return the module names that a language's files declare, by their folder."""
         return self._resolver.declared(language)

@@ -47,6 +47,9 @@ def _start(evaluator: Evaluator, file: str, first: str, rest: list[str]) -> Valu
     below = child(store, file, first)
     if below is not None:
         return Value("module", below)
+    at_root = child(store, crate_root(store, file), first) if store.is_rooted(file) else None
+    if at_root is not None:
+        return Value("module", at_root)
     facts = store.facts(file)
     held = facts.scopes[0].bindings.get(first) if facts is not None else None
     if held is not None and rest and all(binding.kind != "import" for binding in held):

@@ -50,6 +50,7 @@ ALL_OF_KINDS = "*"
 BRANCH_WEIGHT = 0.6
 # How far below the best branch's share another branch may lie and still be reported.
 BRANCH_MARGIN = 0.25
+_BEGINNING = re.compile(r"`?([A-Za-z_$][\w$]+)\*`?")
 _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
 # A row of the result and the citation that backs it.
@@ -189,6 +190,8 @@ class _Search:
             return []
         if self._query == ALL_OF_KINDS and self._kinds:
             return log.run("symbol_kinds", lambda: self.of_kinds(scope))
+        if (begins := _BEGINNING.fullmatch(self._query)) is not None:
+            return log.run("symbol_beginning", lambda: self.beginning(begins[1], scope))
         if self.is_of_values:
             return log.run("named_values", lambda: self.values(scope))
         if not self._is_name:
@@ -235,6 +238,14 @@ class _Search:
         """Return all definitions of the kinds, source files first, by file and line."""
         symbols = self._codebase.symbols_of_kinds(sorted(self._kinds), limit=MAX_COUNTED)
         kept = [symbol for symbol in symbols if is_within(symbol.file, scope)]
+        self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
+        kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
+        return self._rows(kept, "symbol")
+
+    def beginning(self, name: str, scope: str | None) -> list[_Located]:
+        """Return all definitions whose names begin so, spelt alike, source files first, by file and line."""
+        symbols = self._codebase.symbols_beginning(name, limit=MAX_COUNTED)
+        kept = [symbol for symbol in symbols if is_within(symbol.file, scope) and self._fits(symbol.kind)]
         self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
         kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
         return self._rows(kept, "symbol")

@@ -8,7 +8,7 @@ tests, callees.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -16,24 +16,26 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
-from runtime.codebase.index.records import Callee, CallsOf, ImportRecord, Proof, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.index.records import Callee, CallsOf, ImportRecord, Proof, ReferenceRecord, SymbolRecord
 from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.possible_receivers import PossibleReceivers
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, is_of_whole_module, normal_name
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
+from runtime.codebase.tool_parts.named_lines import is_in_test, lines_with, mentions_of, named_in_tests
 from runtime.codebase.tool_parts.remembered_relations import relations_that_hold
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
-from runtime.primitives.dotted_names import last_part
 
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10
 MAX_NAMESAKES = 3
 MAX_OTHERS = 4
-SCANNED_LINES = 400
 MAX_JUDGED = 5_000
+# Files that have the name of a definition; more are not told apart.
+MAX_FILES = 5_000
 _Row = dict[str, Any]
 _T = TypeVar("_T")
 _SHOWS: dict[RelationKind, str] = {
@@ -44,7 +46,6 @@ _SHOWS: dict[RelationKind, str] = {
     "changes_with": "changes with",
     "defined_in": "defines",
 }
-_NAME = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,9 +66,9 @@ def explore_symbol_usage(
     calls may mean), callers (proven calls) and references and tests [{file, line, kind, enclosing, text,
     proof [{kind, file, line}]}], unproven (how many further calls of that name may mean it: their receiver is not
     known; unproven_in_tests: those in test files), importers [{file, line, module, name, imports (symbol, module),
-    text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line, state (proven, external,
-    unknown), proof}], others (proven calls of the other functions and macros of that name, like callers, with `of`: the
-    file of the definition), remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from
+    names_it, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line, state (proven,
+    external, unknown), proof}], others (proven calls of the other functions and macros of that name, like callers, with
+    `of`: the file of the definition), remembered [{relation, name, file, start_line, end_line, text}]: relations from
     before, in files that are unchanged since, that are in none of the other parts. `has_more`, if there are any: parts
     that have more than is listed. Without `include_unproven`, rows without a proof are left out where nothing points to
     the symbol's class; `left_out` counts them, and calls by name come last.
@@ -91,7 +92,7 @@ def explore_symbol_usage(
     if found:
         data = {"symbol": wanted, **_usage(codebase, _called_first(codebase, wanted, found), sheet, log)} | sheet.note
         return log.result("ok" if is_exact else "partial", data, sheet.citations, truncated=bool(sheet.cut))
-    outside = log.retry("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
+    outside = log.retry("imports_and_text", lambda: mentions_of(codebase, wanted, limit), "not_found")
     rows = [sheet.reference(item, "mentions it") for item in outside]
     data = {"symbol": wanted, "definitions": [], "references": rows}
     if rows:
@@ -107,7 +108,7 @@ def _by_other_names(
     symbols: list[SymbolRecord] = []
 
     def look() -> list[Any]:
-        lines.extend(_lines_with(codebase, wanted, limit))
+        lines.extend(lines_with(codebase, wanted, limit))
         if not lines:
             symbols.extend(codebase.symbols_named(wanted, fuzzy=True, limit=MAX_DEFINITIONS))
         return lines or symbols
@@ -148,9 +149,10 @@ def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: At
         mentions = [use for use in mentions if _allows(codebase, likely, use)]
         left_out = len(others) - len(kept) + told.unproven - told.unproven_in_tests - len(mentions)
         others = kept
-    in_tests = [use for use in (*calls, *others) if _is_test(use)]
-    callers = [call for call in calls if not _is_test(call)]
-    references = [use for use in others if not _is_test(use)]
+    in_tests = [use for use in (*calls, *others) if is_in_test(use)] or named_in_tests(codebase, main.name, many)
+    callers = [call for call in calls if not is_in_test(call)]
+    references = [use for use in others if not is_in_test(use)]
+    naming = _files_naming(codebase, main)
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
         "namesakes": [sheet.definition(symbol) for symbol in (_namesakes(codebase, main) if told.unproven else ())],
@@ -159,7 +161,7 @@ def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: At
         "unproven_in_tests": told.unproven_in_tests,
         "mentions": sheet.rows("mentions", mentions, lambda item: sheet.reference(item, f"calls a {main.name}")),
         "references": sheet.rows("references", references, lambda item: sheet.reference(item, f"mentions {main.name}")),
-        "importers": sheet.rows("importers", imports, lambda item: sheet.importer(item, main)),
+        "importers": sheet.rows("importers", imports, lambda item: sheet.importer(item, main, naming)),
         "tests": sheet.rows("tests", in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
         "callees": sheet.rows("callees", callees, sheet.callee),
         "others": sheet.rows("others", _calls_of_others(codebase, found, many), sheet.other),
@@ -220,10 +222,6 @@ def _is_given(line: str, name: str, given: re.Pattern[str]) -> bool:
     return name in line and not is_said and given.search(line) is not None
 
 
-def _assigned(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))")
-
-
 def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
     """Return methods of other types that calls of that name may mean as well; none in Python, where scopes decide."""
     if not main.owner or language_at(main.file).is_scoped:
@@ -234,46 +232,16 @@ def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
     return [other for owner, other in reversed(by_owner.items()) if owner != main.owner][:MAX_NAMESAKES]
 
 
-def _is_test(use: ReferenceRecord) -> bool:
-    return kind_of_place(use.file, f"{use.enclosing}." if use.enclosing else None) == "test"
-
-
-def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
-    last = last_part(wanted)
-    found = codebase.references(last, limit=limit)
-    if found:
-        return found
-    hits = codebase.search_text(last, case_sensitive=False, max_hits=limit).hits
-    return [ReferenceRecord(hit.file, hit.line, last, "reference") for hit in hits]
-
-
-def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
-    """Return the lines with the last part of a name as a whole word, those that assign it first, then by place.
-
-    Empty for a name that no line of code assigns: it belongs to another package, and is not a field.
-    """
-    last = last_part(wanted)
-    if not _NAME.fullmatch(last):
-        return []
-    word = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])")
-    assigned = _assigned(last)
-    hits = [hit for hit in codebase.search_text(last, max_hits=SCANNED_LINES).hits if word.search(hit.text)]
-    if not any(kind_of_path(hit.file) in {"source", "test"} and assigned.search(hit.text) for hit in hits):
-        return []
-    hits.sort(key=lambda hit: (kind_of_path(hit.file) == "docs", assigned.search(hit.text) is None, hit.file, hit.line))
-    kept = hits[: limit + 1]
-    return [ReferenceRecord(hit.file, hit.line, last, "reference", enclosing=_around(codebase, hit)) for hit in kept]
-
-
-def _around(codebase: Codebase, hit: TextHit) -> str | None:
-    symbol = codebase.symbol_at(hit.file, hit.line)
-    return symbol.qualified_name if symbol else None
+def _files_naming(codebase: Codebase, main: SymbolRecord) -> frozenset[str]:
+    """Return the files whose text has the name of a definition: one that imports its module may mean others of it."""
+    whole = index_terms(main.name).partition(" ")[0]
+    return frozenset(codebase.index.files_with_term(whole, MAX_FILES)) if whole else frozenset()
 
 
 def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
     """Return the parts for a name without a definition in the index: its lines only, those of tests apart."""
-    used = [line for line in lines if not _is_test(line)]
-    tests = [line for line in lines if _is_test(line)]
+    used = [line for line in lines if not is_in_test(line)]
+    tests = [line for line in lines if is_in_test(line)]
     return {
         "symbol": wanted,
         "definitions": [],
@@ -335,7 +303,7 @@ class _Sheet:
         definition, call = item
         return {**self.reference(call, f"calls {definition.name}"), "of": definition.file}
 
-    def importer(self, item: ImportRecord, symbol: SymbolRecord) -> _Row:
+    def importer(self, item: ImportRecord, symbol: SymbolRecord, naming: Collection[str]) -> _Row:
         citation = cite(self._codebase, item.file, item.line, item.line, why=f"imports {symbol.file}")
         return {
             "file": item.file,
@@ -343,6 +311,7 @@ class _Sheet:
             "module": item.module,
             "name": item.name,
             "imports": "module" if is_of_whole_module(item, symbol) else "symbol",
+            "names_it": item.file in naming,
             "text": citation.quote if citation else "",
             "citation": add_citation(self.citations, citation),
         }

@@ -56,7 +56,7 @@ def test_a_part_tells_its_own_sentence_or_the_names_used_of_it_or_its_size() -> 
     assert texts(claims, "part") == [
         "`net` (3 files): «Talks to others.»",
         "`shelf.py` defines `Shelf`: «Holds boxes.»",
-        "`store` (2 files) defines `Shelf` (named in 1 file outside of it), `Box` (1) and `Rail`",
+        "`store` (2 files) defines `Shelf` (named in at least 1 file outside of it), `Box` (1) and `Rail`",
         "`misc` (1 file)",
     ]
     assert [len(claim.citations) for claim in claims if claim.role == "part"] == [1, 1, 3, 1]

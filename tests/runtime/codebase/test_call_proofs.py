@@ -363,6 +363,67 @@ def test_a_call_means_what_its_line_says(
     assert len(found) >= marks - 1
 
 
+@pytest.mark.parametrize(("edition", "means"), [("", "condense"), ('edition = "2021"\n', "-")])
+def test_a_path_begins_at_the_root_of_the_package_in_rust_2015_alone(
+    root: Path, opened: Opened, edition: str, means: str
+) -> None:
+    files = {
+        "Cargo.toml": f'[package]\nname = "shop"\n{edition}',
+        "src/main.rs": "mod util;\nmod cmd;\nfn main() {}\n",
+        "src/util.rs": "pub fn condense() {}\n",
+        "src/cmd/mod.rs": "pub mod table;\n",
+        "src/cmd/table.rs": f"use util;\nfn run() {{ util::condense(); }} // => condense {means}\n",
+    }
+    write_files(root, files)
+    assert list(meanings(opened(root), "src/cmd/table.rs").values()) == [f"condense {means}"]
+
+
+def test_files_that_import_a_whole_module_are_told_by_whether_they_name_it(root: Path, opened: Opened) -> None:
+    files = {
+        "Cargo.toml": '[package]\nname = "shop"\nedition = "2021"\n',
+        "src/lib.rs": "pub mod util;\npub mod one;\npub mod two;\npub mod three;\n",
+        "src/util.rs": "pub fn condense() {}\npub fn widen() {}\n",
+        "src/one.rs": "use crate::util;\npub fn run() -> fn() { util::condense }\n",
+        "src/two.rs": "use crate::util;\npub fn run() -> fn() { util::widen }\n",
+        "src/three.rs": "use crate::util::condense;\n",
+    }
+    write_files(root, files)
+    found = explore_symbol_usage(opened(root), "condense").data["importers"]
+    assert {row["file"]: row["names_it"] for row in found} == {
+        "src/lib.rs": False,
+        "src/one.rs": True,
+        "src/two.rs": False,
+        "src/three.rs": True,
+    }
+
+
+def test_tests_that_give_a_setting_by_its_name_test_it(root: Path, opened: Opened) -> None:
+    files = {
+        "shop/till.py": """
+class Till:
+    def __init__(self, **kept):
+        self.forbid_coins = kept["forbid_coins"]
+        self.open = kept["open"]
+""",
+        "tests/test_till.py": """from shop.till import Till
+
+
+def test_no_coins():
+    Till(forbid_coins=True, open=1)
+
+
+def test_others():
+    Till(forbid_coins_of_others=True)
+""",
+    }
+    write_files(root, files)
+    codebase = opened(root)
+    (found,) = explore_symbol_usage(codebase, "Till.forbid_coins").data["tests"]
+    assert (found["file"], found["line"], found["enclosing"]) == ("tests/test_till.py", 5, "test_no_coins")
+    # A name that is a word like any other is given to many things.
+    assert explore_symbol_usage(codebase, "Till.open").data["tests"] == []
+
+
 def test_the_types_of_arguments_choose_among_overloads(root: Path, opened: Opened) -> None:
     text = """class Box {
     void put(int a) {}

@@ -12,7 +12,15 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.prose import document_quotes
 from runtime.codebase.search.prose.answer_cues import AnswerCues
-from runtime.codebase.search.prose.document_quotes import SECOND_WITHIN, choose, document_quote, fitted_model
+from runtime.codebase.search.prose.document_quotes import (
+    SECOND_WITHIN,
+    WITH_DEFINITION,
+    choose,
+    defined_in,
+    defines,
+    document_quote,
+    fitted_model,
+)
 from runtime.codebase.search.prose.passages import WordedPassage, term_weights
 from runtime.codebase.search.prose.quotable_sentences import quotable_sentences
 from runtime.codebase.search.prose.quote_candidates import FEATURES, PASSAGES_OF_EACH, QuoteCandidate, quote_candidates
@@ -142,3 +150,41 @@ def test_a_sentence_shows_by_its_form_whether_it_answers(
 
 def test_cues_are_looked_for_in_linear_time() -> None:
     assert AnswerCues("where is " + "it " * 20_000).of("in " * 20_000 + "x") == (0.0, 0.0, 0.0)
+
+
+HOOKS = """# Hooks
+
+Hook factories are commonly used to make hooks once, and hook factories are registered by their predicate.
+
+Hook factories are functions that make hooks.
+
+To register hook factories, call the method for hook factories with the hook factory.
+"""
+
+
+def test_a_sentence_that_defines_what_is_asked_for_is_quoted_before_all_others(tmp_path: Path) -> None:
+    opened = codebase(tmp_path, {"docs/hooks.md": HOOKS})
+    quote = opened.document_quote("what's a hook factory?")
+    assert quote is not None
+    assert (quote.sentences[0].start_line, quote.worth >= WITH_DEFINITION) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("What is a hook factory?", "Hook factories are functions that make hooks.", True),
+        ("what's the hook factory", "A *hook factory* is a function.", True),
+        ("What does hook factory mean?", "**Hook factory** refers to a function.", True),
+        ("Explain hook factories", "A hook factory is a function.", True),
+        ("What is a hook factory?", "Hook factories are registered by name.", False),
+        ("What is a hook factory?", "Hook factories are commonly made once.", False),
+        ("What is a hook factory?", "The registry of hook factories is a dict.", False),
+        ("What is a hook factory?", "Hook factories make hooks.", False),
+        ("How is a hook factory made?", "Hook factories are functions.", False),
+        ("What is the name of the first hook factory of a class?", "Hook factories are functions.", False),
+        ("What is?", "It is a function.", False),
+    ],
+)
+def test_what_defines_a_thing_begins_with_it_and_says_what_it_is(question: str, sentence: str, expected: bool) -> None:
+    asked = defined_in(question)
+    assert bool(asked and defines(sentence, asked)) is expected

@@ -110,13 +110,23 @@ MAIN = "int main(void) { return 0; }\n"
 
 
 @pytest.mark.parametrize(
-    "condition", ["#ifdef TEST", "#if defined(TEST)", "  # ifndef NO_MAIN", "#if A\n#if B\n#endif"]
+    "condition",
+    ["#ifdef WIDE", "#if defined(WIDE)", "  # ifndef NO_TESTS", "#if A\n#if B\n#endif", "#if !defined(NO_TEST)"],
 )
 def test_a_main_function_that_only_some_builds_have_is_no_entry_beside_another(tmp_path: Path, condition: str) -> None:
     part = f"int turn(void);\n{condition}\n{MAIN}#endif\n"
     whole = f"#ifdef WIDE\n#include <wide.h>\n#endif\n{MAIN}"
     assert [file for _, _, file in entries_of(tmp_path, {"part.c": part, "src/wheel.c": whole})] == ["src/wheel.c"]
     assert [file for _, _, file in entries_of(tmp_path / "alone", {"part.c": part})] == ["part.c"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["#ifdef TEST", "#if defined(TEST)", "#ifdef SDS_TEST_MAIN", "# if A && defined(DEMO)", "#ifdef BENCHMARK"],
+)
+def test_the_main_function_of_a_test_build_is_no_entry_at_all(tmp_path: Path, condition: str) -> None:
+    part = f"int turn(void);\n{condition}\n{MAIN}#endif\n"
+    assert entries_of(tmp_path, {"part.c": part}) == []
 
 
 @pytest.mark.parametrize(("source", "expected"), [("wheel.c", ["c"]), ("wheel.cpp", ["cpp"])])

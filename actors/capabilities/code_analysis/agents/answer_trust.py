@@ -44,8 +44,11 @@ def undefined_names(codebase: Codebase, question: Question, findings: Sequence[F
     """
     if not tells_none_of_the_names(question, findings):
         return ()
-    symbols = (normal_name(name).rpartition(".")[2] for name in question.identifiers)
-    return () if any(codebase.symbols_named(name, limit=1) for name in symbols) else tuple(question.identifiers)
+    symbols = [normal_name(name).rpartition(".")[2] for name in question.identifiers]
+    # «all `ERR_*` codes»: what others begin with is no name by itself.
+    begins = [name for name in symbols if name.endswith("_") and codebase.index.has_name_with(name.lower())]
+    is_known = bool(begins) or any(codebase.symbols_named(name, limit=1) for name in symbols)
+    return () if is_known else tuple(question.identifiers)
 
 
 def trust_of(view: StageView, collected: Collected, *, is_empty: bool) -> Trust | None:

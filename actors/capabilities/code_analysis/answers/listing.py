@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, 
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import Question
-from actors.capabilities.code_analysis.question.listing_scope import TYPE_KINDS, kinds_listed
+from actors.capabilities.code_analysis.question.listing_scope import TYPE_KINDS, beginning_listed, kinds_listed
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, path_shares, shared_words, shares_name
 from runtime.codebase.files.words import index_terms, split_identifier
 from runtime.primitives.dotted_names import last_part
@@ -117,6 +117,9 @@ def _entries(question: Question, entities: Sequence[Entity]) -> list[Entity]:
         return _by_place(
             entity for entity in own or entities if "all_of_kind" in entity.purposes and entity.kind in kinds
         )
+    if begins := beginning_listed(question):
+        named = [entity for entity in own or entities if "all_of_kind" in entity.purposes]
+        return _by_place(entity for entity in named if last_part(entity.name).startswith(begins))
     head = index_terms(words[-1]).split()[-1:] if words else []
     noun = _singular(split_identifier(words[-1])[-1]) if words and split_identifier(words[-1]) else ""
     of_kind = [entity for entity in own if noun and _is_a(entity, noun)]

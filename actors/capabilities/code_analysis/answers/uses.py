@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 
@@ -20,10 +21,11 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import shares_name
-from runtime.codebase.files.words import index_terms
+from runtime.codebase.files.words import index_terms, split_identifier
 from runtime.codebase.search.telling_lines import imports_or_exports
 from runtime.primitives.dotted_names import last_part
 
+_TEST_WORDS = frozenset({"test", "tests", "spec", "specs"})
 MAX_CALLERS = 8
 ENOUGH_CALLERS = 3
 MAX_IMPORTERS = 5
@@ -44,6 +46,9 @@ def usage(evidence: Evidence) -> list[Claim]:
     is_of_member = any("." in entity.name and entity.kind in CALLED_KINDS for entity in evidence.leads)
     if len(callers) < ENOUGH_CALLERS and not is_of_member:
         callers += others
+    if any(entity.kind in (*TYPE_KINDS, "module") for entity in evidence.leads):
+        # A line that names a type in the place of a call, such as `include Capture`, uses it.
+        callers += _by_others(evidence, [fact for fact in evidence.about_leads("mention") if not fact.is_test])
     claims = _listed(caller_claim, callers, MAX_CALLERS)
     if is_of_member:
         claims += _listed(mention_claim, evidence.about_leads("mention"), MAX_CALLERS - len(claims))
@@ -58,9 +63,15 @@ def usage(evidence: Evidence) -> list[Claim]:
 
 def _by_others(evidence: Evidence, uses: list[CodeFact]) -> list[CodeFact]:
     """Return the uses of a type but for those within it, unless there are no others and uses are what is asked for."""
-    owners = tuple(f"{entity.name}." for entity in evidence.leads if entity.kind in TYPE_KINDS)
-    others = [fact for fact in uses if not (owners and fact.name.startswith(owners))]
+    types = [entity.name for entity in evidence.leads if entity.kind in TYPE_KINDS]
+    others = [fact for fact in uses if not any(_is_own(fact, name) for name in types)]
     return others if others or not kind_of(evidence.question).of_uses else uses
+
+
+def _is_own(fact: CodeFact, name: str) -> bool:
+    """Return whether a use stands within the type of a name, or begins a part of it, as `impl Depot {` does."""
+    begins = rf"\s*(?:unsafe\s+)?impl\b(?:<[^>]*>)?\s*(?:.*\bfor\s+)?{re.escape(last_part(name))}\b"
+    return fact.name.startswith(f"{name}.") or re.match(begins, fact.citation.quote) is not None
 
 
 def _listed(worded: Callable[[CodeFact], Claim], facts: Sequence[CodeFact], most: int) -> list[Claim]:
@@ -96,10 +107,24 @@ def tests_of(evidence: Evidence) -> list[Claim]:
     fitting = [entity for entity in named if shares_name(entity, evidence.question)]
     known = {(fact.citation.file, fact.name) for fact in each.values()}
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
-    files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
+    files = [] if each or more else [fact for fact in evidence.of("test") if _is_called_like_its_file(fact, evidence)]
     claims = list(dict.fromkeys([*map(test_claim, each.values()), *more, *map(test_claim, files)]))
     is_cut = any(fact.more for fact in each.values())
     return cut_to(claims, MAX_TESTS_ASKED_FOR, more=is_cut) or _unproven_tests(evidence)
+
+
+def _is_called_like_its_file(fact: CodeFact, evidence: Evidence) -> bool:
+    """Return whether a file of tests is called like one where what leads is defined, or the other way round."""
+    if fact.symbol_kind != "file":
+        return False
+    stem = _stem(fact.citation.file)
+    return any(lead and (lead in stem or stem in lead) for lead in (_stem(e.citation.file) for e in evidence.leads))
+
+
+def _stem(path: str) -> str:
+    """Return the name of a file without its ending and what only says that it has tests."""
+    words = split_identifier(posixpath.basename(path).partition(".")[0])
+    return "".join(word for word in words if word not in _TEST_WORDS)
 
 
 def _unproven_tests(evidence: Evidence) -> list[Claim]:

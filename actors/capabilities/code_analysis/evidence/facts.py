@@ -303,7 +303,8 @@ def _used(result: ToolResult) -> Iterator[CodeFact]:
     )
     for part, kind in parts:
         for place, row in enumerate(result.data.get(part, [])):
-            if row["citation"] is None:
+            # A file that imports a whole module uses a part of it only if it names that.
+            if row["citation"] is None or not row.get("names_it", True):
                 continue
             citation = result.citations[row["citation"]]
             yield CodeFact(

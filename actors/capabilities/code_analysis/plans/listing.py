@@ -6,7 +6,7 @@ from actors.capabilities.code_analysis.answers.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.searches import LINES, READ_LINES, locate
 from actors.capabilities.code_analysis.question.analysis import Question
-from actors.capabilities.code_analysis.question.listing_scope import ALL, TYPE_KINDS, kinds_listed
+from actors.capabilities.code_analysis.question.listing_scope import ALL, TYPE_KINDS, beginning_listed, kinds_listed
 
 LISTED_PER_STEP = 40
 MAX_DOCUMENTS = 4
@@ -40,6 +40,9 @@ def listing_steps(question: Question, goal: str) -> list[Step]:
             )
             for number, path in enumerate(question.paths[:1] or ("",))
         ]
+    if begins := beginning_listed(question):
+        wanted = {"query": f"{begins}{ALL}", "max_results": LISTED_PER_STEP}
+        return [Step("names", "all_of_kind", "locate", wanted, (goal,), f"all names that begin with {begins}")]
     # «all» has no effect in a search; a single word would be looked up as a name.
     query = f"all {question.topic}"
     found = locate("list", "listing", query, (goal,), LISTED_PER_STEP)

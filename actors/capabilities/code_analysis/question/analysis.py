@@ -28,7 +28,10 @@ from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.search.question_frames import without_frame
 
 _ABOUT_NAMES = frozenset(
-    query_terms("defined declared added introduced created changed called class function method module").counts
+    query_terms(
+        "defined declared added introduced created changed called class function method module struct type trait"
+        " interface need purpose point role job good meant"
+    ).counts
 )
 
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")

@@ -39,7 +39,14 @@ _KINDS_OF_WORD: dict[str, frozenset[str]] = {
     "modules": frozenset({"module"}),
     **{f"{kind}s": frozenset({kind}) for kind in ("struct", "trait", "enum", "record")},
 }
+_BEGINNING = re.compile(r"(?<![\w*])([A-Za-z_]\w{2,})\*(?![\w*])")
 _ALL_OF_IT = re.compile(rf"(\w+)(?:\s+(?:(?:in|of|from)\s+)?({THIS_PROJECT}|\S*[./]\S*))?", re.IGNORECASE)
+
+
+def beginning_listed(question: Question) -> str:
+    """Return what the names begin with of which all are asked for, `ERR_` of «all `ERR_*` codes»; empty without it."""
+    found = _BEGINNING.search(question.text) if question.asks_for_list else None
+    return found[1] if found is not None else ""
 
 
 def is_open_type(name: str, kind: str, signature: str, docstring: str) -> bool:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.codebase.files.source_text import ReadSource
+from runtime.codebase.files.words import query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.prose.passages import MAX_QUERY_CHARS, NearPassages, WordedPassage, term_weights
 from runtime.codebase.search.prose.quotable_sentences import QuotableSentence
@@ -35,6 +37,24 @@ MAX_TOLD = 2
 NEAREST = 400
 # What tells whether the best sentence answers: how far it stands out, what it shares with the question, its meaning.
 SIGNS = ("above_mean", "share", "cover", "cover_with_heading", "alike", "passage_words", "cosine", "nearness")
+
+# What a sentence gains that defines the thing that is asked for, in the units of scores; a question for more terms is
+# none for a definition.
+DEFINES = 3.0
+MAX_DEFINED_TERMS = 3
+# The least probability of a definition.
+WITH_DEFINITION = 0.9
+_ASKS_WHAT = re.compile(
+    r"(?:what(?:'s|’s|s| is| are| does)|define|explain)\s+(?:an?\s+|the\s+)?([\w .`'-]{2,60}?)(?:\s+mean)?\s*[?.!]*",
+    re.IGNORECASE,
+)
+# «Hooks are functions that …»; not «Hooks are registered …», which says what is done with them.
+_DEFINES = re.compile(
+    r"[\s>*_-]*(?:an?\s+|the\s+)?([\w .`*_'-]{2,60}?)[`*_]*\s+"
+    r"(?:is|are|means?|refers? to|denotes?|represents?|describes?)"
+    r"\b(?!\s+(?:\w+ly|often|also|not|never|always|now|then|\w+ed)\b)",
+    re.IGNORECASE,
+)
 
 # The weights of the features, and those of the signs with an `intercept`.
 Model = Mapping[str, Mapping[str, float]]
@@ -76,18 +96,28 @@ def find_document_quote(
     known = near(question[:MAX_QUERY_CHARS], NEAREST) if near is not None else None
     cosines = dict(known) if known else None
     candidates, sentences = quote_candidates(index, read, question, weights, cosines)
-    return document_quote(candidates, sentences, "words" if cosines is None else "vectors")
+    state: State = "words" if cosines is None else "vectors"
+    return document_quote(candidates, sentences, state, defined_in(question))
 
 
 def document_quote(
-    candidates: Sequence[QuoteCandidate], sentences: Mapping[int, Sequence[QuotableSentence]], state: State
+    candidates: Sequence[QuoteCandidate],
+    sentences: Mapping[int, Sequence[QuotableSentence]],
+    state: State,
+    defined: Sequence[str] = (),
 ) -> DocumentQuote | None:
     """Return what documents say of a question, with its probability; None without any candidate.
 
-    `sentences`: those of each passage, by its id.
+    `sentences`: those of each passage, by its id. `defined`: the terms of what is asked for («what is a hook?»), which
+    a sentence that says what it is answers better than its weights tell.
     """
     model = fitted_model(state)
-    choice = choose(candidates, sums(candidates, model["features"]))
+    scores = sums(candidates, model["features"])
+    if defined:
+        scores = [
+            score + DEFINES * defines(one.said.text, defined) for score, one in zip(scores, candidates, strict=True)
+        ]
+    choice = choose(candidates, scores)
     if choice is None:
         return None
     of_passage = sentences[choice.best.passage.id]
@@ -95,7 +125,22 @@ def document_quote(
     told = [of_passage[place].sentence for place in places]
     term = of_passage[places[0]].term
     worth = probability(choice.signs, model["signs"])
+    if defined and defines(choice.best.said.text, defined):
+        worth = max(worth, WITH_DEFINITION)
     return DocumentQuote(choice.best.passage, tuple(told if term is None else [term, *told]), round(worth, 4))
+
+
+def defined_in(question: str) -> tuple[str, ...]:
+    """Return the terms of a question that asks what a thing is; none of any other question."""
+    found = _ASKS_WHAT.fullmatch(question.strip())
+    terms = tuple(query_terms(found[1]).counts) if found is not None else ()
+    return terms if len(terms) <= MAX_DEFINED_TERMS else ()
+
+
+def defines(sentence: str, terms: Sequence[str]) -> bool:
+    """Return whether a sentence begins with what is asked for and says what it is: «Hook factories are …»."""
+    found = _DEFINES.match(sentence)
+    return found is not None and tuple(query_terms(found[1]).counts) == tuple(terms)
 
 
 def sums(candidates: Sequence[QuoteCandidate], weights: Mapping[str, float]) -> list[float]:

@@ -1,0 +1,76 @@
+"""The uses of a type are those by others: not those within it, nor where a part of it begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
+
+RUBY = {
+    "lib/capture.rb": "module Shop\n  # Captures a block.\n  module Capture\n    def capture; end\n  end\nend\n",
+    "lib/content.rb": "module Shop\n  module Content\n    include Capture\n  end\nend\n",
+    "lib/haml.rb": "module Shop\n  module Haml\n    include Shop::Capture\n  end\nend\n",
+}
+RUST = {
+    "Cargo.toml": '[package]\nname = "shop"\nedition = "2021"\n',
+    "src/lib.rs": "pub mod columns;\npub mod table;\n",
+    "src/columns.rs": """/// Chosen columns.
+pub struct Columns { kept: u8 }
+
+impl Columns {
+    pub fn of(kept: u8) -> Columns {
+        Columns { kept }
+    }
+}
+
+impl Clone for Columns {
+    fn clone(&self) -> Self { Columns::of(1) }
+}
+""",
+    "src/table.rs": "use crate::columns::Columns;\n\npub struct Table { shown: Columns }\n",
+}
+
+
+async def test_what_includes_a_module_uses_it(tmp_path: Path) -> None:
+    write_files(tmp_path / "repo", RUBY)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask("Who uses `Shop::Capture`?"))["answer"]
+    assert "`include Capture` [lib/content.rb:3]" in answer
+    assert "`include Shop::Capture` [lib/haml.rb:3]" in answer
+
+
+async def test_a_type_does_not_use_itself(tmp_path: Path) -> None:
+    write_files(tmp_path / "repo", RUST)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask("Who uses `Columns`?"))["answer"]
+    assert "`pub struct Table { shown: Columns }` [src/table.rs:3]" in answer
+    assert "`impl" not in answer
+    assert "pub fn of" not in answer
+
+
+async def test_who_imports_the_module_alone_does_not_use_what_it_does_not_name(tmp_path: Path) -> None:
+    files = {
+        **RUST,
+        "src/lib.rs": "pub mod columns;\npub mod table;\npub mod other;\n",
+        "src/columns.rs": "pub fn widen() {}\npub fn narrow() {}\n",
+        "src/table.rs": "use crate::columns;\npub fn run() -> fn() { columns::widen }\n",
+        "src/other.rs": "use crate::columns;\npub fn run() -> fn() { columns::narrow }\n",
+    }
+    write_files(tmp_path / "repo", files)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask("Who uses `widen`?"))["answer"]
+    assert "src/table.rs" in answer
+    assert "src/other.rs" not in answer
+
+
+async def test_all_names_that_begin_so_are_listed(tmp_path: Path) -> None:
+    lines = [f"#define SHOP_ERR_{name} {number}\n" for number, name in enumerate(("IO", "EOF", "OTHER"))]
+    files = {"shop.h": "".join(lines) + "#define SHOP_ERROR 9\nint shop_err_io(void);\n"}
+    write_files(tmp_path / "repo", files)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask("list all SHOP_ERR_* codes"))["answer"]
+    assert [line.partition(":")[0] for line in answer.splitlines() if line.startswith("- ")] == [
+        "- `SHOP_ERR_IO`",
+        "- `SHOP_ERR_EOF`",
+        "- `SHOP_ERR_OTHER`",
+    ]
