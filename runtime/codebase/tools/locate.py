@@ -31,6 +31,7 @@ from runtime.codebase.search.gathering import is_within
 from runtime.codebase.search.prose.report import MAX_REPORT_CHARS
 from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.search.second_reading import FULL, SMALL
+from runtime.codebase.search.values.environment_reads import MAY_READ, environment_reads
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
@@ -50,6 +51,8 @@ ALL_OF_KINDS = "*"
 BRANCH_WEIGHT = 0.6
 # How far below the best branch's share another branch may lie and still be reported.
 BRANCH_MARGIN = 0.25
+# A kind of things that are no symbols.
+ENVIRONMENT_VARIABLE = "environment_variable"
 _BEGINNING = re.compile(r"`?([A-Za-z_$][\w$]+)\*`?")
 _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
@@ -188,6 +191,8 @@ class _Search:
         """Find a name's definitions and then its other occurrences, or a question's ranked chunks."""
         if not self._query:
             return []
+        if self._query == ALL_OF_KINDS and self._kinds == {ENVIRONMENT_VARIABLE}:
+            return log.run("environment_reads", lambda: self.environment(scope))
         if self._query == ALL_OF_KINDS and self._kinds:
             return log.run("symbol_kinds", lambda: self.of_kinds(scope))
         if (begins := _BEGINNING.fullmatch(self._query)) is not None:
@@ -241,6 +246,31 @@ class _Search:
         self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
         kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
         return self._rows(kept, "symbol")
+
+    def environment(self, scope: str | None) -> list[_Located]:
+        """Return the environment variables that the source reads, each at the first line that does."""
+        hits = self._codebase.search_text(MAY_READ, regex=True, max_hits=MAX_COUNTED, scope=scope).hits
+        reads = environment_reads(hits)
+        self.definitions = len(reads)
+        rows = []
+        for place, one in enumerate(reads[: self._limit]):
+            citation = cite(self._codebase, one.file, one.line, one.line, why=f"reads {one.name}")
+            if citation is not None:
+                symbol = SymbolRecord(
+                    0,
+                    one.file,
+                    one.name,
+                    one.name,
+                    ENVIRONMENT_VARIABLE,
+                    one.line,
+                    one.line,
+                    one.line,
+                    one.text,
+                    "",
+                    None,
+                )
+                rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), "environment"), citation))
+        return rows
 
     def beginning(self, name: str, scope: str | None) -> list[_Located]:
         """Return all definitions whose names begin so, spelt alike, source files first, by file and line."""

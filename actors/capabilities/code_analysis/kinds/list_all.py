@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
-from actors.capabilities.code_analysis.question.kinds import QuestionKind, Wording, of_relations
+from actors.capabilities.code_analysis.question.kinds import QuestionKind, Wording, of_relations, wordings
 from actors.capabilities.code_analysis.question.list_wording import asks_for_list
 from runtime.codebase.files.words import query_terms
 
 KIND = QuestionKind(
     name="list_all",
     meaning="all of a sort",
-    wordings=(Wording(1000, asks_for_list),),
+    wordings=(
+        # Ahead of the wordings of `configured`: «which environment variable sets the port?» is one of that.
+        *wordings(
+            780,
+            r"\b(?:list|show|name|what|which|all|every)\b.{0,20}\b(?:environment|env)[ -]?(?:variables|vars)\b"
+            r"(?! (?:sets?|controls?|configures?|turns?|switch(?:es)?|decides?|for)\b)",
+        ),
+        Wording(1000, asks_for_list),
+    ),
     aspects=("listing",),
     asks_relations=of_relations,
     said=frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),

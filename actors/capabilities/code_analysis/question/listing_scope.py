@@ -39,6 +39,11 @@ _KINDS_OF_WORD: dict[str, frozenset[str]] = {
     "modules": frozenset({"module"}),
     **{f"{kind}s": frozenset({kind}) for kind in ("struct", "trait", "enum", "record")},
 }
+_ENVIRONMENT = re.compile(
+    r"(?:all |the |any )*(?:environment|env)[ -]?(?:variables?|vars?)\b"
+    r"(?!.*\b(?:set|written|passed|given) (?:for|to)\b)",
+    re.IGNORECASE,
+)
 _BEGINNING = re.compile(r"(?<![\w*])([A-Za-z_]\w{2,})\*(?![\w*])")
 _ALL_OF_IT = re.compile(rf"(\w+)(?:\s+(?:(?:in|of|from)\s+)?({THIS_PROJECT}|\S*[./]\S*))?", re.IGNORECASE)
 
@@ -58,6 +63,8 @@ def is_open_type(name: str, kind: str, signature: str, docstring: str) -> bool:
 
 def kinds_listed(question: Question) -> frozenset[str]:
     """The kinds of symbols of which all are asked for; empty when the question says more of them than their kind."""
+    if question.asks_for_list and _ENVIRONMENT.match(question.subject.strip()) is not None:
+        return frozenset({"environment_variable"})
     found = _ALL_OF_IT.fullmatch(question.subject.strip()) if question.asks_for_list else None
     if found is None or question.identifiers or (found[2] and "." in found[2] and found[2] not in question.paths):
         return frozenset()

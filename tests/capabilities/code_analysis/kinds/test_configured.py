@@ -35,7 +35,7 @@ async def asked(desk: AnalysisHarness, question: str) -> str:
     [
         "Where is the port configured?",
         "How is the port configured?",
-        "What environment variables are read?",
+        "Which environment variable is read for the port?",
         "Where is `depth` set?",
     ],
 )

@@ -1,9 +1,12 @@
-"""The uses of a type are those by others: not those within it, nor where a part of it begins."""
+"""The uses of a type by others, all names that begin alike, and all environment variables that are read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
 
 RUBY = {
@@ -74,3 +77,28 @@ async def test_all_names_that_begin_so_are_listed(tmp_path: Path) -> None:
         "- `SHOP_ERR_EOF`",
         "- `SHOP_ERR_OTHER`",
     ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["list all environment variables", "Which env vars does it read?", "what environment variables are there"],
+)
+async def test_all_environment_variables_that_are_read_are_listed(tmp_path: Path, question: str) -> None:
+    files = {
+        "shop.py": 'import os\n\nPORT = os.environ.get("SHOP_PORT", "80")\n\n\n'
+        'def home():\n    return os.environ["HOME"]\n',
+        "more.py": 'import os\n\nos.environ["SET_BY_US"] = "1"\n',
+        "tests/test_shop.py": 'import os\n\nos.getenv("OF_TESTS")\n',
+    }
+    write_files(tmp_path / "repo", files)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask(question))["answer"]
+    assert [line for line in answer.splitlines() if line.startswith("- ")] == [
+        '- `SHOP_PORT`: `PORT = os.environ.get("SHOP_PORT", "80")` [shop.py:3]',
+        '- `HOME`: `return os.environ["HOME"]` [shop.py:7]',
+    ]
+
+
+def test_which_variable_sets_a_thing_is_no_list() -> None:
+    assert analyse("Which environment variable sets the port?").kind == "configured"
+    assert analyse("Which environment variables set the port?").kind == "configured"
