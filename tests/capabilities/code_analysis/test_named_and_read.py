@@ -81,7 +81,12 @@ async def test_all_names_that_begin_so_are_listed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["list all environment variables", "Which env vars does it read?", "what environment variables are there"],
+    [
+        "list all environment variables",
+        "Which env vars does it read?",
+        "what environment variables are there",
+        "List all environment variables that the shop reads from whoever starts it, and for what.",
+    ],
 )
 async def test_all_environment_variables_that_are_read_are_listed(tmp_path: Path, question: str) -> None:
     files = {
@@ -102,3 +107,17 @@ async def test_all_environment_variables_that_are_read_are_listed(tmp_path: Path
 def test_which_variable_sets_a_thing_is_no_list() -> None:
     assert analyse("Which environment variable sets the port?").kind == "configured"
     assert analyse("Which environment variables set the port?").kind == "configured"
+
+
+async def test_of_what_nothing_uses_this_is_said(tmp_path: Path) -> None:
+    files = {
+        "shop/config.py": "def load(path):\n    return path\n\n\ndef upgrade_config(path):\n    return load(path)\n",
+        "shop/main.py": "from shop.config import load\n\nSETTINGS = load('shop.ini')\n",
+        "tests/test_config.py": "from shop.config import load\n\n\ndef test_load():\n    assert load('a') == 'a'\n",
+    }
+    write_files(tmp_path / "repo", files)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask("Who calls upgrade_config?"))["answer"]
+    assert "No use of `upgrade_config` was proven in this repository." in answer
+    assert "No test was proven to use `upgrade_config`." in answer
+    assert "No use of" not in (await harness.ask("Who calls load?"))["answer"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -53,7 +55,7 @@ WORDINGS = [
     ("configured", "How is the port configured?"),
     ("configured", "How do I configure the port?"),
     ("default_value", "What is the default value of max_hops?"),
-    ("configured", "What environment variables are read?"),
+    ("list_all", "What environment variables are read?"),
     ("extend", "How do I add a tool?"),
     ("extend", "How to register a plugin"),
     ("extend", "How can I write my own backend?"),
@@ -307,3 +309,16 @@ def test_a_file_in_the_place_of_a_name_is_a_path_and_no_name(asked: str) -> None
 def test_a_name_that_is_a_part_of_a_path_is_a_name_all_the_same() -> None:
     question = analyse("Who calls app in app.py?")
     assert (question.identifiers, question.paths) == (("app",), ("app.py",))
+
+
+def test_what_stands_in_an_address_names_nothing() -> None:
+    asked = analyse("which tests check origins like http://*.bar.com or https://api.shop.io/v1?")
+    assert asked.identifiers == ()
+    assert analyse("Is `http.Server` used for http://shop.io?").identifiers == ("http.Server",)
+
+
+@pytest.mark.parametrize("text", ["a." * 50_000, "a://" * 25_000, "a+" * 50_000 + "://x"])
+def test_addresses_take_linear_time(text: str) -> None:
+    started_s = time.process_time()
+    analyse(text)
+    assert time.process_time() - started_s < 2

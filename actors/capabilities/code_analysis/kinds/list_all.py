@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
+from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, Wording, of_relations, wordings
 from actors.capabilities.code_analysis.question.list_wording import asks_for_list
+from actors.capabilities.code_analysis.question.listing_scope import beginning_listed, kinds_listed
 from runtime.codebase.files.words import query_terms
+
+
+def _asks_relations(question: Question) -> bool:
+    """Return whether it asks in few words, or for what the index or the source alone tells, in however many."""
+    return of_relations(question) or bool(kinds_listed(question) or beginning_listed(question))
+
 
 KIND = QuestionKind(
     name="list_all",
@@ -20,7 +28,7 @@ KIND = QuestionKind(
         Wording(1000, asks_for_list),
     ),
     aspects=("listing",),
-    asks_relations=of_relations,
+    asks_relations=_asks_relations,
     said=frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),
     of_several=True,
     asks_for_related=True,

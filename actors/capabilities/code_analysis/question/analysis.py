@@ -38,6 +38,8 @@ _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120}
 _PATH = re.compile(
     r"(?<![\w/.-])(?:[\w.-]++/)+[\w.-]++|(?<![\w/.-])[\w-]++\.(?:py|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kts?|cs|rb|php|c|h|cc|cpp|cxx|hh|hpp|md|rst|toml|ya?ml|json|cfg|ini|sh)\b"
 )
+# What stands in an address is no name of the code: `http://*.shop.com`.
+_URL = re.compile(r"(?<![\w.+-])[a-z][a-z0-9+.-]*+://\S++", re.IGNORECASE)
 _CONFIGURED_CLAUSE = re.compile(
     r"(?:,|(?<!\s))\s*+(?:\band\s++)?\b(?:where|how) (?:is|are) (?:it|they|this|that)\s++configured\b(?:\s++and\b)?",
     re.IGNORECASE,
@@ -221,7 +223,7 @@ def analyse(
     parts = parts_of(text)
     core = _core(text, parts) if len(parts) > 1 else text
     terms = query_terms(without_frame(core))
-    spelt = [name for name in query_terms(text).identifiers if name.lower() not in _ABBREVIATIONS]
+    spelt = [name for name in query_terms(_URL.sub(" ", text)).identifiers if name.lower() not in _ABBREVIATIONS]
     named += [name for name in spelt if not any(name in path for path in paths)]
     naming = [part for part in parts if not _DESCRIBED.search(part)]
     bare = [name for part in naming for name in _BARE_NAME.findall(part) if query_terms(name).counts]

@@ -25,9 +25,12 @@ def no_uses(names: Sequence[str], facts: Sequence[CodeFact], reports: Sequence[S
 
     `names`: those that the question names; `facts` and `reports`: of all steps.
     """
-    searched = [report for report in reports if report.tool == _TOOL and not report.truncated and not report.errors]
+    asked_for = [report for report in reports if report.tool == _TOOL]
+    searched = [report for report in asked_for if not report.truncated and not report.errors]
     done = {report.step for report in searched if report.status == "ok"}
-    explored = [fact for fact in facts if fact.kind == "definition" and fact.about and fact.step in done]
+    # One that another step found first keeps the name of that, and what it is about from the exploration.
+    is_whole = bool(done) and len(searched) == len(asked_for)
+    explored = [fact for fact in facts if _is_explored(fact) and (is_whole or fact.step in done)]
     last = {last_part(name) for name in names}
     asked = [fact for fact in explored if not names or last_part(fact.name) in last]
     if asked:
@@ -37,6 +40,10 @@ def no_uses(names: Sequence[str], facts: Sequence[CodeFact], reports: Sequence[S
         return {}
     subject = " or ".join(map(code_span, names))
     return {"usage": plain(NO_USE.format(subject=subject)), "tests": plain(NO_TEST.format(subject=subject))}
+
+
+def _is_explored(fact: CodeFact) -> bool:
+    return fact.kind == "definition" and bool(fact.about) and last_part(fact.about) == last_part(fact.name)
 
 
 def _of_definition(explored: CodeFact, facts: Sequence[CodeFact]) -> dict[str, str]:
