@@ -121,3 +121,19 @@ async def test_of_what_nothing_uses_this_is_said(tmp_path: Path) -> None:
     assert "No use of `upgrade_config` was proven in this repository." in answer
     assert "No test was proven to use `upgrade_config`." in answer
     assert "No use of" not in (await harness.ask("Who calls load?"))["answer"]
+
+
+async def test_of_files_of_tests_that_do_not_name_it_those_are_told_that_are_called_like_its_file(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "shop/till.py": "class Till:\n    def shut(self):\n        return 1\n\n    def open(self):\n        return 2\n",
+        "tests/test_till.py": "from shop.till import Till\n\n\ndef test_it():\n    assert Till().open() == 2\n",
+        "tests/test_doors.py": "from shop.till import Till\n\n\ndef test_doors():\n    assert Till().open() == 2\n",
+        "tests/test.py": "from shop.till import Till\n\n\ndef test_all():\n    assert Till().open() == 2\n",
+    }
+    write_files(tmp_path / "repo", files)
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await harness.ask("Which tests cover `Till.shut`?"))["answer"]
+    told = [line.partition("`")[2].partition("`")[0] for line in answer.splitlines() if "goes with its file" in line]
+    assert told == ["tests/test_till.py"]

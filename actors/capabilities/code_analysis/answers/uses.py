@@ -19,9 +19,11 @@ from actors.capabilities.code_analysis.answers.wording import (
 )
 from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
-from actors.capabilities.code_analysis.ranking.relevance import shares_name
+from actors.capabilities.code_analysis.ranking.relevance import Entity, shares_name
 from runtime.codebase.files.words import index_terms, split_identifier
+from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.telling_lines import imports_or_exports
 from runtime.primitives.dotted_names import last_part
 
@@ -104,7 +106,7 @@ def tests_of(evidence: Evidence) -> list[Claim]:
     if not evidence.question.asks_for_tests:
         return _listed(test_claim, list(each.values()), MAX_TESTS) or _unproven_tests(evidence)
     named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
-    fitting = [entity for entity in named if shares_name(entity, evidence.question)]
+    fitting = [entity for entity in named if _is_test_of(entity, evidence.question)]
     known = {(fact.citation.file, fact.name) for fact in each.values()}
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
     files = [] if each or more else [fact for fact in evidence.of("test") if _is_called_like_its_file(fact, evidence)]
@@ -113,12 +115,27 @@ def tests_of(evidence: Evidence) -> list[Claim]:
     return cut_to(claims, MAX_TESTS_ASKED_FOR, more=is_cut) or _unproven_tests(evidence)
 
 
+def _is_test_of(entity: Entity, question: Question) -> bool:
+    """Return whether a test is called after what is asked about: by all words of a name, where the question has one."""
+    if not question.identifiers:
+        return shares_name(entity, question)
+    has = set(index_terms(last_part(entity.name)).split())
+    return any(has.issuperset(_own_terms(name)) for name in question.identifiers)
+
+
+def _own_terms(name: str) -> list[str]:
+    """Return the terms of the last part of a name, but for the one that they make together."""
+    terms = index_terms(last_part(normal_name(name))).split()
+    return terms[1:] or terms
+
+
 def _is_called_like_its_file(fact: CodeFact, evidence: Evidence) -> bool:
     """Return whether a file of tests is called like one where what leads is defined, or the other way round."""
     if fact.symbol_kind != "file":
         return False
     stem = _stem(fact.citation.file)
-    return any(lead and (lead in stem or stem in lead) for lead in (_stem(e.citation.file) for e in evidence.leads))
+    leads = [_stem(entity.citation.file) for entity in evidence.leads]
+    return any(lead and stem and (lead in stem or stem in lead) for lead in leads)
 
 
 def _stem(path: str) -> str:
