@@ -26,7 +26,6 @@ from actors.capabilities.code_analysis.question.kind_likeness import (
     UNKNOWN,
     UNKNOWN_TOLD,
     features_of,
-    shares_of_kinds,
     words_of,
 )
 
@@ -151,16 +150,6 @@ def write(fitted: Fitted, path: Path) -> None:
 def _words(text: str) -> set[str]:
     asked, told = words_of(text)
     return {word for sentence in asked for word in sentence} | told
-
-
-def taken(asked: Iterable[Asked], fitted: Fitted, enough: float) -> Counter[tuple[str, str]]:
-    """Return how many questions of each kind are taken for each: `(kind, taken for)` → number."""
-    found = Counter[tuple[str, str]]()
-    for row in asked:
-        shares = shares_of_kinds(row.text, fitted.weights, fitted.words)
-        best = max(shares, key=lambda kind: shares[kind])
-        found[row.kind or "?", best if shares[best] >= enough else OPEN] += 1
-    return found
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from runtime.codebase.search.gathering import is_within
 from runtime.codebase.search.prose.report import MAX_REPORT_CHARS
 from runtime.codebase.search.question_frames import without_frame
 from runtime.codebase.search.second_reading import FULL, SMALL
-from runtime.codebase.search.values.environment_reads import MAY_READ, environment_reads
+from runtime.codebase.search.values.environment_reads import ENVIRONMENT_VARIABLE, MAY_READ, environment_reads
 from runtime.codebase.search.values.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.absent_words import absent_words
 from runtime.codebase.tool_parts.cited_passages import cited_passages
@@ -51,8 +51,6 @@ ALL_OF_KINDS = "*"
 BRANCH_WEIGHT = 0.6
 # How far below the best branch's share another branch may lie and still be reported.
 BRANCH_MARGIN = 0.25
-# A kind of things that are no symbols.
-ENVIRONMENT_VARIABLE = "environment_variable"
 _BEGINNING = re.compile(r"`?([A-Za-z_$][\w$]+)\*`?")
 _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 

@@ -31,7 +31,6 @@ _SAID_OF_NAMES = frozenset(
 LEAST_SINGULAR_CHARS = 4
 # A longer text tells a story, in which words stand beside each other by chance.
 MAX_SUBJECT_CHARS = 200
-MAX_DERIVED = 50
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*+")
 _BASES = ("{}", "Base{}", "Abstract{}", "{}Base", "I{}")
 # Modules and namespaces are no types, and share their name with what stands in them.
@@ -94,4 +93,4 @@ def _is_extended(index: IndexReader, symbol: SymbolRecord) -> bool:
     """Return whether a type is open by what it says, or others build on one of its name."""
     if is_open_type(symbol.name, symbol.kind, symbol.signature, symbol.docstring):
         return True
-    return bool(index.references("r.name = ? AND r.kind = 'base'", (symbol.name,), MAX_DERIVED))
+    return bool(index.references("r.name = ? AND r.kind = 'base'", (symbol.name,), 1))

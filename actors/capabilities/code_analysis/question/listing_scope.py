@@ -11,6 +11,7 @@ import re
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import THIS_PROJECT
 from runtime.codebase.files.words import split_identifier, stem
+from runtime.codebase.search.values.environment_reads import ENVIRONMENT_VARIABLE
 from runtime.primitives.dotted_names import last_part
 
 # The query that asks for all of a kind.
@@ -64,7 +65,7 @@ def is_open_type(name: str, kind: str, signature: str, docstring: str) -> bool:
 def kinds_listed(question: Question) -> frozenset[str]:
     """The kinds of symbols of which all are asked for; empty when the question says more of them than their kind."""
     if question.asks_for_list and _ENVIRONMENT.match(question.subject.strip()) is not None:
-        return frozenset({"environment_variable"})
+        return frozenset({ENVIRONMENT_VARIABLE})
     found = _ALL_OF_IT.fullmatch(question.subject.strip()) if question.asks_for_list else None
     if found is None or question.identifiers or (found[2] and "." in found[2] and found[2] not in question.paths):
         return frozenset()

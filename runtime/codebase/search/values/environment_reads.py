@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import TextHit
 
+# The kind that they are listed by; they are no symbols.
+ENVIRONMENT_VARIABLE = "environment_variable"
 # What a line has that reads one; the patterns below say which.
 MAY_READ = (
     r"getenv|environ|process\.env|import\.meta\.env|LookupEnv|Getenv|GetEnvironmentVariable|env::var|env!\(|ENV\[|ENV\.fetch"
