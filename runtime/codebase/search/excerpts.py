@@ -34,7 +34,7 @@ from runtime.codebase.search.telling_lines import says_nothing
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
 # So few at the end of a piece that begins within a definition are shown as well: what it comes to stands there.
-MAX_TAIL_LINES = 4
+MAX_TAIL_LINES = 14
 # So few lines of code tell little by themselves.
 FEW_LINES = 3
 MAX_PARAMETER_LINES = 30

@@ -8,9 +8,9 @@ from __future__ import annotations
 from runtime.codebase.search.statements import Statements
 
 # A block that ends so few lines ahead of the end of its definition goes on to there.
-MAX_REST_LINES = 18
+MAX_REST_LINES = 24
 # A definition of no more lines of code is shown from its beginning to its end.
-MAX_WHOLE_LINES = 36
+MAX_WHOLE_LINES = 48
 # A longer comment above a definition that is shown whole, or in it, is left out.
 MAX_COMMENT_LINES = 6
 

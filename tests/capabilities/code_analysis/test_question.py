@@ -88,7 +88,7 @@ NOT_IN_WORDS = {
     *(text for kind, text in WORDINGS if kind in {"who_calls", "changed", "tested", "compare", "list_all", "overview"}),
 }
 BESIDES = {
-    "Where are the timers used?": ("usage",),
+    "Where are the timers used?": ("usage", "tests"),
     "What's the reason for max_retries?": ("history",),
     "How has the router changed?": ("history",),
     "How old is the retry logic?": ("history",),

@@ -316,10 +316,13 @@ def in_long_function(*middle: str) -> list[str]:
     return [*above, "func find(a A) B {", *(f"\ta.step({number})" for number in range(3)), *middle, "\treturn a", "}"]
 
 
-@pytest.mark.parametrize(("inner", "shown"), [(1, 3), (17, 19), (18, 20), (19, 20), (60, 20)])
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [(1, 3), (MAX_REST_LINES - 1, MAX_REST_LINES + 1), (MAX_REST_LINES, MAX_SHOWN_LINES), (60, MAX_SHOWN_LINES)],
+)
 def test_a_condition_at_the_end_is_shown_with_what_it_leads_to(inner: int, shown: int) -> None:
     block = ["\tif route.request {", *(f"\t\ta.part({number})" for number in range(inner)), "\t}"]
-    chosen = excerpt_of(in_long_function(*block, *["\ta.more()"] * 30), 1, weights_of("route request"))
+    chosen = excerpt_of(in_long_function(*block, *["\ta.more()"] * MAX_WHOLE_LINES), 1, weights_of("route request"))
     assert chosen.text == "\tif route.request {"
     assert [chosen.text, *chosen.rest] == block[:shown]
 

@@ -12,7 +12,7 @@ from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.history import history, together
 from actors.capabilities.code_analysis.answers.listing import listing_claims
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
-from actors.capabilities.code_analysis.answers.open_answer import MAX_WORDS, answer_claims
+from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORDS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
 from actors.capabilities.code_analysis.answers.places.further_places import word_count
 from actors.capabilities.code_analysis.answers.settings import configuration
@@ -43,7 +43,17 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
     said, asides = document_claims(facts), aside_claims(facts)
     said = [claim for claim in said if not _is_repeated(claim, verdicts)]
     left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
-    claims = answer_claims(places, parts, said, left_words=left_words, values=values, unsure=evidence.unsure_parts)
+    # Who asks for a relation of a thing reads code of that thing alone.
+    left_shown = 0 if kind_of(evidence.question).of_relation else MAX_SHOWN_WORDS
+    claims = answer_claims(
+        places,
+        parts,
+        said,
+        left_words=left_words,
+        left_shown=left_shown,
+        values=values,
+        unsure=evidence.unsure_parts,
+    )
     return with_all_parts([*values, *(claims or document_claims(facts, "lead")), *asides], parts)
 
 

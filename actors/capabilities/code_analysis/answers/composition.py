@@ -19,7 +19,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
-from actors.capabilities.code_analysis.question.kinds import kind_of
+from actors.capabilities.code_analysis.question.kinds import QuestionKind, kind_named, kind_of
 from actors.capabilities.code_analysis.question.list_wording import is_of_code
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -66,6 +66,8 @@ _USES_OF: dict[ClaimRole, str] = {
     "mention": "**{} mentioned by name, on an object of unknown type**",
     "test": "**Tests of {}**",
 }
+
+_FURTHER = "**Further places**"
 
 # What is said of an aspect without claims; of uses and tests, only what a search proved of a thing (`no_uses`).
 _MISSING: dict[str, str] = {
@@ -195,11 +197,17 @@ def compose(
     told = _told_confidence(confidence) if claims and not was_cut else []
     if claims and not is_found:
         return "\n\n".join((_likely(claims, absence, undefined), *told, *_endings(skipped, remarks, failure, ended_by)))
+    verdicts = _verdicts_on_relations(question, missing, unused or {}) if claims else []
+    missing = [text for text in missing if text not in verdicts]
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
             named = _counted(_of_what(role, heading, claims), of_role) or _list_heading(question, role, of_role)
+            # Below a list they would be taken for a part of it.
+            parts += [_FURTHER] if role == "point" and parts and parts[-1].startswith("**") else []
             parts.append(_section(role, named, of_role))
+        if role == "lead":
+            parts += verdicts
         if role == "link" and question.draws_parts and (picture := part_diagram(claims)) is not None:
             parts.append(picture)
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
@@ -260,8 +268,20 @@ def _is_led_by_document(claims: Sequence[Claim]) -> bool:
 
 def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
     """The sections in order: what the question asks for first, right behind what it is."""
-    asked = kind_of(question).first_roles
+    asked = {role for kind in (kind_of(question), *_relations(question)) for role in kind.first_roles}
     return sorted(_HEADINGS, key=lambda section: section[0] not in _AHEAD and section[0] not in asked)
+
+
+def _relations(question: Question) -> list[QuestionKind]:
+    """Return the kinds of further parts that ask for a relation of what the question is about."""
+    return [kind for kind in map(kind_named, question.further) if kind.of_relation]
+
+
+def _verdicts_on_relations(question: Question, missing: Sequence[str], unused: Mapping[str, str]) -> list[str]:
+    """Return what was proven of the uses or tests that a question asks for and that are not there."""
+    asked = [kind for kind in (kind_of(question), *_relations(question)) if kind.of_relation]
+    wanted = {aspect for kind in asked for aspect in kind.added or ()}
+    return [text for aspect, text in unused.items() if aspect in wanted and text in missing]
 
 
 def _of_what(role: ClaimRole, heading: str, claims: Sequence[Claim]) -> str:

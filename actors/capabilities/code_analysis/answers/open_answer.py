@@ -56,6 +56,7 @@ def answer_claims(
     passages: Sequence[Claim] = (),
     *,
     left_words: int = MAX_WORDS,
+    left_shown: int = MAX_SHOWN_WORDS,
     values: Sequence[Claim] = (),
     unsure: Collection[int] = (),
 ) -> list[Claim]:
@@ -63,8 +64,9 @@ def answer_claims(
 
     `parts`: those of the question with their places; the first place of each stands before the other ones, which must
     be worth telling, and says which part it answers. `passages`: what documents say. `left_words`: how many words the
-    claims may have together; the lead and what a document says are told even so. `values`: what was told of values
-    before. `unsure`: the numbers of the parts whose places are told without saying that they answer these.
+    claims may have together, `left_shown` how many with the code; the lead and what a document says are told even so.
+    `values`: what was told of values before. `unsure`: the numbers of the parts whose places are told without saying
+    that they answer these.
     """
     told = [place for place in places if place.fact.excerpt is not None]
     if not told:
@@ -87,7 +89,7 @@ def answer_claims(
     left_words -= sum(map(word_count, ahead))
     cited = [citation for claim in ahead for citation in claim.citations]
     asked = {place: (found, _introduced(parts, found, unsure)) for place, found in numbers.items()}
-    left_shown = MAX_SHOWN_WORDS - sum(map(shown_words, ahead))
+    left_shown -= sum(map(shown_words, ahead))
     return [*ahead, *further_claims(others, left_words, cited, asked, left_shown=left_shown)]
 
 

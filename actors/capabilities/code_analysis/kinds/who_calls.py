@@ -26,7 +26,7 @@ KIND = QuestionKind(
     ),
     aspects=("definition", "usage", "tests"),
     added=("usage",),
-    besides=("usage",),
+    besides=("usage", "tests"),
     asks_relations=of_named_relations,
     of_relation=True,
     named_by_words="definitions",

@@ -23,7 +23,7 @@ from actors.capabilities.code_analysis.question.kinds import (
     question_kinds,
 )
 from actors.capabilities.code_analysis.question.overview_wording import with_project_named
-from actors.capabilities.code_analysis.question.parts import parts_of, points_back
+from actors.capabilities.code_analysis.question.parts import asked_parts, parts_of, points_back
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.search.question_frames import without_frame
 
@@ -231,6 +231,9 @@ def analyse(
     named += [described] if described else []
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
+    if not further and (further := _pointing_back(text, kind)):
+        added = [aspect for name in further for aspect in kind_named(name).added or ()]
+        aspects = tuple(dict.fromkeys((*aspects, *added)))
     if identifiers and (other := _taken_over(kind, text)) is not None:
         kind, aspects = other, other.aspects
     if kind.names_each:
@@ -336,6 +339,12 @@ def _kinds_and_aspects(text: str, parts: Sequence[str]) -> tuple[QuestionKind, t
             added = [aspect for kind in further for aspect in kind.added or ()]
             return first, tuple(dict.fromkeys((*first.aspects, *added))), tuple(kind.name for kind in further)
     return *_kind_and_aspects(text), ()
+
+
+def _pointing_back(text: str, kind: QuestionKind) -> tuple[str, ...]:
+    """Return the other kinds of parts that ask for a relation of what stands ahead of them: «Does anything use it?»."""
+    worded = [next(iter(kinds_worded(part.text)), None) for part in asked_parts(text)[1:] if points_back(part.text)]
+    return tuple(dict.fromkeys(one.name for one in worded if one is not None and one.besides and one is not kind))
 
 
 def _kind_and_aspects(text: str) -> tuple[QuestionKind, tuple[Aspect, ...]]:

@@ -45,8 +45,8 @@ def test_the_best_place_is_not_read_whole() -> None:
     assert step_ids("Who calls `decide`?") == ["find", "name0", "read", "use0", "use"]
 
 
-def test_without_a_name_it_is_a_question_in_words_that_asks_for_uses_besides() -> None:
-    assert analyse("Where are the timers used?").aspects == ("answer", "usage")
+def test_without_a_name_it_is_a_question_in_words_that_asks_for_uses_and_tests_besides() -> None:
+    assert analyse("Where are the timers used?").aspects == ("answer", "usage", "tests")
 
 
 async def test_the_line_that_has_a_name_is_told_where_nothing_bears_it(vehicles: AnalysisHarness) -> None:
