@@ -75,13 +75,13 @@ def main() -> None:
     for held_out in (False, True):
         found = compared(groups(held_out=held_out), embedder)
         sizes = f"{len(found.same)} same, {len(found.near)} near, {len(found.far)} far, {len(other)} questions"
-        print(f"{'held out' if held_out else 'fitted on'}: {sizes}")  # noqa: T201
+        print(f"{'held out' if held_out else 'fitted on'}: {sizes}")
         for bound in BOUNDS:
             shares = " ".join(
                 f"{name} {share(values, bound):.3f}"
                 for name, values in (("same", found.same), ("near", found.near), ("far", found.far), ("asked", other))
             )
-            print(f"at least {bound:.2f}: {shares}")  # noqa: T201
+            print(f"at least {bound:.2f}: {shares}")
 
 
 if __name__ == "__main__":

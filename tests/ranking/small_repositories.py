@@ -126,7 +126,7 @@ def fit(asked: Sequence[Asked]) -> dict[str, float]:
     asked = [one for one in asked if one.features["present"]]
     weights = confidence.weights_of_models()
     odds = np.array(
-        [confidence.log_odds(confidence.models_of(one.features, "there", weights), one.features) for one in asked]
+        [confidence.log_odds(confidence.model_of(one.features, "there", weights), one.features) for one in asked]
     )
     rows = np.array([[one.features[name] for name in NAMES] for one in asked])
     there = np.array([one.is_there for one in asked], float)

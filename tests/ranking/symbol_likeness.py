@@ -71,10 +71,10 @@ def main() -> None:
     told = parser.parse_args()
     told.state.mkdir(parents=True, exist_ok=True)
     related, others = (np.array(values) for values in pairs(told.clones, told.state))
-    print(f"{len(related)} symbols that answer, {len(others)} others")  # noqa: T201
+    print(f"{len(related)} symbols that answer, {len(others)} others")
     for bound in (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4):
         shares = f"answering {np.mean(related >= bound):.2f}, others {np.mean(others >= bound):.2f}"
-        print(f"at least {bound:.2f}: {shares}")  # noqa: T201
+        print(f"at least {bound:.2f}: {shares}")
 
 
 if __name__ == "__main__":

@@ -18,11 +18,13 @@ from actors.capabilities.code_analysis.answers.confidence import (
     READING,
     READING_AHEAD,
     THERE_BY_READING,
-    TOO_SURE,
+    THERE_WHERE_COMPARED,
+    WHERE_COMPARED,
     WITH_READINGS,
     all_features,
     features_of_lead,
     features_of_readings,
+    is_compared,
     trust_in,
     weights_of_models,
 )
@@ -104,16 +106,25 @@ def test_a_word_that_occurs_nowhere_outweighs_every_reading() -> None:
     assert trust.presence == MOST_IF_ABSENT
 
 
-def test_what_reading_and_meaning_say_counts_half_each_less_what_they_are_too_sure_of() -> None:
-    near, reading = {**USUAL, NEAR: 0.5}, {**USUAL, READING: 4.0, READING_AHEAD: 0.0}
-    odds = [math.log(trust.presence / (1 - trust.presence)) for trust in map(trust_in, (near, reading, near | reading))]
-    assert odds[2] == pytest.approx((odds[0] + odds[1]) / 2 - TOO_SURE, abs=0.1)
+def test_where_pieces_were_compared_as_well_presence_goes_by_weights_of_its_own() -> None:
+    features = {**USUAL, READING: 4.0, READING_AHEAD: 0.0, LEAD_READING: 4.0}
+    assert not is_compared(features)
+    assert is_compared({**features, NEAR: 0.0})
+    weights = {**weights_of_models(), f"there{WHERE_COMPARED}": {"intercept": -1.0, READING: 0.5}}
+    assert trust_in({**features, NEAR: 0.3, "small": 0.0}, weights).presence == round(1 / (1 + math.exp(-1.0)), 2)
+    assert trust_in(features, weights) == trust_in(features)
+    # How near the nearest piece is tells no more then.
+    assert trust_in({**features, NEAR: 0.1}) == trust_in({**features, NEAR: 0.9})
 
 
 def test_each_feature_raises_trust() -> None:
     weights = weights_of_models()
-    for model, names in (("there", THERE_BY_READING), ("good", GOOD_BY_READING)):
-        fitted = weights[model + WITH_READINGS]
+    for model, names in (
+        (f"there{WITH_READINGS}", THERE_BY_READING),
+        (f"there{WHERE_COMPARED}", THERE_WHERE_COMPARED),
+        (f"good{WITH_READINGS}", GOOD_BY_READING),
+    ):
+        fitted = weights[model]
         assert set(fitted) == {"intercept", *names}
         assert all(weight >= 0 for name, weight in fitted.items() if name != "intercept")
 

@@ -11,6 +11,7 @@ import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,6 +54,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     history_reason,
     ranked_citations,
 )
+from actors.capabilities.code_analysis.answers.confidence import SURELY_NOT
 from actors.capabilities.code_analysis.answers.places.likely_places import likely_places
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
@@ -201,9 +203,8 @@ async def assemble(
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     is_empty = not citations and not cited_commits(findings)
-    is_found, confidence, undefined = await _trusted(
-        context, view, codebase, question, findings, collected, ended_by, is_empty=is_empty
-    )
+    trusted = await _trusted(context, view, codebase, question, findings, collected, ended_by, is_empty=is_empty)
+    is_found, confidence = trusted.is_found, trusted.confidence
     if citations and not is_found:
         findings = await context.run_blocking(
             likely_places, findings, question.terms, functools.partial(holds_its_quotes, codebase)
@@ -211,9 +212,7 @@ async def assemble(
         citations = ranked_citations(findings)
     skipped = perceived.stats.skipped
     parts = answer_parts(view, question, findings, collected, confidence, is_found=is_found)
-    answer = _composed(
-        view, question, findings, skipped, ended_by, collected, confidence, parts, undefined, is_found=is_found
-    )
+    answer = _composed(view, question, findings, skipped, ended_by, collected, trusted, parts)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(_not_read, codebase, question, findings, citations)
     answer = "\n\n".join((answer, *unread))
@@ -241,6 +240,18 @@ async def assemble(
     return output, _turn(context, view, question, findings)
 
 
+class _Trusted(NamedTuple):
+    """Holds how far an answer is trusted: whether it is found, or may be there all the same, and is good.
+
+    `undefined`: the names of the question, if nothing bears any of them.
+    """
+
+    is_found: bool
+    may_be_there: bool
+    confidence: float | None
+    undefined: tuple[str, ...]
+
+
 async def _trusted(
     context: StageContext,
     view: StageView,
@@ -251,7 +262,7 @@ async def _trusted(
     ended_by: str | None,
     *,
     is_empty: bool,
-) -> tuple[bool, float | None, tuple[str, ...]]:
+) -> _Trusted:
     """Return whether it is found, how likely the answer is good, and the question's names if nothing bears them."""
     trust = trust_of(view, collected, is_empty=is_empty)
     undefined: tuple[str, ...] = ()
@@ -264,7 +275,8 @@ async def _trusted(
     confidence = trust.confidence if trust is not None else None
     if is_of_relations and trust is None:
         confidence = confidence_of_relations(question, findings)
-    return is_found, confidence, undefined
+    may_be_there = trust is not None and trust.presence >= SURELY_NOT
+    return _Trusted(is_found, may_be_there, confidence, undefined)
 
 
 def _not_read(
@@ -282,11 +294,8 @@ def _composed(
     skipped: Mapping[str, int],
     ended_by: str | None,
     collected: Collected,
-    confidence: float | None,
+    trusted: _Trusted,
     parts: Sequence[AnswerPart],
-    undefined: Sequence[str],
-    *,
-    is_found: bool,
 ) -> str:
     """Word the answer: a model's as it wrote it, otherwise by the rules."""
     draft, failure = collected.draft, failure_in(view)
@@ -296,11 +305,12 @@ def _composed(
         facts = [] if execution is None else execution.facts
         return compose(
             *(question, findings, skipped, ended_by, remarks(view), reasons, failure),
-            is_found=is_found,
-            confidence=confidence,
-            unanswered=unanswered(parts) if is_found else (),
+            is_found=trusted.is_found,
+            may_be_there=trusted.may_be_there,
+            confidence=trusted.confidence,
+            unanswered=unanswered(parts) if trusted.is_found else (),
             absence=None if execution is None else execution.absence,
-            undefined=undefined,
+            undefined=trusted.undefined,
             unused=no_uses(question.identifiers, facts, reports_of(view)),
         )
     claims = in_order(findings)

@@ -91,6 +91,7 @@ _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit t
 _AHEAD: frozenset[ClaimRole] = frozenset({"value", "lead"})
 
 DID_NOT_FIND, LIKELY = "I did not find this.", "Likely places:"
+NOT_SURELY = "I did not find this for sure."
 NOT_FOUND = f"{DID_NOT_FIND} {LIKELY}"
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
 ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
@@ -169,6 +170,7 @@ def compose(
     failure: str | None = None,
     *,
     is_found: bool = True,
+    may_be_there: bool = False,
     confidence: float | None = None,
     unanswered: Sequence[str] = (),
     absence: Absence | None = None,
@@ -180,8 +182,9 @@ def compose(
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it; `unused`: aspect → what a search proved of uses and tests.
     `failure`: the stage that failed for good and why, in words. Unless it `is_found`, the claims are listed as likely
-    places (`likely_places`). `absence`: what of the question occurs nowhere; `undefined`: the names of the question, if
-    nothing bears any of them. The `confidence` is told, and so are the `unanswered` parts of a question.
+    places (`likely_places`); if it `may_be_there`, this is said. `absence`: what of the question occurs nowhere;
+    `undefined`: the names of the question, if nothing bears any of them. The `confidence` is told, and so are the
+    `unanswered` parts of a question.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -196,7 +199,8 @@ def compose(
         parts.append(_NOTHING_YET if was_cut else _nothing_found(question, absence))
     told = _told_confidence(confidence) if claims and not was_cut else []
     if claims and not is_found:
-        return "\n\n".join((_likely(claims, absence, undefined), *told, *_endings(skipped, remarks, failure, ended_by)))
+        likely = _likely(claims, absence, undefined, may_be_there=may_be_there)
+        return "\n\n".join((likely, *told, *_endings(skipped, remarks, failure, ended_by)))
     verdicts = _verdicts_on_relations(question, missing, unused or {}) if claims else []
     missing = [text for text in missing if text not in verdicts]
     for role, heading in _headings(question):
@@ -230,13 +234,15 @@ def _without_answer(unanswered: Sequence[str]) -> list[str]:
     return [plain(f"Nothing told here surely answers «{text.rstrip(' ?.!')}».") for text in unanswered]
 
 
-def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequence[str]) -> str:
+def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequence[str], *, may_be_there: bool) -> str:
     reason = nowhere_sentence(absence) or undefined_sentence(undefined)
-    told = [reason, *(render(claim) for claim in claims if claim.role == "only_aside")]
+    told = list(filter(None, (reason, *(render(claim) for claim in claims if claim.role == "only_aside"))))
     places = [claim for claim in claims if claim.role != "only_aside"]
+    # Where a word of it occurs nowhere, or only aside, that stands behind it as the reason.
+    begin = NOT_SURELY if may_be_there and not told else DID_NOT_FIND
     if not places:
-        return " ".join(filter(None, (DID_NOT_FIND, *told)))
-    return "\n\n".join((" ".join(filter(None, (DID_NOT_FIND, *told, LIKELY))), _shown_and_listed(places)))
+        return " ".join((begin, *told))
+    return "\n\n".join((" ".join((begin, *told, LIKELY)), _shown_and_listed(places)))
 
 
 def _told_confidence(confidence: float | None) -> list[str]:

@@ -3,10 +3,10 @@
 Two probabilities, 0 to 1: that the repository has what is asked about, which decides whether the answer begins with «I
 did not find this», and the confidence that is told, that the answer is good: it tells most of what is needed and leads
 to the deciding place. Both are logistic models over features, all of which raise them; by weights of their own where
-places were read together with the question, and with vectors; presence by both where there are both. In a small
+places were read together with the question, with vectors, and, for presence, where both are so. In a small
 repository words of a question are rarer and neighbours fewer, whatever it has, so its size raises presence there.
-tests/ranking/confidence.py, reading_trust.py, features_asked_for.py and small_repositories.py there fit them, and
-docs/answer-quality.md says how well.
+tests/ranking/confidence.py, reading_trust.py, compared_trust.py, features_asked_for.py and small_repositories.py there
+fit them, and docs/answer-quality.md says how well.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.leading_place import in_leading_order
 from runtime.codebase.search.presence.absence import Absence
 
-# Below this presence an answer begins with «I did not find this».
+# Below this presence an answer begins with «I did not find this», and says that this is not sure from the other one on.
 ENOUGH = 0.5
+SURELY_NOT = 0.25
 # From these on a confidence is called medium, and high.
 MEDIUM, HIGH = 0.35, 0.65
 TOP_PLACES = 3
@@ -64,6 +65,9 @@ WITH_READINGS = "_with_readings"
 THERE_BY_READING = (*THERE, SPOKEN_OF, "top_share", READING, READING_AHEAD)
 LEAD_READING, AHEAD_OF_NEXT = "lead_reading", "ahead_of_next"
 GOOD_BY_READING = (LEAD_READING, AHEAD_OF_NEXT)
+# What presence goes by where places were read and the pieces of the repository were compared by meaning.
+WHERE_COMPARED = "_where_compared"
+THERE_WHERE_COMPARED = (PRESENT, "familiar", SPOKEN_OF, "top_share", READING, LEAD_READING, "ahead")
 # That of the place that leads the answer to whether there is a feature, and what presence goes by then.
 LEAD_SPEAKS = "lead_speaks"
 OF_FEATURE = "_of_feature"
@@ -72,10 +76,6 @@ THERE_OF_FEATURE = (*THERE, "top_share", READING, LEAD_SPEAKS)
 LEAST_READ = 3
 # While fewer pieces of the repository have a vector, the nearest ones may be among those without.
 LEAST_COMPARED = 0.5
-
-# How much too sure of presence both models together are where all pieces were compared, in log-odds: they were fitted
-# apart, and on other states. docs/answer-quality.md has the 152 questions that say so.
-TOO_SURE = 0.7
 
 # The least presence where the value of a name is proven which covers what the question asks for, and where a passage of
 # documentation has all of its words.
@@ -227,7 +227,7 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
     presence = _chance(sum(added for _, added in presence_by(features, weights).values()))
     for bound in bounds_of_presence(features):
         presence = _BOUNDS[bound](presence)
-    confidence = presence * _chance(log_odds(models_of(features, "good", weights)[:1], features))
+    confidence = presence * _chance(log_odds(model_of(features, "good", weights), features))
     return Trust(round(presence, 2), round(confidence, 2))
 
 
@@ -245,14 +245,11 @@ def presence_by(features: Mapping[str, float], weights: Weights | None = None) -
     then bounds presence (`trust_in`).
     """
     weights = weights or weights_of_models()
-    models = models_of(features, "there", weights)
     added = defaultdict[str, float](float)
-    for model in models:
-        for name, weight in model.items():
-            added[name] += weight * features.get(name, 1.0) / len(models)
+    for name, weight in model_of(features, "there", weights).items():
+        added[name] += weight * features.get(name, 1.0)
     for name, weight in weights.get(IN_SMALL, {}).items():
         added[name] += weight * features.get(name, 0.0)
-    added[INTERCEPT] -= TOO_SURE if len(models) > 1 else 0.0
     return {name: (features.get(name, 1.0), value) for name, value in added.items()}
 
 
@@ -268,20 +265,27 @@ def level(confidence: float) -> Literal["low", "medium", "high"]:
     return "low" if confidence < MEDIUM else "medium" if confidence < HIGH else "high"
 
 
-def log_odds(models: Sequence[Mapping[str, float]], features: Mapping[str, float]) -> float:
-    """Return what models say together, the mean of their log-odds."""
-    return sum(weight * features.get(name, 1.0) for weights in models for name, weight in weights.items()) / len(models)
+def log_odds(model: Mapping[str, float], features: Mapping[str, float]) -> float:
+    """Return what a model says of features."""
+    return sum(weight * features.get(name, 1.0) for name, weight in model.items())
 
 
-def models_of(features: Mapping[str, float], kind: str, weights: Weights) -> list[Mapping[str, float]]:
-    """Return the models by which features are weighed; `kind`: `there` or `good`.
+def model_of(features: Mapping[str, float], kind: str, weights: Weights) -> Mapping[str, float]:
+    """Return the model by which features are weighed; `kind`: `there` or `good`.
 
-    Where it is asked whether there is a feature, and nothing tells how near the pieces are, presence has its own.
+    Presence has its own where pieces were both read and compared, else where it is asked whether there is a feature.
     """
-    if kind == "there" and LEAD_SPEAKS in features and READING in features and NEAR not in features:
-        return [weights[f"{kind}{OF_FEATURE}"]]
-    said_by = [by for name, by in ((READING, WITH_READINGS), (NEAR, WITH_VECTORS)) if name in features] or [""]
-    return [weights[f"{kind}{by}"] for by in said_by]
+    if kind == "there" and is_compared(features):
+        return weights[f"{kind}{WHERE_COMPARED}"]
+    if kind == "there" and LEAD_SPEAKS in features and READING in features:
+        return weights[f"{kind}{OF_FEATURE}"]
+    by = WITH_READINGS if READING in features else WITH_VECTORS if NEAR in features else ""
+    return weights[f"{kind}{by}"]
+
+
+def is_compared(features: Mapping[str, float]) -> bool:
+    """Return whether the first places were read, and enough pieces of the repository were compared by meaning."""
+    return NEAR in features and READING in features
 
 
 def _chance(odds: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -23,10 +23,18 @@ MAX_QUOTE_CHARS = 160
 MAX_MODULES = 25
 SHORT_SENTENCE_CHARS = 25
 MAX_SAME_NAMES = 3
+# What leads is told with its second sentence as well, if both have so many characters together.
+MAX_TWO_SENTENCES_CHARS = 320
 # Where a quoted sentence is cut.
 CUT = " …"
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
+# A part of documentation that is no prose: parameters, examples, a list, what a sentence ahead announces.
+_NO_PROSE = re.compile(
+    r"[^\w`(\"']|(?:args|arguments|param(?:eter)?s?|attributes|examples?|returns?|raises|throws|yields|todo|notes?|see"
+    r"|usage|deprecated|fixme|warnings?)\b",
+    re.IGNORECASE,
+)
 _DOC_QUOTES = ('"""', "'" * 3)
 _DEFINITION = re.compile(r"\s*(?:async\s+def|def|@)\b|\s*@")
 _COMMENT = re.compile(r"\s*(?://|/\*|\*/?(?:\s|$)|#(?!\[|!|include|define|if|pragma)|--\s)")
@@ -54,12 +62,27 @@ def first_sentence(text: str, limit: int = 220) -> str:
     return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0] + CUT
 
 
+def first_two_sentences(text: str) -> str:
+    """Return the first two sentences of a documentation on one line, if the second goes on and both are short enough.
+
+    Otherwise the first one.
+    """
+    first = first_sentence(text)
+    parts = [" ".join(part.split()) for part in _SENTENCE_END.split(readable(text), maxsplit=2)]
+    if first != parts[0]:
+        return first
+    told = " ".join(parts[:2])
+    further = told[len(first) :].strip()
+    is_sentence = further.endswith((".", "!", "?")) and not first.endswith(":") and not _NO_PROSE.match(further)
+    return told if is_sentence and len(told) <= MAX_TWO_SENTENCES_CHARS else first
+
+
 def lead_claim(entity: Entity) -> Claim:
     """What the answer begins with: what it is, where, and what it says of itself."""
     where = code_span(entity.citation.file)
     if not entity.name:
         return _of_entity("lead", entity, f"The lines of {where} that fit best")
-    return _of_entity("lead", entity, f"{_named(entity)} is {_kind(entity)} in {where}")
+    return _of_entity("lead", entity, f"{_named(entity)} is {_kind(entity)} in {where}", first_two_sentences)
 
 
 def related_claim(entity: Entity) -> Claim:
@@ -329,13 +352,16 @@ def _kind(entity: Entity) -> str:
 
 def documented(docstring: str, limit: int = 220) -> tuple[str, tuple[str, ...]]:
     """Return the first sentence of a documentation as a quotation behind a colon, and what cited lines must hold."""
-    said = first_sentence(docstring, limit) if docstring else ""
+    return _quoted(first_sentence(docstring, limit))
+
+
+def _quoted(said: str) -> tuple[str, tuple[str, ...]]:
     return (f": «{said}»", (said.removesuffix(CUT),)) if said else ("", ())
 
 
-def _of_entity(role: ClaimRole, entity: Entity, text: str) -> Claim:
+def _of_entity(role: ClaimRole, entity: Entity, text: str, told: Callable[[str], str] = first_sentence) -> Claim:
     """Return a claim about a place: its documentation, else its signature, else the line that fits best."""
-    said, quotes = documented(entity.docstring)
+    said, quotes = _quoted(told(entity.docstring))
     says = ""
     if entity.signature and entity.signature != f"class {entity.name}":
         says = f": {code_span(_cut(' '.join(entity.signature.split())))}"
