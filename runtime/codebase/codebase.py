@@ -58,7 +58,7 @@ from runtime.codebase.search import ripgrep
 from runtime.codebase.search.explained_order import ExplainedOrder, explained_order
 from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.likely_pieces import first_pieces
-from runtime.codebase.search.prose.document_quotes import DocumentQuote, find_document_quote
+from runtime.codebase.search.prose.document_quotes import DocumentQuote, find_document_quotes
 from runtime.codebase.search.prose.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.second_reading import FULL, ReadingBudget
@@ -397,11 +397,14 @@ class Codebase:
         near = None if meaning is None else meaning.near_passages
         return find_passages(self.index, self.try_source, question, limit, near)
 
-    def document_quote(self, question: str, *, wait: bool = False) -> DocumentQuote | None:
-        """Find the sentence of a document that answers a question best, with its probability; `wait` as above."""
+    def document_quotes(self, question: str, *, wait: bool = False) -> list[DocumentQuote]:
+        """Find the sentences of at most two passages of documents that answer a question best; `wait` as above.
+
+        Each has the probability that it answers, the best first.
+        """
         meaning = self._compared(question, wait=wait)
         near = None if meaning is None else meaning.near_passages
-        return find_document_quote(self.index, self.try_source, question, near)
+        return find_document_quotes(self.index, self.try_source, question, near)
 
     def _compared(
         self, question: str, *, wait: bool, meanwhile: Callable[[], object] | None = None

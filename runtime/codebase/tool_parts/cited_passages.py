@@ -18,17 +18,14 @@ MAX_PASSAGES = 8
 def cited_passages(codebase: Codebase, question: str, *, wait: bool) -> list[tuple[dict[str, Any], Citation]]:
     """Return the best passages as rows, each with the citation of its sentences; `wait` as for `Codebase.passages`.
 
-    Behind them stands what a document says of the question, with the probability `worth` that this answers it.
+    Behind them stands what documents say of the question, with the probability `worth` that this answers it.
     """
     found = codebase.passages(question, MAX_PASSAGES, wait=wait)
     rows = ((passage, _citation(codebase, passage)) for passage in found if passage.sentences)
     cited = [(_row(passage, _text(codebase, passage)), citation) for passage, citation in rows if citation is not None]
-    quote = codebase.document_quote(question, wait=wait)
-    citation = None if quote is None else _citation(codebase, quote)
-    if quote is None or citation is None:
-        return cited
-    row = _quote_row(codebase, quote)
-    return [*(pair for pair in cited if not _is_same_place(pair[0], row)), (row, citation)]
+    quotes = ((quote, _citation(codebase, quote)) for quote in codebase.document_quotes(question, wait=wait))
+    said = [(_quote_row(codebase, quote), citation) for quote, citation in quotes if citation is not None]
+    return [*(pair for pair in cited if not any(_is_same_place(pair[0], row) for row, _ in said)), *said]
 
 
 def _citation(codebase: Codebase, passage: Passage | DocumentQuote) -> Citation | None:

@@ -10,15 +10,15 @@ import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.search.prose import document_quotes
 from runtime.codebase.search.prose.answer_cues import AnswerCues
 from runtime.codebase.search.prose.document_quotes import (
     SECOND_WITHIN,
+    SIGNS,
     WITH_DEFINITION,
     choose,
     defined_in,
     defines,
-    document_quote,
+    document_quotes,
     fitted_model,
 )
 from runtime.codebase.search.prose.passages import WordedPassage, term_weights
@@ -55,8 +55,9 @@ def candidates(lines: Sequence[str], passage: int = 1) -> list[QuoteCandidate]:
 
 
 def test_the_sentence_that_answers_is_quoted_with_its_lines(tmp_path: Path) -> None:
-    quote = codebase(tmp_path, {"docs/guide.md": GUIDE}).document_quote("How often is a failed payment tried again?")
-    assert quote is not None
+    quote = codebase(tmp_path, {"docs/guide.md": GUIDE}).document_quotes("How often is a failed payment tried again?")[
+        0
+    ]
     assert (quote.file, quote.sentences[0].start_line) == ("docs/guide.md", 11)
     assert quote.sentences[0].text.startswith("A payment that fails is tried again three times")
 
@@ -64,7 +65,7 @@ def test_the_sentence_that_answers_is_quoted_with_its_lines(tmp_path: Path) -> N
 def test_a_question_that_no_document_speaks_of_is_answered_by_none_with_much_probability(tmp_path: Path) -> None:
     opened = codebase(tmp_path, {"docs/guide.md": GUIDE})
     asked, other = "How often is a failed payment tried again?", "Which colour have the lamps of the payment engine?"
-    worth = [quote.worth if (quote := opened.document_quote(question)) else 0.0 for question in (asked, other)]
+    worth = [max([0.0, *(quote.worth for quote in opened.document_quotes(one))]) for one in (asked, other)]
     assert worth[1] < worth[0] and worth[1] < 0.25
 
 
@@ -72,11 +73,11 @@ def test_a_question_that_no_document_speaks_of_is_answered_by_none_with_much_pro
     "files", [{"a.c": "int a;\n"}, {"a.py": '"""Pays what is owed again."""\n'}], ids=["nothing", "code"]
 )
 def test_where_there_is_no_document_none_is_quoted(tmp_path: Path, files: dict[str, str]) -> None:
-    assert codebase(tmp_path, files).document_quote("How is a payment tried again?") is None
+    assert codebase(tmp_path, files).document_quotes("How is a payment tried again?") == []
 
 
 def test_a_question_without_words_is_answered_by_no_document(tmp_path: Path) -> None:
-    assert codebase(tmp_path, {"docs/guide.md": GUIDE}).document_quote("???") is None
+    assert codebase(tmp_path, {"docs/guide.md": GUIDE}).document_quotes("???") == []
 
 
 @pytest.mark.parametrize("number", [PASSAGES_OF_EACH - 1, PASSAGES_OF_EACH, PASSAGES_OF_EACH + 1])
@@ -112,8 +113,8 @@ def test_a_sentence_that_needs_the_one_before_is_told_with_it_and_no_third() -> 
     last = found[-1]
     choice = choose([needing, last], [2.0, 2.0])
     assert choice is not None and choice.second is None
-    quote = document_quote([needing], {1: said}, "words")
-    assert quote is not None and [one.text for one in quote.sentences] == [said[0].text, said[1].text]
+    (quote,) = document_quotes([needing], {1: said}, "words")
+    assert [one.text for one in quote.sentences] == [said[0].text, said[1].text]
 
 
 def test_of_equals_the_first_is_quoted_and_of_none_nothing() -> None:
@@ -121,14 +122,14 @@ def test_of_equals_the_first_is_quoted_and_of_none_nothing() -> None:
     choice = choose(found, [1.0, 1.0])
     assert choice is not None and choice.best is found[0]
     assert choose([], []) is None
-    assert document_quote([], {}, "words") is None
+    assert document_quotes([], {}, "words") == []
 
 
 def test_each_model_weighs_only_features_and_signs_that_there_are() -> None:
     for state in get_args(State):
         model = fitted_model(state)
         assert model["features"].keys() <= set(FEATURES)
-        assert model["signs"].keys() <= {"intercept", *document_quotes.SIGNS}
+        assert model["signs"].keys() <= {"intercept", *SIGNS}
 
 
 @pytest.mark.parametrize(
@@ -164,8 +165,7 @@ To register hook factories, call the method for hook factories with the hook fac
 
 def test_a_sentence_that_defines_what_is_asked_for_is_quoted_before_all_others(tmp_path: Path) -> None:
     opened = codebase(tmp_path, {"docs/hooks.md": HOOKS})
-    quote = opened.document_quote("what's a hook factory?")
-    assert quote is not None
+    quote = opened.document_quotes("what's a hook factory?")[0]
     assert (quote.sentences[0].start_line, quote.worth >= WITH_DEFINITION) == (5, True)
 
 
@@ -188,3 +188,14 @@ def test_a_sentence_that_defines_what_is_asked_for_is_quoted_before_all_others(t
 def test_what_defines_a_thing_begins_with_it_and_says_what_it_is(question: str, sentence: str, expected: bool) -> None:
     asked = defined_in(question)
     assert bool(asked and defines(sentence, asked)) is expected
+
+
+def test_the_best_sentence_of_a_second_passage_is_quoted_too_and_of_no_third() -> None:
+    lines = [["Ships are moored here."], ["Tides lift all of them."], ["Ships are moored here."], ["Masts are red."]]
+    found = [one for number, said in enumerate(lines, 1) for one in candidates(said, passage=number)]
+    of_passage = {number: quotable_sentences(said, 1) for number, said in enumerate(lines, 1)}
+    quotes = document_quotes(found, of_passage, "words")
+    assert [quote.passage.id for quote in quotes] == [1, 2]
+    assert [quote.passage.id for quote in document_quotes([found[0], *found[2:]], of_passage, "words")] == [1, 4]
+    assert quotes[0].worth >= quotes[1].worth
+    assert len(document_quotes(found[:1], of_passage, "words")) == 1

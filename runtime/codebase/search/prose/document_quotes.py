@@ -33,6 +33,8 @@ FILE = Path(__file__).parent / "document_quotes.json"
 # How far below the best a neighbouring sentence may be that is told with it.
 SECOND_WITHIN = 1.0
 MAX_TOLD = 2
+# Of so many passages a quotation is chosen: where the best sentence is not the right one, the next often is.
+MAX_QUOTES = 2
 # So many passages of all kinds are near enough to look for documents among them.
 NEAREST = 400
 # What tells whether the best sentence answers: how far it stands out, what it shares with the question, its meaning.
@@ -88,28 +90,29 @@ class Choice:
         return [one.said for one in (self.best, self.second) if one is not None]
 
 
-def find_document_quote(
+def find_document_quotes(
     index: IndexReader, read: ReadSource, question: str, near: NearPassages | None = None
-) -> DocumentQuote | None:
-    """Return what the documents of a repository say of a question; None if they say nothing."""
+) -> list[DocumentQuote]:
+    """Return what the documents of a repository say of a question, the best first; empty if they say nothing."""
     weights = term_weights(index, question[:MAX_QUERY_CHARS])
     known = near(question[:MAX_QUERY_CHARS], NEAREST) if near is not None else None
     cosines = dict(known) if known else None
     candidates, sentences = quote_candidates(index, read, question, weights, cosines)
     state: State = "words" if cosines is None else "vectors"
-    return document_quote(candidates, sentences, state, defined_in(question))
+    return document_quotes(candidates, sentences, state, defined_in(question))
 
 
-def document_quote(
+def document_quotes(
     candidates: Sequence[QuoteCandidate],
     sentences: Mapping[int, Sequence[QuotableSentence]],
     state: State,
     defined: Sequence[str] = (),
-) -> DocumentQuote | None:
-    """Return what documents say of a question, with its probability; None without any candidate.
+) -> list[DocumentQuote]:
+    """Return what documents say of a question, each with its probability, of at most two passages, the best first.
 
     `sentences`: those of each passage, by its id. `defined`: the terms of what is asked for («what is a hook?»), which
-    a sentence that says what it is answers better than its weights tell.
+    a sentence that says what it is answers better than its weights tell. No quotation is more probable than the one
+    before it.
     """
     model = fitted_model(state)
     scores = sums(candidates, model["features"])
@@ -117,17 +120,31 @@ def document_quote(
         scores = [
             score + DEFINES * defines(one.said.text, defined) for score, one in zip(scores, candidates, strict=True)
         ]
-    choice = choose(candidates, scores)
-    if choice is None:
-        return None
-    of_passage = sentences[choice.best.passage.id]
+    quotes: list[DocumentQuote] = []
+    left = list(zip(candidates, scores, strict=True))
+    while len(quotes) < MAX_QUOTES:
+        choice = choose([one for one, _ in left], [score for _, score in left])
+        if choice is None:
+            break
+        worth = probability(choice.signs, model["signs"])
+        if defined and defines(choice.best.said.text, defined):
+            worth = max(worth, WITH_DEFINITION)
+        worth = min([worth, *(quote.worth for quote in quotes)])
+        quotes.append(_quote(choice, sentences[choice.best.passage.id], worth))
+        left = [(one, score) for one, score in left if not _is_told_by(choice, one)]
+    return quotes
+
+
+def _quote(choice: Choice, of_passage: Sequence[QuotableSentence], worth: float) -> DocumentQuote:
     places = sorted({place for said in choice.told for place in said.told_with})
     told = [of_passage[place].sentence for place in places]
     term = of_passage[places[0]].term
-    worth = probability(choice.signs, model["signs"])
-    if defined and defines(choice.best.said.text, defined):
-        worth = max(worth, WITH_DEFINITION)
     return DocumentQuote(choice.best.passage, tuple(told if term is None else [term, *told]), round(worth, 4))
+
+
+def _is_told_by(choice: Choice, other: QuoteCandidate) -> bool:
+    """Return whether a candidate is of the passage of a choice, or says the same elsewhere."""
+    return other.passage.id == choice.best.passage.id or other.said.text in {said.text for said in choice.told}
 
 
 def defined_in(question: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, 
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from runtime.codebase.search.prose.sentences import ELLIPSIS
 
-MAX_SAID = 1
+MAX_SAID = 2
 # What answers a question with less than this probability is not quoted: a sentence beside the point costs more than
 # one that is missing.
 LEAST_WORTH = 0.25
@@ -20,7 +20,7 @@ DOCUMENTS = frozenset({"document", "help", "changelog"})
 
 
 def document_claims(facts: Sequence[CodeFact], role: ClaimRole = "said") -> list[Claim]:
-    """Return claims about what documents say that probably answers a question, best first, at most one."""
+    """Return claims about what documents say that probably answers a question, best first, at most two."""
     said = [fact for fact in facts if fact.kind == "passage" and fact.symbol_kind in DOCUMENTS]
     worth = {fact.place: fact for fact in said if fact.worth is not None and fact.worth >= LEAST_WORTH}
     best = sorted(worth.values(), key=lambda fact: (-(fact.worth or 0.0), *fact.place))
