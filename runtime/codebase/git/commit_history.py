@@ -28,7 +28,7 @@ MAX_FILES_OF_COMMIT = 40
 MAX_DIFF_CHARS = 20_000
 
 # NUL is the one character that no message and no name can hold, so that neither can pose as another commit.
-_FORMAT = "%H%x00%an%x00%aI%x00%s%x00"
+COMMIT_FORMAT = "%H%x00%an%x00%aI%x00%s%x00"
 _NAMES_ONLY = ("--name-only", "--relative", "--no-renames")
 _BLAME_HEAD = re.compile(r"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$")
 
@@ -84,7 +84,7 @@ def log(git: Git, path: str | None, *, limit: int, follow: bool = False, merges:
     `follow` includes commits from before a file was renamed; `merges` includes merge commits.
     """
     place = ["--no-merges"] * (not merges) + ["--follow"] * follow + (["--", path] if path else [])
-    return list(_commits(git.history("log", f"--max-count={limit}", f"--format={_FORMAT}", *place)))
+    return list(_commits(git.history("log", f"--max-count={limit}", f"--format={COMMIT_FORMAT}", *place)))
 
 
 def is_tracked(git: Git, path: str) -> bool:
@@ -94,7 +94,7 @@ def is_tracked(git: Git, path: str) -> bool:
 
 def first_with(git: Git, text: str) -> Commit | None:
     """Return the oldest commit that changed how often a text occurs in the repository: the one that introduced it."""
-    found = list(_commits(git.history("log", f"-S{text}", f"--format={_FORMAT}")))
+    found = list(_commits(git.history("log", f"-S{text}", f"--format={COMMIT_FORMAT}")))
     return found[-1] if found else None
 
 
@@ -114,7 +114,7 @@ def log_of_lines(git: Git, path: str, start: int, end: int, *, limit: int) -> li
                 "log",
                 "--no-merges",
                 f"--max-count={limit}",
-                f"--format={_FORMAT}",
+                f"--format={COMMIT_FORMAT}",
                 "--no-patch",
                 lines,
             )
@@ -205,7 +205,7 @@ def co_changed(git: Git, path: str, *, limit: int, recent: int = RECENT_COMMITS)
 
 def _touching(git: Git, path: str, *which: str) -> list[tuple[Commit, set[str]]]:
     """Return those of some commits that touched a file, newest first, each with all files that it touched."""
-    text = git.history("log", "--no-merges", f"--format=%x00{_FORMAT}", *_NAMES_ONLY, *which)
+    text = git.history("log", "--no-merges", f"--format=%x00{COMMIT_FORMAT}", *_NAMES_ONLY, *which)
     fields = iter(text.split("\0")[1:])
     line = f"\n{path}\n"
     found = []

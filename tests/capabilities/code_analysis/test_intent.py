@@ -36,7 +36,8 @@ ONE_OF_EACH = {
 
 # Those that are asked in words here have the goal of an answer, and the relations that they ask for besides.
 GOALS_IN_WORDS = {
-    **dict.fromkeys(("where", "how", "what_happens", "why", "configured", "default_value", "extend"), ("answer",)),
+    **dict.fromkeys(("where", "how", "what_happens", "why", "configured", "default_value"), ("answer",)),
+    "extend": ("answer", "precedents"),
     "changes_with": ("answer", "together"),
 }
 

@@ -90,6 +90,7 @@ NOT_IN_WORDS = {
 BESIDES = {
     "Where are the timers used?": ("usage", "tests"),
     "What's the reason for max_retries?": ("history",),
+    **dict.fromkeys((text for kind, text in WORDINGS if kind == "extend"), ("precedents",)),
     "How has the router changed?": ("history",),
     "How old is the retry logic?": ("history",),
     "What else changes with decide?": ("together",),

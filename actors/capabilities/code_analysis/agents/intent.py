@@ -45,10 +45,11 @@ _GOAL_TEXT: dict[Aspect, str] = {
     "structure": "Describe how the repository is laid out",
     "history": "Tell who changed {subject}, and when",
     "together": "Find what changes together with {subject}",
+    "precedents": "Tell how something like {subject} was added before",
 }
 
 # Goals that an answer can do without: they never make the critic ask for another round.
-OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history", "together"})
+OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history", "together", "precedents"})
 
 
 MAX_ADDED_GOALS = 3

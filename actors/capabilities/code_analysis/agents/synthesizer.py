@@ -11,7 +11,13 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.absence.absent_subject import is_nowhere
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
-from actors.capabilities.code_analysis.answers.confidence import Trust, all_features, features_of_readings, trust_in
+from actors.capabilities.code_analysis.answers.confidence import (
+    Trust,
+    all_features,
+    features_of_precedents,
+    features_of_readings,
+    trust_in,
+)
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.part_answers import trust_in_parts, unsure_parts
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
@@ -105,10 +111,11 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
     """Map goal ids to claims; a goal without findings has an empty list.
 
     When the places mention too little of the question, no goal gets claims, however well the places rank; unless they
-    were read together with it: then presence goes by that.
+    were read together with it, or a commit added such a thing: then presence goes by that.
     """
     too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
-    if (too_little and not features_of_readings(evidence.facts)) or _compares_nothing(evidence):
+    is_trusted = bool(features_of_readings(evidence.facts) or features_of_precedents(evidence.facts))
+    if (too_little and not is_trusted) or _compares_nothing(evidence):
         return {goal: [] for goal in goals}
     return {goal: claims_for(evidence, goal.partition(":")[0]) for goal in goals}
 

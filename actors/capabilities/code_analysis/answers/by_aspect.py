@@ -15,6 +15,7 @@ from actors.capabilities.code_analysis.answers.mechanism import mechanism
 from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORDS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
 from actors.capabilities.code_analysis.answers.places.further_places import word_count
+from actors.capabilities.code_analysis.answers.precedents import precedents
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.verdict import verdict_claims, with_verdicts
@@ -91,6 +92,7 @@ WRITERS: Mapping[str, Writer] = {
     "structure": structure,
     "history": history,
     "together": together,
+    "precedents": precedents,
 }
 
 

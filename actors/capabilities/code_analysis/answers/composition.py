@@ -45,6 +45,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("difference", "**Differences**"),
     ("member", "**What it has**"),
     ("step", "**How it goes**"),
+    ("precedent", "**How one was added before**"),
     ("hook", "**To be written by what extends it**"),
     ("example", "**What extends it already**"),
     ("setting", "**Where it is configured**"),

@@ -35,6 +35,7 @@ ClaimRole = Literal[
     "setting",
     "change",
     "together",
+    "precedent",
     "difference",
     "example",
     "hook",

@@ -55,6 +55,7 @@ FactKind = Literal[
     "trace",
     "change",
     "together",
+    "precedent",
     # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, those
     # that draw the parts together, calls from where a program is entered into parts; ways in; dependencies; where to
     # begin; folders that are no parts.
@@ -424,6 +425,27 @@ def _related(result: ToolResult) -> Iterator[CodeFact]:
             )
 
 
+def _preceded(result: ToolResult) -> Iterator[CodeFact]:
+    """Yield the files of commits that added a thing of the same sort: new ones, and the lines added to others."""
+    for order, row in enumerate(result.data.get("commits", ())):
+        note = note_of(row)
+        for file in row["files"] if note is not None else ():
+            for line in file["lines"] or [{"citation": file["citation"], "text": ""}]:
+                if line["citation"] is None:
+                    continue
+                citation = result.citations[line["citation"]]
+                kind, score = ("new" if file["is_new"] else "changed"), 1 / (order + 2)
+                yield CodeFact(
+                    "precedent",
+                    citation,
+                    name=file["file"],
+                    symbol_kind=kind,
+                    text=line["text"],
+                    commit=note,
+                    score=score,
+                )
+
+
 def _mapped(result: ToolResult) -> Iterator[CodeFact]:
     for file in result.data["files"]:
         symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
@@ -474,4 +496,5 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[CodeFact]]] = {
     "trace_entry_point": _traced,
     "explain_code_history": _changed,
     "find_related": _related,
+    "find_precedents": _preceded,
 }

@@ -41,10 +41,11 @@ Purpose = Literal[
     "flow",
     "passed_on_code",
     "passed_on_calls",
-    # Git: its commits; files that change with it; its tests.
+    # Git: its commits; files that change with it; its tests; commits that added something of its sort.
     "history",
     "together",
     "tests",
+    "precedents",
 ]
 
 
@@ -138,6 +139,7 @@ PURPOSE_OF_OLD_ID: dict[str, Purpose] = {
     "history": "history",
     "together": "together",
     "tests": "tests",
+    "before": "precedents",
 }
 
 _NUMBER = re.compile(r"\d+$")

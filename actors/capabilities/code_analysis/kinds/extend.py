@@ -27,6 +27,14 @@ _EXTENDING = re.compile(
     r"(?:(?:a|an|the|my|our|own|new|another|custom|additional|further|support|for|different)\s+)*",
     re.IGNORECASE,
 )
+# The same anywhere in a sentence: «I want to add one more command that …», with what is added behind it.
+_ADDED = re.compile(
+    r"\b(?:add|extend|register|write|create|plug in|plug|implement|define|introduce|build|hook in|hook|support"
+    r"|integrate)\s+"
+    r"(?:(?:a|an|the|my|our|own|new|another|custom|additional|further|support|for|different|one|more|in)\s+)*"
+    r"(?P<thing>\w[^.?!,;:(\n]{0,80})",
+    re.IGNORECASE,
+)
 _ALWAYS = re.compile("")
 # Where nothing of that stands ahead, what is done is told by words of this kind anywhere: «Where do I hook in my own?».
 _TOLD_OTHERWISE = re.compile(rf"\A(?!{_EXTENDING.pattern})", re.IGNORECASE)
@@ -48,7 +56,17 @@ def plan(request: PlanRequest) -> list[Step]:
         locate("thing", "find", question.subject, goals, LOCATED_PER_STEP),
         locate("open", "find", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS),
     ]
-    return steps_by_aspect(request, searches=searches if question.deed_terms else ())
+    steps = steps_by_aspect(request, searches=searches if question.deed_terms else ())
+    if "precedents" not in request.goals:
+        return steps
+    added, goal = {"query": _thing(question)}, (request.goals["precedents"],)
+    return [*steps, Step("before", "precedents", "find_precedents", added, goal, "how one was added before")]
+
+
+def _thing(question: Question) -> str:
+    """Return the words for what is added, as the question has them; its subject where they only point to it."""
+    found = _ADDED.search(question.text)
+    return found["thing"] if found is not None and query_terms(found["thing"]).counts else question.subject
 
 
 def _mechanism(evidence: Evidence) -> list[Claim]:
@@ -76,8 +94,9 @@ KIND = QuestionKind(
         r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
         r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b",
     ),
-    aspects=("definition", "mechanism", "usage", "tests"),
-    added=("usage",),
+    aspects=("definition", "mechanism", "precedents", "usage", "tests"),
+    added=("usage", "precedents"),
+    besides=("precedents",),
     named_by_words="open types",
     lead_in=_EXTENDING,
     said=frozenset(query_terms(_SAID).counts),
@@ -86,6 +105,7 @@ KIND = QuestionKind(
     bonus=_bonus,
     max_excerpts=1,
     writers={"mechanism": _mechanism, "usage": _usage},
+    first_roles=("precedent",),
     imperative="Show how to extend {subject}",
     plan=plan,
 )

@@ -21,6 +21,7 @@ TARGET_OF_TOOL: dict[str, str] = {
     "map_module": "path",
     "describe_folder": "path",
     "trace_entry_point": "entry",
+    "find_precedents": "query",
 }
 # Tools whose target is a place: a path, lines of it, or a symbol.
 PLACE_TOOLS = frozenset({"read_code", "explain_code_history", "find_related"})

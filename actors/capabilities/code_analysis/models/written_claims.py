@@ -51,6 +51,7 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "trace": "step",
     "value": "value",
     "only_aside": "only_aside",
+    "precedent": "precedent",
     "purpose": "said",
     "language": "item",
     "part": "part",
@@ -152,13 +153,18 @@ def _read(
     if unsupported := unsupported_names(text, shown):
         return "names_what_is_not_there", ", ".join(unsupported)
     citations: list[Citation] = []
-    # What git says of a commit stands in no file.
-    for cited in (cited for cited in claim.facts if facts[cited.fact - 1].fact.commit is None):
+    # What git says of a commit stands in no file, but for the lines that it added.
+    of_files = [cited for cited in claim.facts if _stands_in_a_file(facts[cited.fact - 1].fact)]
+    for cited in of_files:
         found = _citation(cited, facts[cited.fact - 1])
         if isinstance(found, str):
             return found, f"fact {cited.fact}, lines {cited.first_line} to {cited.last_line}"
         citations += [found] if found not in citations else []
     return _claim(text, [facts[number - 1].fact for number in numbers], tuple(citations))
+
+
+def _stands_in_a_file(fact: CodeFact) -> bool:
+    return fact.commit is None or fact.kind == "precedent"
 
 
 def _claim(text: str, facts: Sequence[CodeFact], citations: tuple[Citation, ...]) -> Claim:

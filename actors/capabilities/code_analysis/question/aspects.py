@@ -17,6 +17,7 @@ Aspect = Literal[
     "structure",
     "history",
     "together",
+    "precedents",
 ]
 
 

@@ -47,7 +47,22 @@ def test_open_types_are_searched_for_and_documents_read() -> None:
     steps = planned("How do I extend `Vehicle`?")
     assert [step.id for step in steps[:4]] == ["find", "thing", "open", "name0"]
     assert steps[2].arguments["kinds"] == ["interface", "trait", "protocol"]
-    assert [step.id for step in steps[-2:]] == ["guides", "guide"]
+    assert [step.id for step in steps[-3:]] == ["guides", "guide", "before"]
+
+
+@pytest.mark.parametrize(
+    ("question", "thing"),
+    [
+        ("How do I add a new binding?", "binding"),
+        ("I want to add one more command line flag, e.g. --foo. What do I have to touch?", "command line flag"),
+        ("How do I add a new special command (say .foo)?", "special command "),
+        ("How would I add support for a different storage backend?", "storage backend"),
+        ("I want my own data store. Where do I hook it in?", "data store"),
+    ],
+)
+def test_what_was_added_before_is_looked_for_by_what_is_to_be_added(question: str, thing: str) -> None:
+    (step,) = [step for step in planned(question) if step.tool == "find_precedents"]
+    assert step.arguments == {"query": thing}
 
 
 async def test_who_extends_a_class_is_told_what_to_write_and_who_did(vehicles: AnalysisHarness) -> None:

@@ -29,6 +29,7 @@ OTHER_MEANINGS = {
     ("models/rule_fallback.py", "why"): "a field of a record",
     ("answers/history.py", "changed"): "the role of a commit",
     ("evidence/facts.py", "changed"): "the role of a commit",
+    ("answers/precedents.py", "changed"): "what a commit did to a file",
     ("answers/listing.py", "what"): "a word of questions for lists",
     ("session/follow_up.py", "what"): "a group of a pattern",
     ("evidence/call_flow.py", "extend"): "a method of lists",

@@ -1,0 +1,137 @@
+"""Declares the tool `find_precedents`: commits which added a thing of the same sort."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import msgspec
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.git.git_process import Git
+from runtime.codebase.git.precedents import (
+    LEAST_STANDING,
+    WITH_NEW_FILE,
+    FilesOfCommit,
+    lines_added,
+    ranked_precedents,
+    read_commits,
+    standing_lines,
+)
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
+from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.look_up import bounded, listed, numbered, with_git
+from runtime.codebase.tool_registry import CodeTool, Text, by_fields
+
+MAX_PRECEDENTS = 5
+# So many of the best by their subjects are looked at.
+LOOKED_AT = 8
+MAX_FILES = 8
+MAX_LINES_OF_FILE = 3
+MAX_SYMBOLS = 100
+# What a new file is cited by, if it has one.
+TELLING_KINDS = (CALLABLE_KINDS | CONTAINER_KINDS) - {"macro", "module", "namespace"}
+# Code, then what is tested, then what is written of it.
+_ORDER = {"source": 0, "test": 1, "docs": 2, "changelog": 3}
+# What follows says what it is for, not what it is.
+_FOR = re.compile(
+    r"\s(?:for|to|of|in|into|on|from|with|that|which|so|by|where|when|and|using|via|like)\s.*|[?.!,;:].*", re.DOTALL
+)
+
+
+class FindPrecedents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How was a thing of the same sort added before («storage backend», «command line option»)?"""
+
+    query: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=MAX_PRECEDENTS)] = 2
+
+
+def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> ToolResult:
+    """Find commits that added a thing of the same sort, best first, with the lines of them that still stand.
+
+    `data`: query, commits [{hash, author, date, subject, files}]; files [{file, is_new, citation, lines}]; of these
+    lines [{line, text, citation}]. The `citation` of a new file is its first definition. Of a changed file at most
+    three lines are given, those first that name what was added. Status `unsupported` without git, `empty` without such
+    a commit.
+    """
+    terms = list(query_terms(_FOR.sub("", f" {query}")).counts) or list(query_terms(query).counts)
+
+    def read(git: Git, _place: str | None, log: AttemptLog) -> ToolResult:
+        files = {file.path for file in codebase.files()}
+        commits = log.run("log", lambda: read_commits(git))
+        best = next(filter(None, (ranked_precedents(commits, said, files) for said in _ways_to_say(terms))), [])
+        told = [(score, _Told(codebase, git, one, terms)) for score, one in best[:LOOKED_AT]]
+        told.sort(key=lambda pair: -pair[0] * (LEAST_STANDING + (1 - LEAST_STANDING) * pair[1].standing))
+        citations: list[Citation] = []
+        rows = [one.row(citations) for _, one in told if one.standing]
+        limit = bounded(max_results, MAX_PRECEDENTS)
+        return listed(log, {"query": query, "commits": rows[:limit]}, citations, len(rows) > limit, bool(rows))
+
+    return with_git(codebase, None, read)
+
+
+def _ways_to_say(terms: Sequence[str]) -> list[list[str]]:
+    """Return the terms, and those with the plain thing in the place of a part of it: `command` of `subcommand`."""
+    *ahead, thing = terms or [""]
+    plain = thing.removeprefix("sub")
+    return [list(terms), *([[*ahead, plain]] if plain not in ("", thing) else [])]
+
+
+class _Told:
+    """Tells of one commit: which of the lines that it added to files still stand, and how many of all that is."""
+
+    def __init__(self, codebase: Codebase, git: Git, one: FilesOfCommit, terms: Collection[str]) -> None:
+        self._codebase = codebase
+        self._one = one
+        added = lines_added(git, one.commit.hash, one.changed)
+        self._lines = {path: self._standing(path, lines) for path, lines in added.items()}
+        of_all, standing = sum(map(len, added.values())), sum(map(len, self._lines.values()))
+        self.standing = max(standing / of_all if of_all else 0.0, WITH_NEW_FILE if one.added else 0.0)
+        said = {*index_terms(one.commit.subject).split(), *(t for path in one.added for t in index_terms(path).split())}
+        self._telling = said.difference(terms)
+
+    def _standing(self, path: str, added: Sequence[str]) -> list[tuple[int, str]]:
+        source = self._codebase.try_source(path)
+        lines = [] if source is None else source.lines
+        return [(number, lines[number - 1].strip()) for number in standing_lines(lines, added)]
+
+    def row(self, citations: list[Citation]) -> dict[str, Any]:
+        """Return the row of the commit; what it cites is appended to `citations`."""
+        new = [(path, True) for path in self._one.added]
+        changed = [(path, False) for path, lines in self._lines.items() if lines]
+        ordered = sorted([*new, *changed], key=lambda pair: (_ORDER.get(kind_of_path(pair[0]), 4), not pair[1]))
+        files = [self._new(path, citations) if is_new else self._changed(path, citations) for path, is_new in ordered]
+        return {**asdict(self._one.commit), "files": files[:MAX_FILES]}
+
+    def _new(self, path: str, citations: list[Citation]) -> dict[str, Any]:
+        symbols = self._codebase.symbols_in(path, limit=MAX_SYMBOLS)
+        first = next((symbol for symbol in symbols if symbol.kind in TELLING_KINDS), next(iter(symbols), None))
+        why = "is new in the commit"
+        made = cite(self._codebase, path, 1, 1, why=why) if first is None else cite_symbol(self._codebase, first, why)
+        return {"file": path, "is_new": True, "citation": numbered(citations, made), "lines": []}
+
+    def _changed(self, path: str, citations: list[Citation]) -> dict[str, Any]:
+        lines = self._lines[path]
+        by_worth = sorted(lines, key=lambda pair: -len(self._telling.intersection(index_terms(pair[1]).split())))
+        rows = []
+        for number, text in sorted(by_worth[:MAX_LINES_OF_FILE]):
+            made = cite(self._codebase, path, number, number, why="added by the commit")
+            rows.append({"line": number, "text": text, "citation": numbered(citations, made)})
+        return {"file": path, "is_new": False, "citation": None, "lines": rows}
+
+
+TOOL = CodeTool(
+    name="find_precedents",
+    description="How a thing of the same sort was added before, by git history.",
+    parameters=FindPrecedents,
+    run=by_fields(find_precedents),
+    cost=5,
+    place=65,
+    example={"query": "command line option"},
+)
