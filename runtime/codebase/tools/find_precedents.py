@@ -12,6 +12,7 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.boilerplate import is_boilerplate
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.git.git_process import Git
@@ -39,6 +40,13 @@ MAX_SYMBOLS = 100
 TELLING_KINDS = (CALLABLE_KINDS | CONTAINER_KINDS) - {"macro", "module", "namespace"}
 # Code, then what is tested, then what is written of it.
 _ORDER = {"source": 0, "test": 1, "docs": 2, "changelog": 3}
+# What a line that names what was added is worth if it only gives up, returns or remarks, and more if it declares it.
+ASIDE, DECLARES = 0.3, 1.0
+_SAYS_LITTLE = re.compile(r"(?:raise|throw|return|assert|panic!?|#(?!\[|include|define)|//|/\*|\*|\"\"\"|log)")
+_DECLARES = re.compile(
+    r"(?:@|(?:export|public|private|protected|static|pub|async|default|abstract|final)\b\s*)*(?:def|class|func|fn|function"
+    r"|struct|enum|interface|trait|type|mod|use|import|from|case|const|let|var|val)\b|@\w|[\"'].*[\"'](?:\s*(?::|=>).*)?,?$"
+)
 # What follows says what it is for, not what it is.
 _FOR = re.compile(
     r"\s(?:for|to|of|in|into|on|from|with|that|which|so|by|where|when|and|using|via|like)\s.*|[?.!,;:].*", re.DOTALL
@@ -105,6 +113,7 @@ class _Told:
         """Return the row of the commit; what it cites is appended to `citations`."""
         new = [(path, True) for path in self._one.added]
         changed = [(path, False) for path, lines in self._lines.items() if lines]
+        changed = [(path, is_new) for path, is_new in changed if not is_boilerplate(path)]
         ordered = sorted([*new, *changed], key=lambda pair: (_ORDER.get(kind_of_path(pair[0]), 4), not pair[1]))
         files = [self._new(path, citations) if is_new else self._changed(path, citations) for path, is_new in ordered]
         return {**asdict(self._one.commit), "files": files[:MAX_FILES]}
@@ -116,11 +125,20 @@ class _Told:
         made = cite(self._codebase, path, 1, 1, why=why) if first is None else cite_symbol(self._codebase, first, why)
         return {"file": path, "is_new": True, "citation": numbered(citations, made), "lines": []}
 
+    def _worth(self, text: str) -> float:
+        """Return how much an added line tells: by the words of what was added; one that declares or registers more."""
+        named = len(self._telling.intersection(index_terms(text).split()))
+        if not named:
+            return 0.0
+        return named * ASIDE if _SAYS_LITTLE.match(text) else named + DECLARES * (_DECLARES.match(text) is not None)
+
     def _changed(self, path: str, citations: list[Citation]) -> dict[str, Any]:
         lines = self._lines[path]
-        by_worth = sorted(lines, key=lambda pair: -len(self._telling.intersection(index_terms(pair[1]).split())))
+        worth = {number: self._worth(text) for number, text in lines}
+        best = sorted(lines, key=lambda pair: -worth[pair[0]])
+        told = [pair for pair in best if worth[pair[0]] > 0] or best
         rows = []
-        for number, text in sorted(by_worth[:MAX_LINES_OF_FILE]):
+        for number, text in sorted(told[:MAX_LINES_OF_FILE]):
             made = cite(self._codebase, path, number, number, why="added by the commit")
             rows.append({"line": number, "text": text, "citation": numbered(citations, made)})
         return {"file": path, "is_new": False, "citation": None, "lines": rows}

@@ -212,8 +212,8 @@ def test_of_a_file_so_many_lines_are_told_those_first_that_name_what_was_added(
     (root / "main.py").write_text("A = 0\n")
     (root / "other.py").write_text("B = 0\n")
     commit(root, "Begin")
-    lines = [f"LINE_{number} = {number}" for number in range(count - 1)]
-    (root / "main.py").write_text("\n".join(["A = 0", *lines, "WIDGET = 1"]) + "\n")
+    lines = [f"# The widget {number} is one." for number in range(count - 1)]
+    (root / "main.py").write_text("\n".join(["A = 0", "OTHER = 1", *lines, "WIDGET = 1"]) + "\n")
     (root / "other.py").write_text("B = 1\n")
     commit(root, "Add widget command")
     (row,) = find_precedents(opened(root), "command").data["commits"]

@@ -44,8 +44,9 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
     said, asides = document_claims(facts), aside_claims(facts)
     said = [claim for claim in said if not _is_repeated(claim, verdicts)]
     left_words = MAX_WORDS - sum(map(word_count, (*values, *asides)))
-    # Who asks for a relation of a thing reads code of that thing alone.
-    left_shown = 0 if kind_of(evidence.question).of_relation else MAX_SHOWN_WORDS
+    # Who asks for a relation of a thing reads code of that thing alone, and who adds one what another commit touched.
+    has_other_code = kind_of(evidence.question).of_relation or bool(evidence.of("precedent"))
+    left_shown = 0 if has_other_code else MAX_SHOWN_WORDS
     claims = answer_claims(
         places,
         parts,

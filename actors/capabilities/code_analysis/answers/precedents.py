@@ -15,7 +15,7 @@ from actors.capabilities.code_analysis.evidence.facts import CodeFact
 # Of more commits, and of more files of one, a reader learns nothing new.
 MAX_COMMITS = 2
 MAX_FILES = (6, 3)
-MAX_LINES = 2
+MAX_LINES = 3
 MAX_LINE_CHARS = 120
 
 

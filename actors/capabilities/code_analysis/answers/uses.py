@@ -19,7 +19,6 @@ from actors.capabilities.code_analysis.answers.wording import (
 )
 from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
-from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import Entity, shares_name
 from runtime.codebase.files.words import index_terms, split_identifier
@@ -106,7 +105,7 @@ def tests_of(evidence: Evidence) -> list[Claim]:
     if not evidence.question.asks_for_tests:
         return _listed(test_claim, list(each.values()), MAX_TESTS) or _unproven_tests(evidence)
     named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
-    fitting = [entity for entity in named if _is_test_of(entity, evidence.question)]
+    fitting = [entity for entity in named if _is_test_of(entity, evidence)]
     known = {(fact.citation.file, fact.name) for fact in each.values()}
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
     files = [] if each or more else [fact for fact in evidence.of("test") if _is_called_like_its_file(fact, evidence)]
@@ -115,12 +114,17 @@ def tests_of(evidence: Evidence) -> list[Claim]:
     return cut_to(claims, MAX_TESTS_ASKED_FOR, more=is_cut) or _unproven_tests(evidence)
 
 
-def _is_test_of(entity: Entity, question: Question) -> bool:
-    """Return whether a test is called after what is asked about: by all words of a name, where the question has one."""
-    if not question.identifiers:
-        return shares_name(entity, question)
+def _is_test_of(entity: Entity, evidence: Evidence) -> bool:
+    """Return whether a test is called after what is asked about: by all words of a name, where the question has one.
+
+    Else by all that what leads has of the question: `test_once_command` is no test of `watch_query`, the watch command.
+    """
+    question = evidence.question
     has = set(index_terms(last_part(entity.name)).split())
-    return any(has.issuperset(_own_terms(name)) for name in question.identifiers)
+    if question.identifiers:
+        return any(has.issuperset(_own_terms(name)) for name in question.identifiers)
+    shared = [set(question.terms).intersection(_own_terms(lead.name)) for lead in evidence.leads if lead.name]
+    return shares_name(entity, question) and all(has.issuperset(terms) for terms in shared)
 
 
 def _own_terms(name: str) -> list[str]:
