@@ -21,6 +21,8 @@ from pathlib import Path
 MAX_CHARS = 600
 # A kind is taken from this share of all probabilities on: questions of no kind of its own are the most frequent ones.
 ENOUGH = 0.5
+# And one that needs no subject from this: who asks about one thing learns nothing from an overview of all.
+ENOUGH_OF_WHOLE = 0.7
 FILE = Path(__file__).parent / "kind_weights.txt"
 # The feature that all questions have, which also stands for their beginning, and those of words that are not known,
 # where it asks and where it tells: the root of how many there are.

@@ -19,7 +19,12 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.aspects import Aspect
-from actors.capabilities.code_analysis.question.kind_likeness import likely_kind, weights_of_kinds
+from actors.capabilities.code_analysis.question.kind_likeness import (
+    ENOUGH_OF_WHOLE,
+    likely_kind,
+    shares_of_kinds,
+    weights_of_kinds,
+)
 from runtime.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -229,13 +234,16 @@ def _declared_in(module: object) -> QuestionKind:
 def _recognisers() -> tuple[tuple[Wording, QuestionKind], ...]:
     """Return the wordings of all kinds with their kinds, in the order in which they are tried."""
     found = [(wording, kind) for kind in question_kinds().values() for wording in kind.wordings]
-    learnt = [(_learnt_wording(kind), kind) for kind in question_kinds().values() if kind.name in weights_of_kinds()]
+    learnt = [(learnt_wording(kind), kind) for kind in question_kinds().values() if kind.name in weights_of_kinds()]
     return tuple(sorted([*found, *learnt], key=lambda pair: pair[0].place))
 
 
-def _learnt_wording(kind: QuestionKind) -> Wording:
+def learnt_wording(kind: QuestionKind) -> Wording:
     """Return what recognises a kind by its words, where no wording does but those of the widest kinds."""
-    return Wording(PLACE_OF_WORDS, lambda text: likely_kind(text) == kind.name)
+    least = ENOUGH_OF_WHOLE if kind.needs_no_subject else 0.0
+    return Wording(
+        PLACE_OF_WORDS, lambda text: likely_kind(text) == kind.name and shares_of_kinds(text)[kind.name] >= least
+    )
 
 
 def kinds_worded(text: str) -> list[QuestionKind]:
