@@ -35,6 +35,8 @@ MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 20
 # So few at the end of a piece that begins within a definition are shown as well: what it comes to stands there.
 MAX_TAIL_LINES = 14
+# So many lines that follow are shown of the place that leads: what decides often stands right below.
+MAX_AFTER_LINES = 14
 # So few lines of code tell little by themselves.
 FEW_LINES = 3
 MAX_PARAMETER_LINES = 30
@@ -64,7 +66,8 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     that stand for themselves, such as settings. `heads`: lines of the place above those that are shown, with their
     numbers, that decide whether these are reached, the outermost first, and the few lines between. `rest`: the
     lines behind those that are shown, to the end of their definition, or of a branch that has only begun, if these
-    are few; else none. `body`: where nothing but comments, documentation and signatures is shown, the lines of code
+    are few; else none. `after`: those behind these, to the end of a statement, for the place that leads. `body`:
+    where nothing but comments, documentation and signatures is shown, the lines of code
     of the place that speak most of the question, with their numbers. `is_bare`: nothing but a signature, or a part
     of one, is shown. `is_prose`: the place is a comment, of which it is not known what it documents. `within`: the
     comment or string in which the first line that is shown begins. `has`: the terms of the question that the whole
@@ -84,6 +87,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     of_members: bool = False
     heads: tuple[tuple[int, str], ...] = ()
     rest: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     body: tuple[tuple[int, str], ...] = ()
     is_bare: bool = False
     is_prose: bool = False
@@ -153,11 +157,13 @@ def excerpt_of(
     if statements is None:
         return chosen
     body = _body(cut, own, weights, statements, bare, first, last)
+    end = _end_of(statements, cut, first, last)
     return msgspec.structs.replace(
         chosen,
         of_members=any(map(statements.is_member, quoted)),
         heads=tuple((first_line + at, cut[at]) for at in _heads(cut, statements, first)),
-        rest=tuple(cut[last + 1 : _end_of(statements, cut, first, last) + 1]),
+        rest=tuple(cut[last + 1 : end + 1]),
+        after=tuple(cut[end + 1 : _end_after(statements, cut, end) + 1]),
         body=tuple((first_line + at, cut[at]) for at in body),
         is_bare=all(at in bare for at in range(first, last + 1) if cut[at].strip()),
         is_prose=all(prose for line, prose in zip(cut, statements.is_comment, strict=True) if line.strip()),
@@ -243,6 +249,26 @@ def _end_of(statements: Statements, lines: Sequence[str], first: int, last: int)
         return block
     ends = (at for at in range(most, last, -1) if _ends_well(statements, lines, at))
     return next(ends, last)
+
+
+def _end_after(statements: Statements, lines: Sequence[str], end: int) -> int:
+    """Return the position of the last line that the place that leads is shown with, in the definition of line `end`.
+
+    It leaves nothing open; `end` where nothing follows that belongs to it, or the line stands for itself.
+    """
+    whole = statements.whole()
+    last = len(lines) - 1 if whole is None else whole.end
+    if not lines[end][:1].isspace() or statements.is_member(end):
+        return end
+    below = range(end + 1, min(last, end + MAX_AFTER_LINES) + 1)
+    own = list(
+        itertools.takewhile(lambda at: not lines[at].strip() or lines[at][:1].isspace() or _closes(lines[at]), below)
+    )
+    return next((at for at in reversed(own) if _ends_well(statements, lines, at)), end)
+
+
+def _closes(line: str) -> bool:
+    return line.lstrip()[:1] in set(")]}")
 
 
 def _end_of_body(statements: Statements, lines: Sequence[str]) -> int:

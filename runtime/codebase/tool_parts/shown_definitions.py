@@ -32,7 +32,8 @@ def named_by_shown(codebase: Codebase, row: dict[str, Any], chosen: Excerpt) -> 
         told_of = {"symbol": inner.qualified_name, "kind": inner.kind, "signature": inner.signature}
         row = {**row, **told_of, "docstring": inner.docstring}
         behind = max(0, inner.end_line - chosen.shown_end)
-        chosen = msgspec.structs.replace(chosen, rest=chosen.rest[:behind])
+        after = chosen.after[: max(0, behind - len(chosen.rest))]
+        chosen = msgspec.structs.replace(chosen, rest=chosen.rest[:behind], after=after)
     said = chosen.said
     if said is not None and said.of is not None:
         of = codebase.symbol_at(file, said.of.head_line)

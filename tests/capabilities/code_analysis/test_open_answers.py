@@ -625,6 +625,17 @@ def test_the_lead_goes_on_to_the_end_of_its_definition_and_cites_it(
     assert [(citation.start_line, citation.end_line) for citation in lead.citations] == lines
 
 
+def test_the_lead_alone_is_shown_with_the_lines_after_that() -> None:
+    after = tuple(f"after {number}" for number in range(9))
+    chosen = msgspec.structs.replace(excerpt(1, 5), rest=("rest 0",), after=after)
+    ranked = [Place(found("a.py", 1, 1.0, excerpt=chosen), 1.0), Place(found("b.py", 1, 0.9, excerpt=chosen), 0.9)]
+    lead, *further = answer_claims(ranked)
+    assert lead.code == "\n".join(("code 1", "rest 0", *after))
+    assert lead.citations[-1].end_line == 11
+    assert [claim.citations[0].file for claim in further] == ["b.py"]
+    assert "after" not in further[0].code
+
+
 def test_the_lead_shows_its_body_behind_the_sentence_that_documents_it() -> None:
     said = Sentence("What it is all about.", 1, 1, 0.5)
     body = ((8, "    if late:"), (9, "        go()"))

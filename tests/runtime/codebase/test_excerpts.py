@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.excerpts import (
     FEW_LINES,
+    MAX_AFTER_LINES,
     MAX_BEGUN_LINES,
     MAX_GAP_LINES,
     MAX_LINE_CHARS,
@@ -580,3 +581,32 @@ def test_a_quoted_sentence_names_the_parameter_that_it_goes_on_to_describe() -> 
     chosen = excerpt_of([*lines, '    """', "    return spoon"], 1, weights_of("sugar melts slowly"))
     assert chosen.said is not None
     assert (chosen.said.text, chosen.said.parameter) == ("``slow``: Sugar melts very slowly.", "spoon")
+
+
+def long_function(lines: int, at: int = 30) -> list[str]:
+    """Return a function of more lines than are shown whole, of which one speaks of routes."""
+    body = [f"    self.note({number})" for number in range(lines)]
+    return ["def find(self):", *body[:at], "    self.route(request)", *body[at:]]
+
+
+@pytest.mark.parametrize(("left", "told"), [(MAX_AFTER_LINES - 1, MAX_AFTER_LINES - 1), (60, MAX_AFTER_LINES)])
+def test_for_the_place_that_leads_the_lines_below_are_kept_too(left: int, told: int) -> None:
+    lines = long_function(MAX_WHOLE_LINES + MAX_REST_LINES + left, at=MAX_WHOLE_LINES + MAX_REST_LINES)
+    chosen = excerpt_of(lines, 1, weights_of("route request"))
+    behind = lines[chosen.shown_end + len(chosen.rest) :]
+    assert list(chosen.after) == behind[:told]
+
+
+def test_what_follows_ends_with_a_statement_and_within_the_definition() -> None:
+    below = ["    if self.more:", *["        self.much(1)"] * 20]
+    lines = [*long_function(MAX_WHOLE_LINES + MAX_REST_LINES), *below, "", "other = 1"]
+    for at in range(1, len(lines)):
+        chosen = excerpt_of(lines[:at], 1, weights_of("route request"))
+        if chosen.after:
+            assert not chosen.after[-1].rstrip().endswith(":")
+            assert "other = 1" not in chosen.after
+
+
+def test_a_setting_is_not_shown_with_those_that_follow() -> None:
+    lines = [f"SETTING_{number} = {number}" for number in range(60)]
+    assert excerpt_of(["ROUTE_REQUEST = 1", *lines], 1, weights_of("route request")).after == ()

@@ -146,7 +146,7 @@ def _shown(excerpt: Excerpt, said: Sentence | None) -> list[str]:
         repeats = said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
         if repeats or (excerpt.is_bare and not excerpt.rest):
             return []
-    return [_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest]
+    return [_under_conditions(excerpt, _without(said, excerpt)), *excerpt.rest, *excerpt.after]
 
 
 def _with_further(fact: CodeFact, cited: tuple[Citation, ...]) -> tuple[Citation, ...]:
@@ -155,7 +155,8 @@ def _with_further(fact: CodeFact, cited: tuple[Citation, ...]) -> tuple[Citation
     What goes on from a citation is one with that, if it stays short enough.
     """
     excerpt = excerpt_in(fact)
-    behind = range(excerpt.shown_end + 1, excerpt.shown_end + len(excerpt.rest) + 1)
+    further = len(excerpt.rest) + len(excerpt.after)
+    behind = range(excerpt.shown_end + 1, excerpt.shown_end + further + 1)
     behind = range(excerpt.body[0][0], excerpt.body[-1][0] + 1) if excerpt.body else behind
     left = [line for line in behind if not any(one.start_line <= line <= one.end_line for one in cited)]
     if not left:
