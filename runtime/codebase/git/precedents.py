@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.walk import is_secret
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.git.commit_history import COMMIT_FORMAT, RECENT_COMMITS, Commit
@@ -115,15 +116,18 @@ def _still_there(paths: Sequence[str], files: Collection[str]) -> tuple[str, ...
 def _score(one: FilesOfCommit, words: set[str], terms: Sequence[str], weights: Mapping[str, float]) -> float:
     """Return how well a commit shows how such a thing is added; 0 for one that does not.
 
-    That the thing stands anywhere in its subject is not enough: «Add command completion» adds no command.
+    That the thing stands anywhere in its subject is not enough: «Add command completion» adds no command. Of a thing of
+    several words («border style») the subject has two, or a new file is called after it: «Add cursor style» adds none.
     """
-    new = {term for path in one.added for term in index_terms(_named(path)).split()}
+    of_code = [path for path in one.added if kind_of_path(path) == "source"]
+    new = {term for path in of_code for term in index_terms(_named(path)).split()}
     if not one.changed or not one.says_so or terms[-1] not in words | new:
         return 0.0
     shared = set(terms) & words
     names_it = index_terms(thing_of(one.commit.subject)).split()[-1:] == [terms[-1]]
     is_of_path = terms[-1] in new
-    if not (names_it or is_of_path or len(shared) > 1):
+    is_such = names_it or is_of_path if len(terms) == 1 else names_it and is_of_path
+    if not (is_such or len(shared) > 1):
         return 0.0
     score = math.fsum(weights[term] for term in shared)
     return score + OF_PATH * is_of_path + BESIDE_CHANGED * bool(one.added) + NAMES_IT * names_it

@@ -52,6 +52,9 @@ _FOR = re.compile(
     r"\s(?:for|to|of|in|into|on|from|with|that|which|so|by|where|when|and|using|via|like)\s.*|[?.!,;:].*", re.DOTALL
 )
 
+# What an option, a flag or a command of a program is anyhow.
+_OF_ANY = re.compile(r"\s(?:command[- ]line|cli)(?=\s+\w)", re.IGNORECASE)
+
 
 class FindPrecedents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How was a thing of the same sort added before («storage backend», «command line option»)?"""
@@ -68,7 +71,8 @@ def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> Too
     three lines are given, those first that name what was added. Status `unsupported` without git, `empty` without such
     a commit.
     """
-    terms = list(query_terms(_FOR.sub("", f" {query}")).counts) or list(query_terms(query).counts)
+    thing = _OF_ANY.sub(" ", f" {_FOR.sub('', f' {query}')} ")
+    terms = list(query_terms(thing).counts) or list(query_terms(query).counts)
 
     def read(git: Git, _place: str | None, log: AttemptLog) -> ToolResult:
         files = {file.path for file in codebase.files()}

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from actors.capabilities.code_analysis.answers import uses
 from actors.capabilities.code_analysis.answers.composition import Finding, compose
+from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
 from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.relevance import Entity
 from runtime.codebase.citation import Citation
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
@@ -52,6 +55,10 @@ IN_WORDS = "There is a function that turns seconds into words. Who uses it?"
 
 def claim(role: ClaimRole, name: str, line: int, code: str = "") -> Claim:
     return Claim(role, f"`{name}`", (Citation("time.py", line, line, name, "x"),), code=code, subject=name)
+
+
+def entity(name: str, file: str, *, is_test: bool = False) -> Entity:
+    return Entity(name, "function", Citation(file, 1, 5, name, f"def {name}()"), "", "", 1.0, (), is_test)
 
 
 def told(question: str, *claims: Claim, usage: tuple[Claim, ...] = ()) -> str:
@@ -117,3 +124,20 @@ async def test_who_uses_what_is_described_is_told_its_uses_and_shown_no_other_co
     assert "**Used by**\n\n- `waiting`: `told = spell_out(seconds)` [shop/queue.py:8]" in answer
     assert "`test_words`" in answer
     assert answer.count("```") == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "lead", "test", "is_told"),
+    [
+        ("Which tests protect the watch command?", "watch_query", "test_watch_command", True),
+        ("Which tests protect the watch command?", "watch_query", "test_once_command", False),
+        ("Which tests would catch a break of the line ends of a file?", "_determine", "test_catch_signal", False),
+        ("Which tests would catch a break of the line ends of a file?", "_determine", "test_line_ends", True),
+    ],
+)
+def test_a_test_is_told_that_is_called_after_what_leads_or_after_more_than_one_word_of_the_question(
+    question: str, lead: str, test: str, is_told: bool
+) -> None:
+    places = [entity(lead, "main.py"), entity(test, "tests/test_main.py", is_test=True)]
+    told = uses.tests_of(Evidence(analyse(question), [], places))
+    assert [claim.subject for claim in told] == ([test] if is_told else [])

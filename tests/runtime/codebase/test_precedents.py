@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.words import index_terms
 from runtime.codebase.git.commit_history import Commit
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.git.precedents import (
@@ -81,6 +82,25 @@ def test_what_is_named_alone_and_has_new_files_goes_first_and_of_equals_the_newe
     assert subjects([plain, first, second], "command") == ["Add sort command", "Add count command", "Add count command"]
     longer = of("Add hidden command to all")
     assert subjects([first, longer], "hidden", "command") == ["Add hidden command to all", "Add sort command"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "added", "is_one"),
+    [
+        ("Add cursor styling", (), False),
+        ("Add border styling", (), True),
+        ("Add rclone backend", ("backend/rclone.go",), True),
+        ("Add rclone", ("backend/rclone.go",), False),
+        ("Add rclone backend", ("backend/rclone.txt",), False),
+    ],
+)
+def test_of_a_thing_of_two_words_one_is_enough_only_where_a_new_file_is_called_after_it(
+    subject: str, added: tuple[str, ...], is_one: bool
+) -> None:
+    one = of(subject, added=added, changed=("main.py", "README.md"))
+    thing = ["border", "style"] if "styl" in subject else ["storage", "backend"]
+    ranked = ranked_precedents([one], [index_terms(word).split()[-1] for word in thing], {*FILES, *added})
+    assert bool(ranked) is is_one
 
 
 def test_of_a_thing_of_two_words_both_count_wherever_they_stand() -> None:
@@ -183,7 +203,7 @@ def test_secrets_and_lines_that_are_gone_are_not_told(tool: Codebase) -> None:
     assert "OLD" not in str(find_precedents(tool, "command").data)
 
 
-@pytest.mark.parametrize("query", ["subcommand", "commands", "one more command"])
+@pytest.mark.parametrize("query", ["subcommand", "commands", "one more command", "command line command"])
 def test_a_thing_is_found_in_other_forms_of_its_name(tool: Codebase, query: str) -> None:
     assert [row["subject"] for row in find_precedents(tool, query).data["commits"]] == ["Add sort command"]
 

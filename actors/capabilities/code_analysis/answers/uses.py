@@ -20,7 +20,7 @@ from actors.capabilities.code_analysis.answers.wording import (
 from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.kinds import kind_of
-from actors.capabilities.code_analysis.ranking.relevance import Entity, shares_name
+from actors.capabilities.code_analysis.ranking.relevance import Entity
 from runtime.codebase.files.words import index_terms, split_identifier
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.telling_lines import imports_or_exports
@@ -32,6 +32,8 @@ ENOUGH_CALLERS = 3
 MAX_IMPORTERS = 5
 MAX_TESTS = 4
 MAX_TESTS_ASKED_FOR = 10
+# A test that nothing proves to be one of it has so many words of the question in its name.
+MIN_SHARED = 2
 # Members whose uses are calls: another line with their name may mean another object's.
 CALLED_KINDS = frozenset({"method", "constructor", "function", "prototype"})
 
@@ -118,13 +120,17 @@ def _is_test_of(entity: Entity, evidence: Evidence) -> bool:
     """Return whether a test is called after what is asked about: by all words of a name, where the question has one.
 
     Else by all that what leads has of the question: `test_once_command` is no test of `watch_query`, the watch command.
+    Where that has none of it, by two words: «catch» alone makes `test_catch_signal` no test of anything that is asked.
     """
     question = evidence.question
     has = set(index_terms(last_part(entity.name)).split())
     if question.identifiers:
         return any(has.issuperset(_own_terms(name)) for name in question.identifiers)
     shared = [set(question.terms).intersection(_own_terms(lead.name)) for lead in evidence.leads if lead.name]
-    return shares_name(entity, question) and all(has.issuperset(terms) for terms in shared)
+    told = [terms for terms in shared if terms]
+    if not told:
+        return len(has.intersection(question.terms)) >= MIN_SHARED
+    return all(has.issuperset(terms) for terms in told)
 
 
 def _own_terms(name: str) -> list[str]:
