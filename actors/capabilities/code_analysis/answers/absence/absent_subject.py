@@ -40,8 +40,13 @@ def undefined_sentence(names: Iterable[str]) -> str:
 
 
 def aside_claims(facts: Iterable[CodeFact]) -> list[Claim]:
-    """Return a claim for each line that mentions a word of the question which nothing but asides mention."""
-    asides = [fact for fact in facts if fact.kind == "only_aside" and fact.citation.quote]
+    """Return a claim for each line that mentions a word of the question which nothing but asides mention.
+
+    Of a sentence that only tells something, which is searched for as a part, none: the search for the whole leaves its
+    words out.
+    """
+    found = [fact for fact in facts if fact.kind == "only_aside" and fact.citation.quote]
+    asides = [fact for fact in found if set(fact.purposes) != {"part"}]
     claims = []
     for fact in asides[:MAX_ASIDES]:
         where = _WHERE.get(kind_of_path(fact.citation.file), "translations")
