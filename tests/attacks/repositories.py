@@ -15,6 +15,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.git.known_history import HistoryMemory
+from runtime.codebase.git.precedents import lines_added, read_commits
 from runtime.codebase.git.tracked_files import tracked_files
 from runtime.codebase.index.writer import refresh
 from runtime.tools.result import ToolResult
@@ -78,7 +79,7 @@ def grow(root: Path) -> Path:
     write(root, {"alpha.py": ALPHA, "pkg/beta.py": BETA, ".gitignore": "*.log\n"})
     commit(root, "Open", day=1)
     write(root, {"alpha.py": ALPHA.replace("1", "2"), "pkg/beta.py": BETA + "\n\nGAMMA = 1\n"})
-    commit(root, "Double it", who="Grace", day=2)
+    commit(root, "Add a gamma", who="Grace", day=2)
     write(root, {"pkg/beta.py": BETA + "\n\nGAMMA = 2\n"})
     commit(root, "Another gamma", day=3)
     write(root, {"alpha.py": ALPHA.replace("1", "2") + "\n\nDELTA = 1\n", "new.txt": "new\n", "noise.log": "x\n"})
@@ -144,6 +145,7 @@ TOOL_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("explain_code_history", {"symbol": "alpha_thing", "origin": True}),
     ("explain_code_history", {"path": "alpha.py"}),
     ("find_related", {"path": "alpha.py"}),
+    ("find_precedents", {"query": "gamma"}),
 )
 
 
@@ -158,6 +160,10 @@ def told(root: Path, *, plain: bool = False) -> dict[str, Any]:
     asked = (PlainGit if plain else Git)(root)
     answers = {name: question(asked) for name, question in HISTORY.items()}
     answers["tracked"] = tracked_files(asked)
+    answers["commits"] = read_commits(asked)
+    answers["lines"] = {
+        one.commit.hash: lines_added(asked, one.commit.hash, one.changed) for one in answers["commits"] if one.changed
+    }
     # What is not committed bears the time of the question.
     answers["blame"] = [(line.line, line.commit.hash, line.commit.author) for line in answers["blame"]]
     return answers

@@ -25,7 +25,7 @@ async def test_who_changed_a_thing_is_answered_and_nothing_of_the_repository_is_
     document = await ask(root, tmp_path / "state")
     assert not canary.sang()
     assert git(root, "rev-parse", "HEAD~1").strip() in {commit["sha"] for commit in document["commits"]}
-    assert "Double it" in document["answer"]
+    assert "Add a gamma" in document["answer"]
     git(root, "log", "-p", "-Salpha")
     assert canary.sang()
 

@@ -46,7 +46,7 @@ def site(armed_site: Site) -> Iterator[Site]:
 def test_while_it_is_harmless_everything_is_told(site: Site) -> None:
     answers = {name: (status, data) for name, status, data, _ in site.harmless_tools}
     assert {status for status, _ in answers.values()} == {"ok"}
-    subjects = ["Add a submodule", "Another gamma", "Double it", "Open"]
+    subjects = ["Add a submodule", "Another gamma", "Add a gamma", "Open"]
     assert [row["subject"] for row in answers["git_log"][1]["commits"]] == subjects
     assert [row["author"] for row in answers["git_blame"][1]["lines"]][:2] == ["Ada", "Grace"]
     assert "+DELTA = 1" in answers["git_diff"][1]["diff"]
