@@ -42,6 +42,9 @@ _DONE_TO = re.compile(
 )
 _HUNK = re.compile(r"@@ -\S+ \+")
 _TELLS = re.compile(r"\w.*\w")
+_FEATURE = re.compile(r"feat(?:ure)?\b", re.IGNORECASE)
+# A longer line is data, or was made by a program.
+MAX_LINE_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class FilesOfCommit:
     def says_so(self) -> bool:
         """True if its subject says that it adds something."""
         subject = self.commit.subject
-        return subject.startswith("feat") or _ADDS.match(_without_scope(subject)) is not None
+        return _FEATURE.match(subject) is not None or _ADDS.match(_without_scope(subject)) is not None
 
 
 def read_commits(git: Git, *, recent: int = RECENT_COMMITS) -> list[FilesOfCommit]:
@@ -78,10 +81,9 @@ def ranked_precedents(
 ) -> list[tuple[float, FilesOfCommit]]:
     """Return the commits that added a thing called by `terms`, each with its score, best first, of equals the newest.
 
-    What a subject tells beside the thing («for …», «to …») does not count.
-
-    The last of the terms is what the thing is («storage backend»): the subject or a new file must have it. `files`:
-    those that there are; others are left out of the commits.
+    The last of the terms is what the thing is («storage backend»): the subject or a new file must have it. What a
+    subject tells beside the thing («for …», «to …») does not count. `files`: those that there are; others are left out
+    of the commits.
     """
     if not terms:
         return []
@@ -154,7 +156,7 @@ def lines_added(git: Git, commit: str, paths: Sequence[str]) -> dict[str, list[s
             own = added.setdefault(line[4:].removeprefix("b/").rstrip("\t"), [])
         elif _HUNK.match(line):
             is_head = False
-        elif not is_head and line.startswith("+") and _TELLS.search(line, 1):
+        elif not is_head and line.startswith("+") and len(line) <= MAX_LINE_CHARS and _TELLS.search(line, 1):
             own.append(line[1:].strip())
     return {path: lines for path, lines in added.items() if path in paths and lines}
 

@@ -81,9 +81,10 @@ def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> Too
         told = [(score, _Told(codebase, git, one, terms)) for score, one in best[:LOOKED_AT]]
         told.sort(key=lambda pair: -pair[0] * (LEAST_STANDING + (1 - LEAST_STANDING) * pair[1].standing))
         citations: list[Citation] = []
-        rows = [one.row(citations) for _, one in told if one.standing]
         limit = bounded(max_results, MAX_PRECEDENTS)
-        return listed(log, {"query": query, "commits": rows[:limit]}, citations, len(rows) > limit, bool(rows))
+        kept = [one for _, one in told if one.standing]
+        rows = [one.row(citations) for one in kept[:limit]]
+        return listed(log, {"query": query, "commits": rows}, citations, len(kept) > limit, bool(rows))
 
     return with_git(codebase, None, read)
 
@@ -116,11 +117,10 @@ class _Told:
     def row(self, citations: list[Citation]) -> dict[str, Any]:
         """Return the row of the commit; what it cites is appended to `citations`."""
         new = [(path, True) for path in self._one.added]
-        changed = [(path, False) for path, lines in self._lines.items() if lines]
-        changed = [(path, is_new) for path, is_new in changed if not is_boilerplate(path)]
+        changed = [(path, False) for path, lines in self._lines.items() if lines and not is_boilerplate(path)]
         ordered = sorted([*new, *changed], key=lambda pair: (_ORDER.get(kind_of_path(pair[0]), 4), not pair[1]))
-        files = [self._new(path, citations) if is_new else self._changed(path, citations) for path, is_new in ordered]
-        return {**asdict(self._one.commit), "files": files[:MAX_FILES]}
+        told = [(self._new if is_new else self._changed, path) for path, is_new in ordered[:MAX_FILES]]
+        return {**asdict(self._one.commit), "files": [row_of(path, citations) for row_of, path in told]}
 
     def _new(self, path: str, citations: list[Citation]) -> dict[str, Any]:
         symbols = self._codebase.symbols_in(path, limit=MAX_SYMBOLS)

@@ -16,6 +16,7 @@ from runtime.codebase.git.commit_history import Commit
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.git.precedents import (
     MAX_FILES,
+    MAX_LINE_CHARS,
     MIN_FILES,
     FilesOfCommit,
     lines_added,
@@ -57,6 +58,7 @@ def subjects(commits: list[FilesOfCommit], *terms: str) -> list[str]:
         ("Add command completion", False),
         ("Allow commands to sort", False),
         ("Added", False),
+        ("feather: sort command", False),
     ],
 )
 def test_a_commit_counts_that_says_that_it_added_such_a_thing(subject: str, is_one: bool) -> None:
@@ -170,7 +172,7 @@ def tool(tmp_path: Path, opened: Callable[[Path], Codebase]) -> Codebase:
     (root / "commands/count.py").write_text("def count(rows):\n    return len(rows)\n")
     (root / ".env").write_text("KEY=1\n")
     commit(root, "Begin")
-    (root / "main.py").write_text(SORT + "OLD = 1\n")
+    (root / "main.py").write_text(SORT + f"OLD = 1\nLONG_SORT = '{'x' * MAX_LINE_CHARS}'\n")
     (root / "commands/sort.py").write_text("import sys\n\n\ndef sort(rows):\n    return sorted(rows)\n")
     (root / ".env").write_text("KEY=2\n")
     (root / "README.md").write_text("# Tool\n\n- sort: sorts rows\n")
@@ -192,6 +194,7 @@ def test_the_files_of_a_commit_are_told_with_their_lines_that_still_stand(tool: 
     assert result.citations[new["citation"]].mark == "[commands/sort.py:4-5]"
     assert [(line["line"], line["text"]) for line in changed["lines"]] == [(3, '"sort": sort,')]
     assert (document["file"], document["is_new"]) == ("README.md", True)
+    assert {citation.file for citation in result.citations} == {each["file"] for each in row["files"]}
     assert verify(tool, result.citations, ranges_of([result])) == (list(result.citations), {})
 
 

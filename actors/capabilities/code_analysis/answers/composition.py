@@ -204,6 +204,18 @@ def compose(
         return "\n\n".join((likely, *told, *_endings(skipped, remarks, failure, ended_by)))
     verdicts = _verdicts_on_relations(question, missing, unused or {}) if claims else []
     missing = [text for text in missing if text not in verdicts]
+    parts += _sections(question, claims, verdicts)
+    if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
+        parts.append(_NO_ORIGIN)
+    if claims:
+        parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
+        parts += _without_answer(unanswered)
+    return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+
+
+def _sections(question: Question, claims: Sequence[Claim], verdicts: Sequence[str]) -> list[str]:
+    """Return the sections of an answer, with what is proven not to be right behind the lead."""
+    parts: list[str] = []
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -217,12 +229,7 @@ def compose(
             parts.append(picture)
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
             parts.append(diagram)
-    if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
-        parts.append(_NO_ORIGIN)
-    if claims:
-        parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
-        parts += _without_answer(unanswered)
-    return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+    return parts
 
 
 def _subject(question: Question, claims: Sequence[Claim]) -> str:

@@ -28,7 +28,7 @@ from actors.capabilities.code_analysis.ranking.answer_order import Place
 from actors.capabilities.code_analysis.ranking.leading_place import in_leading_order
 from runtime.codebase.search.presence.absence import Absence
 
-# Below this presence an answer begins with «I did not find this», and says that this is not sure from the other one on.
+# Below `ENOUGH` an answer begins with «I did not find this», and only below `SURELY_NOT` without «for sure».
 ENOUGH = 0.5
 SURELY_NOT = 0.25
 # From these on a confidence is called medium, and high.

@@ -231,9 +231,6 @@ def analyse(
     named += [described] if described else []
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
-    if not further and (further := _pointing_back(text, kind)):
-        added = [aspect for name in further for aspect in kind_named(name).added or ()]
-        aspects = tuple(dict.fromkeys((*aspects, *added)))
     if identifiers and (other := _taken_over(kind, text)) is not None:
         kind, aspects = other, other.aspects
     if kind.names_each:
@@ -338,7 +335,10 @@ def _kinds_and_aspects(text: str, parts: Sequence[str]) -> tuple[QuestionKind, t
             first, *further = known
             added = [aspect for kind in further for aspect in kind.added or ()]
             return first, tuple(dict.fromkeys((*first.aspects, *added))), tuple(kind.name for kind in further)
-    return *_kind_and_aspects(text), ()
+    kind, aspects = _kind_and_aspects(text)
+    back = _pointing_back(text, kind)
+    added = [aspect for name in back for aspect in kind_named(name).added or ()]
+    return kind, tuple(dict.fromkeys((*aspects, *added))), back
 
 
 def _pointing_back(text: str, kind: QuestionKind) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from actors.capabilities.code_analysis.answers.mechanism import overlap
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
-from runtime.codebase.citation import Citation
 from runtime.codebase.search.prose.sentences import ELLIPSIS
 
 MAX_SAID = 2
@@ -26,14 +26,9 @@ def document_claims(facts: Sequence[CodeFact], role: ClaimRole = "said") -> list
     worth = {fact.place: fact for fact in said if fact.worth is not None and fact.worth >= LEAST_WORTH}
     best: list[CodeFact] = []
     for fact in sorted(worth.values(), key=lambda fact: (-(fact.worth or 0.0), *fact.place)):
-        if not any(_is_in(fact.citation, told.citation) for told in best):
+        if not any(overlap(fact.citation, told.citation) for told in best):
             best.append(fact)
     return [_claim(fact, role) for fact in best[:MAX_SAID]]
-
-
-def _is_in(lines: Citation, told: Citation) -> bool:
-    """Return whether lines share some with those that are told already."""
-    return lines.file == told.file and lines.start_line <= told.end_line and told.start_line <= lines.end_line
 
 
 def _claim(fact: CodeFact, role: ClaimRole) -> Claim:
