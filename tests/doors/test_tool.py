@@ -65,7 +65,15 @@ def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
     names = {tool["name"] for tool in tools}
     assert names == {
         *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history"),
-        *("find_related", "find_precedents", "read_code", "git_status", "list_tools", "describe_folder"),
+        *(
+            "find_related",
+            "find_precedents",
+            "find_dependency",
+            "read_code",
+            "git_status",
+            "list_tools",
+            "describe_folder",
+        ),
     }
     assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
 

@@ -87,6 +87,9 @@ class Language:
     begins_paths_at_root: Callable[[str], bool] | None = None
     imports_folders: bool = False
 
+    # Where its dependencies are published, as `dependencies.requirement` names it; empty where none are known.
+    ecosystem: str = ""
+
     # How names and types are resolved; calls of a language without these rules are proven by imports alone.
     types: TypeRules | None = None
     # Where names get values; defaults of a language that does not say are not proven.

@@ -88,6 +88,7 @@ IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="c",
+        ecosystem="system",
         idle=IDLE,
         extensions="c h",
         path_kinds=(("test", r"(^|/)test[_-][^/]*\.c$|_tests?\.c$"),),

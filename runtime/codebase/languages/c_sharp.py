@@ -84,6 +84,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="c_sharp",
+        ecosystem="nuget",
         idle=_IDLE,
         values=value_queries.C_SHARP,
         extensions="cs",

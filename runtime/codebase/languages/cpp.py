@@ -67,6 +67,7 @@ def _as_c_sees_it(text: str) -> str:
 LANGUAGES = (
     Language(
         name="cpp",
+        ecosystem="system",
         idle=_IDLE,
         values=value_queries.CPP,
         extensions="cc cpp cxx c++ hh hpp hxx h++ ipp cu cuh",

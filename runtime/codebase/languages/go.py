@@ -101,6 +101,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="go",
+        ecosystem="go",
         idle=_IDLE,
         extensions="go",
         path_kinds=(

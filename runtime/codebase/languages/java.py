@@ -134,6 +134,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="java",
+        ecosystem="maven",
         idle=_IDLE,
         extensions="java",
         path_kinds=(("test", r"(^|/)[^/]*(Tests?|TestCase|Spec)\.java$"),),

@@ -14,6 +14,9 @@ from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
 
+# TypeScript publishes in the same registry.
+ECOSYSTEM = "npm"
+
 COMMON_TAGS = """
 (method_definition name: [(property_identifier) (private_property_identifier)] @name) @definition.method
 (variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @definition.function
@@ -144,6 +147,7 @@ IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="javascript",
+        ecosystem=ECOSYSTEM,
         idle=IDLE,
         extensions="js jsx mjs cjs",
         interpreters="node",

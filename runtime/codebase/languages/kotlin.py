@@ -69,6 +69,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="kotlin",
+        ecosystem="maven",
         idle=_IDLE,
         values=value_queries.KOTLIN,
         extensions="kt kts",

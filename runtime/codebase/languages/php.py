@@ -56,6 +56,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="php",
+        ecosystem="composer",
         idle=_IDLE,
         values=value_queries.PHP,
         extensions="php php5 phtml",

@@ -161,6 +161,7 @@ _IDLE = IdleSyntax(
 
 PYTHON = Language(
     name="python",
+    ecosystem="pypi",
     idle=_IDLE,
     extensions="py pyi pyw",
     interpreters="python pypy",

@@ -59,6 +59,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="ruby",
+        ecosystem="rubygems",
         idle=_IDLE,
         values=value_queries.RUBY,
         extensions="rb rake gemspec ru",

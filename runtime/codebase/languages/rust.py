@@ -186,6 +186,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="rust",
+        ecosystem="crates",
         idle=_IDLE,
         test_prefix="test_",
         extensions="rs",

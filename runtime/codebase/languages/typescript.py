@@ -36,6 +36,7 @@ _TAGS = """
 def _typescript(name: str, extensions: str, grammar: Grammar, head_files: str = "", interpreters: str = "") -> Language:
     return Language(
         name=name,
+        ecosystem=javascript.ECOSYSTEM,
         idle=javascript.IDLE,
         extensions=extensions,
         interpreters=interpreters,

@@ -31,6 +31,7 @@ ONE_OF_EACH = {
     "extend": "How do I add a tool?",
     "compare": "Compare LocalRuntime and RayRuntime",
     "list_all": "List all errors",
+    "third_party": "List the dependencies",
     "overview": "What does this project do?",
 }
 

@@ -63,6 +63,8 @@ WORDINGS = [
     ("compare", "Compare LocalRuntime and RayRuntime"),
     ("compare", "What is the difference between Route and Mount?"),
     ("compare", "Route vs. Mount"),
+    ("third_party", "List the dependencies"),
+    ("third_party", "What does this project depend on?"),
     ("list_all", "List all errors"),
     ("list_all", "Show me all the tests"),
     ("list_all", "Name every error class"),
@@ -85,7 +87,11 @@ NOT_IN_WORDS = {
     "What is BackgroundTask?",
     "What does decide do?",
     "What does runtime/bounds.py do?",
-    *(text for kind, text in WORDINGS if kind in {"who_calls", "changed", "tested", "compare", "list_all", "overview"}),
+    *(
+        text
+        for kind, text in WORDINGS
+        if kind in {"who_calls", "changed", "tested", "compare", "list_all", "third_party", "overview"}
+    ),
 }
 BESIDES = {
     "Where are the timers used?": ("usage", "tests"),

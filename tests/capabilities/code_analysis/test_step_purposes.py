@@ -36,7 +36,7 @@ QUESTIONS = (
     *("Where is `Depot`?", "How is a request routed?", "Compare `Depot` and `Van`", "List all functions"),
     *("List all errors", "How is the timeout configured?", "How do I add a new depot?", "Which tests cover `Depot`?"),
     *("What happens when a parcel is lost?", "Why is a depot full?", "Who last changed `Depot`?"),
-    "What does this project do?",
+    *("What does this project do?", "List the dependencies"),
     *("How is `timeout` configured?", "How does `load` work?", "How do I add a depot, and why is one full?"),
     *("What changes with relay/van.py?", "What does relay/van.py do?", "Who calls `accept`?", "How does load work?"),
 )

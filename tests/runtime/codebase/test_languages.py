@@ -19,7 +19,7 @@ from runtime.errors import SettingsError
 
 PACKAGE = Path(runtime.codebase.__path__[0])
 # What a whole repository looks like is known by its build files and the habits of ecosystems, not of one language.
-DECLARING = ("languages", "language_facts", "language_parts", "overview")
+DECLARING = ("languages", "language_facts", "language_parts", "overview", "dependencies")
 
 # What these mean where they stand: `text` is how a file was read and a part of a result, `r` the references in a query,
 # `.gradle` a folder of caches.

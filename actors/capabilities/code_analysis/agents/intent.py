@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.handover.intent import IntentOutput, Want
 from actors.capabilities.code_analysis.handover.perception import PerceptionOutput, memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Question, analyse, capitalised_words
+from actors.capabilities.code_analysis.question.asked_dependency import asked_dependency
 from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.question.described_names import described_name
 from actors.capabilities.code_analysis.question.hints import with_hint
@@ -46,6 +47,7 @@ _GOAL_TEXT: dict[Aspect, str] = {
     "history": "Tell who changed {subject}, and when",
     "together": "Find what changes together with {subject}",
     "precedents": "Tell how something like {subject} was added before",
+    "requirements": "Tell where {subject} is declared and used",
 }
 
 # Goals that an answer can do without: they never make the critic ask for another round.
@@ -84,7 +86,7 @@ async def _names_in_code(
 ) -> dict[str, dict[str, bool] | list[str] | str | None]:
     """Return what the repository is called, and the question's words that definitions bear; nothing before opening.
 
-    Of a question that names nothing also the definition whose name its words make.
+    Of a question that names nothing also the definition whose name its words make, and the dependency that it means.
     """
     if perceived is None or perceived.repository is None or context.services is None:
         return {}
@@ -96,7 +98,8 @@ async def _names_in_code(
     names = await context.run_blocking(names_borne, codebase.index, words)
     question = analyse(_asked(view, perceived.normalized_input), project, names)
     described = await context.run_blocking(described_name, codebase.index, question)
-    return {"project": project, "names": names, "described": described}
+    dependency = await context.run_blocking(asked_dependency, codebase, question.text)
+    return {"project": project, "names": names, "described": described, "dependency": dependency}
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -105,7 +108,11 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
     turns = msgspec.convert(facts["turns"], list[SessionTurn])
     asked = analyse(
-        str(facts["question"]), facts.get("project"), facts.get("names") or (), facts.get("described") or None
+        str(facts["question"]),
+        facts.get("project"),
+        facts.get("names") or (),
+        facts.get("described") or None,
+        facts.get("dependency") or None,
     )
     question = _with_hint(in_context(asked, turns, graph), facts)
     subject = _short(question.subject)

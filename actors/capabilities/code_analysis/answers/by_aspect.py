@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORD
 from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
 from actors.capabilities.code_analysis.answers.places.further_places import word_count
 from actors.capabilities.code_analysis.answers.precedents import precedents
+from actors.capabilities.code_analysis.answers.requirements import requirements
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.verdict import verdict_claims, with_verdicts
@@ -94,6 +95,7 @@ WRITERS: Mapping[str, Writer] = {
     "history": history,
     "together": together,
     "precedents": precedents,
+    "requirements": requirements,
 }
 
 

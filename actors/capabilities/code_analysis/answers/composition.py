@@ -80,6 +80,7 @@ _MISSING: dict[str, str] = {
     "structure": "The layout could not be read.",
     "history": "No commit that changed {subject} was found.",
     "together": "No file was found that changes together with {subject}.",
+    "requirements": "No dependency was found that a metadata file declares.",
 }
 
 _NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
@@ -309,6 +310,8 @@ def _of_what(role: ClaimRole, heading: str, claims: Sequence[Claim]) -> str:
 
 def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:
     """How many entries a list of a kind of code has, and that it may lack some where it is as long as lists are."""
+    if role == "item" and kind_of(question).of_requirements:
+        return _counted("**Declared dependencies**", claims)
     if role != "item" or not question.asks_for_list:
         return ""
     if not is_of_code(question.subject):

@@ -56,6 +56,8 @@ FactKind = Literal[
     "change",
     "together",
     "precedent",
+    # Of a dependency: a declaration, an import, a use or a mention of it.
+    "requirement",
     # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, those
     # that draw the parts together, calls from where a program is entered into parts; ways in; dependencies; where to
     # begin; folders that are no parts.
@@ -186,7 +188,7 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 
 # Of these, several may rest on one line.
 _NAMED_APART: frozenset[FactKind] = frozenset(
-    {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading"}
+    {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading", "requirement"}
 )
 
 
@@ -446,6 +448,24 @@ def _preceded(result: ToolResult) -> Iterator[CodeFact]:
                 )
 
 
+def _required(result: ToolResult) -> Iterator[CodeFact]:
+    """Yield what is declared, imported, used and mentioned of a dependency; `symbol_kind` is which of these it is."""
+    name, files = result.data["name"], result.data.get("importing_files", 0)
+    for part, role in (("dependencies", ""), ("imports", "import"), ("uses", "use"), ("mentions", "mention")):
+        for place, row in enumerate(result.data.get(part, ())):
+            if row["citation"] is not None:
+                yield CodeFact(
+                    "requirement",
+                    result.citations[row["citation"]],
+                    name=row["name"] if not role else row["enclosing"],
+                    symbol_kind=role or row["group"],
+                    about=name,
+                    score=1 / (place + 2),
+                    of=files if role in {"import", "use"} else 0,
+                    more=result.truncated,
+                )
+
+
 def _mapped(result: ToolResult) -> Iterator[CodeFact]:
     for file in result.data["files"]:
         symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
@@ -497,4 +517,5 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[CodeFact]]] = {
     "explain_code_history": _changed,
     "find_related": _related,
     "find_precedents": _preceded,
+    "find_dependency": _required,
 }

@@ -46,6 +46,8 @@ Purpose = Literal[
     "together",
     "tests",
     "precedents",
+    # What metadata files declare to be needed.
+    "requirements",
 ]
 
 
@@ -140,6 +142,7 @@ PURPOSE_OF_OLD_ID: dict[str, Purpose] = {
     "together": "together",
     "tests": "tests",
     "before": "precedents",
+    "needed": "requirements",
 }
 
 _NUMBER = re.compile(r"\d+$")

@@ -22,6 +22,7 @@ TARGET_OF_TOOL: dict[str, str] = {
     "describe_folder": "path",
     "trace_entry_point": "entry",
     "find_precedents": "query",
+    "find_dependency": "name",
 }
 # Tools whose target is a place: a path, lines of it, or a symbol.
 PLACE_TOOLS = frozenset({"read_code", "explain_code_history", "find_related"})
@@ -31,7 +32,7 @@ PLANNED_TOOLS = frozenset({*TARGET_OF_TOOL, *PLACE_TOOLS, *TOOLS_WITHOUT_TARGET}
 # As much of what was asked for by name as one slice of code holds.
 WHOLE_LINES = 400
 _ALWAYS: dict[str, dict[str, Any]] = {"locate": {"max_results": 20}, "read_code": {"max_lines": WHOLE_LINES}}
-_MAY_BE_EMPTY = frozenset({"trace_entry_point", "map_module", "describe_folder"})
+_MAY_BE_EMPTY = frozenset({"trace_entry_point", "map_module", "describe_folder", "find_dependency"})
 
 _LINES = re.compile(r"^(?P<path>[^\s:]+):(?P<first>\d+)(?:\s*[-–]\s*(?P<last>\d+))?$")
 _SYMBOL_OF_PATH = re.compile(r"^(?P<path>[^\s:#]+[/.][^\s:#]+)(?::{1,2}|#)(?P<symbol>[A-Za-z_$][\w.$:#]*)$")

@@ -204,12 +204,16 @@ def analyse(
     project: Mapping[str, bool] | None = None,
     names: Collection[str] = (),
     described: str | None = None,
+    dependency: str | None = None,
 ) -> Question:
     """Take a question apart; total: any text gives a Question.
 
     `project`: what the repository is called, as `with_project_named` takes it. `names`: those of its capitalised words
     that definitions bear; the others name nothing. `described`: the name of a definition that other words of it make.
+    `dependency`: the third-party dependency that it is about, as the text calls it.
     """
+    if dependency is not None:
+        return _of_dependency(text, dependency)
     told = with_project_named(text, project or {})
     if told != text:
         asked = analyse(told)
@@ -259,6 +263,13 @@ def analyse(
     if of_paths or asked.is_of_whole:
         return msgspec.structs.replace(asked, aspects=aspects[:1])
     return asked if kind.asks_relations(asked) else msgspec.structs.replace(asked, aspects=_open_aspects(asked))
+
+
+def _of_dependency(text: str, dependency: str) -> Question:
+    """Return a question about a dependency, whatever else its words would ask for."""
+    kind = next(kind for kind in question_kinds().values() if kind.of_requirements)
+    terms = tuple(query_terms(text).counts)
+    return Question(text, kind.name, dependency, identifiers=(dependency,), terms=terms, aspects=kind.aspects)
 
 
 def _taken_over(kind: QuestionKind, text: str) -> QuestionKind | None:

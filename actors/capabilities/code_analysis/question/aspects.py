@@ -18,6 +18,7 @@ Aspect = Literal[
     "history",
     "together",
     "precedents",
+    "requirements",
 ]
 
 

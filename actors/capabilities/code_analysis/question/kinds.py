@@ -153,13 +153,15 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
 
     # What it speaks of: several things; and each by its name, capitalised at least; by words that make the name of a
     # definition, if they are all, or of a type that is there to be extended, as if it named that; one relation of the
-    # first thing that it names; files, of which alone it asks for its first aspect alone; the repository, where it
-    # names nothing, or always. `asks_for_related`: «its tests» are what it asks for and not what it asks about.
+    # first thing that it names; files, of which alone it asks for its first aspect alone; what the repository depends
+    # on; the repository, where it names nothing, or always. `asks_for_related`: «its tests» are what it asks for and
+    # not what it asks about.
     of_several: bool = False
     names_each: bool = False
     named_by_words: Literal["never", "definitions", "definitions alone", "open types"] = "never"
     of_relation: bool = False
     of_files: bool = False
+    of_requirements: bool = False
     may_be_of_whole: bool = False
     needs_no_subject: bool = False
     asks_for_related: bool = False

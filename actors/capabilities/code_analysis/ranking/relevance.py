@@ -161,7 +161,7 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Cod
         return 1.0 if any(fact.kind in {"module", "code", "purpose", "part"} for fact in facts) else 0.0
     if kind.of_files and any(fact.commit is not None for fact in facts):
         return 1.0
-    if kinds_listed(question):
+    if kind.of_requirements or kinds_listed(question):
         return 1.0 if facts else 0.0
     wanted = set(question.terms) | {name.lower() for name in question.identifiers}
     if not wanted:
