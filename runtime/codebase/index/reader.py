@@ -265,6 +265,10 @@ class IndexReader:
         sql, near = "SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1", f'NEAR("{pair[0]}" "{pair[1]}", 8)'
         return any(self.rows(sql.format(table=table), (near,)) for table in ("chunk_text", "passage_text"))
 
+    def symbol_names(self, limit: int) -> list[str]:
+        """Return the simple names of symbols, each once; which of more than the limit is not determined."""
+        return [name for (name,) in self.rows("SELECT DISTINCT name FROM symbols LIMIT ?", (limit,))]
+
     def has_name_with(self, part: str) -> bool:
         """Return whether the path of a file, read or not, or the name of a symbol holds a lower-case text."""
         asked = (("files", "path"), ("symbols", "name"))

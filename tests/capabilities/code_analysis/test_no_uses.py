@@ -48,7 +48,7 @@ def test_nothing_is_said_after_a_search_that_did_not_come_to_its_end(report: Ste
     [
         ([use("caller", 3)], {"tests"}),
         ([use("reference", 3)], {"tests"}),
-        ([use("importer", 3)], {"tests"}),
+        ([use("importer", 3), use("caller", 4)], {"tests"}),
         ([use("mention", 3)], set()),
         ([use("test", 3, is_test=True)], {"usage"}),
         ([use("caller", 3, is_test=True)], {"usage"}),
@@ -63,6 +63,12 @@ def test_a_use_or_a_call_that_may_be_one_forbids_the_sentence(facts: list[CodeFa
 
 def test_calls_whose_receiver_is_not_known_forbid_both_sentences() -> None:
     assert no_uses([], [explored(unproven=1)], [EXPLORED]) == {}
+
+
+def test_of_what_is_only_imported_no_other_use_was_proven() -> None:
+    told = no_uses([], [explored(), use("importer", 3)], [EXPLORED])
+    assert told["usage"] == "But for imports, no use of `Depot.accept` was proven in this repository."
+    assert set(told) == {"usage", "tests"}
 
 
 def test_a_name_that_is_nowhere_is_named_and_nothing_is_said_of_what_was_explored_instead() -> None:

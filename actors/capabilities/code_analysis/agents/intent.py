@@ -22,6 +22,7 @@ from actors.capabilities.code_analysis.question.analysis import Question, analys
 from actors.capabilities.code_analysis.question.asked_dependency import asked_dependency
 from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.question.described_names import described_name
+from actors.capabilities.code_analysis.question.described_use import used_definition
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
@@ -99,7 +100,9 @@ async def _names_in_code(
     question = analyse(_asked(view, perceived.normalized_input), project, names)
     described = await context.run_blocking(described_name, codebase.index, question)
     dependency = await context.run_blocking(asked_dependency, codebase, question.text)
-    return {"project": project, "names": names, "described": described, "dependency": dependency}
+    used = None if dependency is not None else await context.run_blocking(used_definition, codebase.index, question)
+    found = {"described": described, "dependency": dependency, "used": used}
+    return {"project": project, "names": names, **found}
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -113,6 +116,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         facts.get("names") or (),
         facts.get("described") or None,
         facts.get("dependency") or None,
+        facts.get("used") or None,
     )
     question = _with_hint(in_context(asked, turns, graph), facts)
     subject = _short(question.subject)

@@ -194,7 +194,7 @@ def compose(
     subject = _subject(question, claims)
     why = {aspect: text.format(subject=subject) for aspect, text in _MISSING.items()}
     why |= {**(unused or {}), **(reasons or {})}
-    missing = [why[aspect] for f in findings if not f.claims and (aspect := aspect_of(f.goal)) in why]
+    missing = [why[aspect] for f in findings if _tells_no_use(f) and (aspect := aspect_of(f.goal)) in why]
     if not claims and not was_cut and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
         parts += missing
     elif not claims:
@@ -212,6 +212,11 @@ def compose(
         parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
         parts += _without_answer(unanswered)
     return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+
+
+def _tells_no_use(finding: Finding) -> bool:
+    """Return whether a goal has no claims, or none but those on imports, of which something may be said besides."""
+    return all(claim.role == "importer" for claim in finding.claims)
 
 
 def _sections(question: Question, claims: Sequence[Claim], verdicts: Sequence[str]) -> list[str]:

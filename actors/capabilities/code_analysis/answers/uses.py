@@ -54,7 +54,9 @@ def usage(evidence: Evidence) -> list[Claim]:
         callers += _by_others(evidence, [fact for fact in evidence.about_leads("mention") if not fact.is_test])
     claims = _listed(caller_claim, callers, MAX_CALLERS)
     if is_of_member:
-        claims += _listed(mention_claim, evidence.about_leads("mention"), MAX_CALLERS - len(claims))
+        # A property is read and not called: whose it is on an object of unknown type, nobody knows either.
+        named = evidence.about_leads("mention") or ([] if callers else others)
+        claims += _listed(mention_claim, named, MAX_CALLERS - len(claims))
     if not is_of_member:  # an import names the type at most, or another one of the same module
         claims = claims or _listed(importer_claim, evidence.about_leads("importer"), MAX_IMPORTERS)
     # Nobody says that a thing is not used while a call may mean it.

@@ -210,6 +210,10 @@ def distinct(facts: Iterable[CodeFact]) -> list[CodeFact]:
             _own_key(fact),
         )
         first = kept.setdefault(key, fact)
+        if fact.kind == "definition" and fact.about and not first.about and fact.name.startswith(f"{first.name}."):
+            # A search names lines of a class after it; who explored one of its members knows which that is.
+            own = {"name": fact.name, "symbol_kind": fact.symbol_kind, "signature": fact.signature}
+            first = kept[key] = msgspec.structs.replace(first, docstring=fact.docstring, **own)
         if fact.worth is not None and fact.worth > (first.worth or 0.0):
             first = kept[key] = msgspec.structs.replace(first, worth=fact.worth, text=fact.text)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))

@@ -205,15 +205,19 @@ def analyse(
     names: Collection[str] = (),
     described: str | None = None,
     dependency: str | None = None,
+    used: str | None = None,
 ) -> Question:
     """Take a question apart; total: any text gives a Question.
 
     `project`: what the repository is called, as `with_project_named` takes it. `names`: those of its capitalised words
     that definitions bear; the others name nothing. `described`: the name of a definition that other words of it make.
-    `dependency`: the third-party dependency that it is about, as the text calls it.
+    `dependency`: the third-party dependency that it is about, as the text calls it. `used`: the definition whose uses
+    it asks for, be it named or described.
     """
     if dependency is not None:
         return _of_dependency(text, dependency)
+    if used is not None:
+        return _of_uses(text, used)
     told = with_project_named(text, project or {})
     if told != text:
         asked = analyse(told)
@@ -270,6 +274,13 @@ def _of_dependency(text: str, dependency: str) -> Question:
     kind = next(kind for kind in question_kinds().values() if kind.of_requirements)
     terms = tuple(query_terms(text).counts)
     return Question(text, kind.name, dependency, identifiers=(dependency,), terms=terms, aspects=kind.aspects)
+
+
+def _of_uses(text: str, used: str) -> Question:
+    """Return a question about the uses of a definition, whatever else its words would ask for."""
+    kind = next(kind for kind in question_kinds().values() if kind.of_uses and "usage" in (kind.added or ()))
+    terms = _subject_terms(query_terms(without_frame(text)).counts, kind.said, kind.aspects)
+    return Question(text, kind.name, used, identifiers=(used,), terms=terms, aspects=kind.aspects)
 
 
 def _taken_over(kind: QuestionKind, text: str) -> QuestionKind | None:

@@ -28,7 +28,10 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 # What only a dependency is called, and what a part of the repository may be called as well.
-_SURELY = r"(?:dependency|dependencies|deps?|third[- ]party \w+|(?:npm|pypi|external) \w+|crate|gem)"
+_SURELY = (
+    r"(?:dependency|dependencies|deps?|third[- ]party \w+|(?:npm|pypi|external) \w+|crate|gem|depend(?:s|ing)? on"
+    r"|dependency on|rel(?:y|ies) on)"
+)
 _MAY_BE = r"(?:librar(?:y|ies)|package)"
 # What is asked of a dependency, whichever it is.
 _ANYHOW = frozenset(
@@ -82,9 +85,8 @@ def _is_meant(codebase: Codebase, text: str, start: int, end: int) -> bool:
 
 
 def _is_called(noun: str, before: str, behind: str) -> bool:
-    return re.match(rf"{noun}\b", behind, re.IGNORECASE) is not None or (
-        re.search(rf"\b{noun}$", before, re.IGNORECASE) is not None
-    )
+    told_behind = re.match(rf"(?:as an? |is an? )?{noun}\b", behind, re.IGNORECASE)
+    return told_behind is not None or re.search(rf"\b{noun}$", before, re.IGNORECASE) is not None
 
 
 def _is_in_code(codebase: Codebase, name: str) -> bool:

@@ -14,6 +14,7 @@ from runtime.primitives.dotted_names import last_part
 
 NO_USE = "No use of {subject} was proven in this repository."
 NO_USE_BUT_TESTS = "No use of {subject} outside of tests was proven in this repository."
+NO_USE_BUT_IMPORTS = "But for imports, no use of {subject} was proven in this repository."
 NO_TEST = "No test was proven to use {subject}."
 _TOOL = "explore_symbol_usage"
 _UNFOUND = frozenset({"not_found", "empty"})
@@ -52,10 +53,13 @@ def _of_definition(explored: CodeFact, facts: Sequence[CodeFact]) -> dict[str, s
     about = {explored.name, explored.about}
     uses = [fact for fact in facts if fact.kind in _USES and fact.about in about and fact.place != explored.place]
     in_tests = [fact for fact in uses if fact.is_test or fact.kind == "test"]
+    imports = [fact for fact in uses if fact.kind == "importer" and fact not in in_tests]
     may_be_used = explored.unproven > 0 or any(fact.kind == "mention" for fact in uses)
     said: dict[str, str] = {}
     if not may_be_used and len(in_tests) == len(uses):
         said["usage"] = NO_USE_BUT_TESTS if in_tests else NO_USE
+    elif not may_be_used and len(in_tests) + len(imports) == len(uses):
+        said["usage"] = NO_USE_BUT_IMPORTS
     if not (may_be_used or in_tests or explored.unproven_in_tests):
         said["tests"] = NO_TEST
     return {aspect: plain(text.format(subject=subject)) for aspect, text in said.items()}
