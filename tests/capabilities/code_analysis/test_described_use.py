@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.question.described_use import (
     MAX_QUESTION_CHARS,
     asks_for_uses,
+    definition_under_test,
     used_definition,
 )
 from runtime.codebase.codebase import Codebase
@@ -112,6 +113,21 @@ def test_a_long_story_is_not_about_one_definition(depot: Codebase, fill: int, na
     text = "Is the retry error ever raised?"
     longest = f"{text}{' ' * (MAX_QUESTION_CHARS - len(text) + fill)}"
     assert used_definition(depot.index, analyse(longest)) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Which tests cover the method that opens the gate of the yard?", "open_gate"),
+        ("Is there a test for the retry error class?", "RetryError"),
+        ("Which tests cover the gate prefix?", None),
+        ("Which tests check that a gate opens for a parcel?", None),
+        ("Which tests cover `walk`?", None),
+        ("Who uses the retry error class?", None),
+    ],
+)
+def test_tests_are_those_of_what_is_called_a_function_or_a_class(depot: Codebase, text: str, name: str | None) -> None:
+    assert definition_under_test(depot.index, analyse(text)) == name
 
 
 @given(text=st.text(max_size=200))

@@ -22,7 +22,7 @@ from actors.capabilities.code_analysis.question.analysis import Question, analys
 from actors.capabilities.code_analysis.question.asked_dependency import asked_dependency
 from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.question.described_names import described_name
-from actors.capabilities.code_analysis.question.described_use import used_definition
+from actors.capabilities.code_analysis.question.described_use import definition_under_test, used_definition
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
@@ -99,6 +99,7 @@ async def _names_in_code(
     names = await context.run_blocking(names_borne, codebase.index, words)
     question = analyse(_asked(view, perceived.normalized_input), project, names)
     described = await context.run_blocking(described_name, codebase.index, question)
+    described = described or await context.run_blocking(definition_under_test, codebase.index, question)
     dependency = await context.run_blocking(asked_dependency, codebase, question.text)
     used = None if dependency is not None else await context.run_blocking(used_definition, codebase.index, question)
     found = {"described": described, "dependency": dependency, "used": used}

@@ -78,6 +78,19 @@ def used_definition(index: IndexReader, question: Question) -> str | None:
     return _told(index, found[0]) if found else None
 
 
+def definition_under_test(index: IndexReader, question: Question) -> str | None:
+    """Return the name of the definition whose tests a question asks for by what it is and does; None for most.
+
+    «the function that trims the log» is `trim_log`; tests of «a wrong host name» are not those of `host_name`, so that
+    the question has to call the thing a function, a class or the like.
+    """
+    is_other = question.identifiers or question.paths or len(question.text) > MAX_QUESTION_CHARS
+    if is_other or not kind_of(question).of_tests:
+        return None
+    found = described_definitions(index, question.text)
+    return next((_told(index, each.symbol) for each in found[:1] if each.is_surely and each.is_of_sort), None)
+
+
 def _told(index: IndexReader, symbol: SymbolRecord) -> str:
     """Return the name of a definition, with its owner where others bear the same."""
     bearers = {one.qualified_name for one in index.symbols_of_name(symbol.name)}

@@ -64,11 +64,15 @@ _FIRST = re.compile(r"[a-z]{3}|\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Holds a definition with how well a text describes it; `is_surely`: by words that leave no doubt."""
+    """Holds a definition with how well a text describes it; `is_surely`: by words that leave no doubt.
+
+    `is_of_sort`: the text calls it what it is, such as a function or a class.
+    """
 
     symbol: SymbolRecord
     score: float
     is_surely: bool
+    is_of_sort: bool
 
 
 def described_definitions(index: IndexReader, text: str) -> list[Described]:
@@ -156,7 +160,7 @@ def _bearers(
         # One word alone may be any: then its class or file, or what it says, has to be spoken of as well.
         is_told = sort >= 0 and (owner > 0 or (sort > 0 and file + says > 0))
         is_surely = (match.strong > 1 or (match.strong == 1 and is_told)) and _speaks_of(symbol, apart)
-        made.append(Described(symbol, score, is_surely))
+        made.append(Described(symbol, score, is_surely, sort > 0))
     return made
 
 
