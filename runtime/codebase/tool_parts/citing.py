@@ -12,11 +12,14 @@ from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.tool_parts.documentation_lines import documentation_start
 
 MAX_QUOTE_CHARS = 300
 MAX_CITED_LINES = 80
 _HEAD_LINES = 40
+MAX_SYMBOLS = 100
+_TELLING_KINDS = (CALLABLE_KINDS | CONTAINER_KINDS) - {"macro", "module", "namespace"}
 
 
 def cite(
@@ -56,6 +59,13 @@ def cite_symbol(codebase: Codebase, symbol: SymbolRecord, why: str) -> Citation 
     end = max(min(end, start + MAX_CITED_LINES - 1), symbol.name_line)
     name = symbol.qualified_name
     return cite(codebase, symbol.file, start, end, why=why, symbol=name, telling_line=symbol.name_line)
+
+
+def cite_first_definition(codebase: Codebase, file: str, why: str) -> Citation | None:
+    """Cite the first function or type of a file, else its first definition, else its first line."""
+    symbols = codebase.symbols_in(file, limit=MAX_SYMBOLS)
+    first = next((symbol for symbol in symbols if symbol.kind in _TELLING_KINDS), next(iter(symbols), None))
+    return cite(codebase, file, 1, 1, why=why) if first is None else cite_symbol(codebase, first, why)
 
 
 def cite_chunk(codebase: Codebase, hit: ChunkHit, terms: Collection[str], why: str) -> Citation | None:

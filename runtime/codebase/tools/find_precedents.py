@@ -1,4 +1,4 @@
-"""Declares the tool `find_precedents`: commits which added a thing of the same sort."""
+"""Declares the tool `find_precedents`: where one thing of a sort stands, and commits which added one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.boilerplate import is_boilerplate
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.files.words import STOP_WORDS, index_terms, query_terms
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.git.precedents import (
     LEAST_STANDING,
@@ -25,9 +25,10 @@ from runtime.codebase.git.precedents import (
     read_commits,
     standing_lines,
 )
-from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
-from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.search.siblings.sibling_lines import Standing
+from runtime.codebase.tool_parts.citing import cite, cite_first_definition
 from runtime.codebase.tool_parts.look_up import bounded, listed, numbered, with_git
+from runtime.codebase.tool_parts.standing_rows import standing_of, standing_row
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 
 MAX_PRECEDENTS = 5
@@ -35,9 +36,6 @@ MAX_PRECEDENTS = 5
 LOOKED_AT = 8
 MAX_FILES = 8
 MAX_LINES_OF_FILE = 3
-MAX_SYMBOLS = 100
-# What a new file is cited by, if it has one.
-TELLING_KINDS = (CALLABLE_KINDS | CONTAINER_KINDS) - {"macro", "module", "namespace"}
 # Code, then what is tested, then what is written of it.
 _ORDER = {"source": 0, "test": 1, "docs": 2, "changelog": 3}
 # What a line that names what was added is worth if it only gives up, returns or remarks, and more if it declares it.
@@ -64,15 +62,19 @@ class FindPrecedents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> ToolResult:
-    """Find commits that added a thing of the same sort, best first, with the lines of them that still stand.
+    """Find where one thing of a sort stands, and commits that added one, with their lines that still stand.
 
     `data`: query, commits [{hash, author, date, subject, files}]; files [{file, is_new, citation, lines}]; of these
     lines [{line, text, citation}]. The `citation` of a new file is its first definition. Of a changed file at most
-    three lines are given, those first that name what was added. Status `unsupported` without git, `empty` without such
-    a commit.
+    three lines are given, those first that name what was added. `existing`, where several types, files or folders are
+    called so: {name, how, of, looked_at, file, citation, files}; of these files [{file, names, lines}], each of which
+    lists such things (`names` of `looked_at`) or is called after that one. Status `empty` without either, `unsupported`
+    without either and without git.
     """
     thing = _OF_ANY.sub(" ", f" {_FOR.sub('', f' {query}')} ")
     terms = list(query_terms(thing).counts) or list(query_terms(query).counts)
+    words = [word for word in re.findall(r"[a-z]{2,}", thing.lower()) if word not in STOP_WORDS]
+    standing = standing_of(codebase, words)
 
     def read(git: Git, _place: str | None, log: AttemptLog) -> ToolResult:
         files = {file.path for file in codebase.files()}
@@ -86,7 +88,18 @@ def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> Too
         rows = [one.row(citations) for one in kept[:limit]]
         return listed(log, {"query": query, "commits": rows}, citations, len(kept) > limit, bool(rows))
 
-    return with_git(codebase, None, read)
+    return _with_existing(codebase, standing, query, with_git(codebase, None, read))
+
+
+def _with_existing(codebase: Codebase, standing: Standing | None, query: str, result: ToolResult) -> ToolResult:
+    """Return a result on commits with where one thing that is there stands; unchanged without one."""
+    if standing is None:
+        return result
+    citations = list(result.citations)
+    row = standing_row(codebase, standing, citations)
+    data = {"query": query, "commits": result.data.get("commits", []), "existing": row}
+    status = "partial" if result.truncated else "ok"
+    return msgspec.structs.replace(result, status=status, data=data, citations=citations, error=None)
 
 
 def _ways_to_say(terms: Sequence[str]) -> list[list[str]]:
@@ -123,10 +136,7 @@ class _Told:
         return {**asdict(self._one.commit), "files": [row_of(path, citations) for row_of, path in told]}
 
     def _new(self, path: str, citations: list[Citation]) -> dict[str, Any]:
-        symbols = self._codebase.symbols_in(path, limit=MAX_SYMBOLS)
-        first = next((symbol for symbol in symbols if symbol.kind in TELLING_KINDS), next(iter(symbols), None))
-        why = "is new in the commit"
-        made = cite(self._codebase, path, 1, 1, why=why) if first is None else cite_symbol(self._codebase, first, why)
+        made = cite_first_definition(self._codebase, path, "is new in the commit")
         return {"file": path, "is_new": True, "citation": numbered(citations, made), "lines": []}
 
     def _worth(self, text: str) -> float:
@@ -150,7 +160,7 @@ class _Told:
 
 TOOL = CodeTool(
     name="find_precedents",
-    description="How a thing of the same sort was added before, by git history.",
+    description="Where a thing of the same sort stands, and how one was added before, by git history.",
     parameters=FindPrecedents,
     run=by_fields(find_precedents),
     cost=5,

@@ -45,6 +45,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("difference", "**Differences**"),
     ("member", "**What it has**"),
     ("step", "**How it goes**"),
+    ("sibling", "**Where an existing one appears**"),
     ("precedent", "**How one was added before**"),
     ("hook", "**To be written by what extends it**"),
     ("example", "**What extends it already**"),
@@ -288,8 +289,11 @@ def _is_led_by_document(claims: Sequence[Claim]) -> bool:
 
 def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
     """The sections in order: what the question asks for first, right behind what it is."""
-    asked = {role for kind in (kind_of(question), *_relations(question)) for role in kind.first_roles}
-    return sorted(_HEADINGS, key=lambda section: section[0] not in _AHEAD and section[0] not in asked)
+    kinds = (kind_of(question), *_relations(question))
+    asked = {role for kind in kinds for role in kind.first_roles}
+    # Of a named thing what it is comes first; a place that words found is less than what all of a sort have in common.
+    leads = {role for kind in kinds for role in kind.leading_roles if "answer" in question.aspects}
+    return sorted(_HEADINGS, key=lambda section: (section[0] not in leads, section[0] not in _AHEAD | asked))
 
 
 def _relations(question: Question) -> list[QuestionKind]:

@@ -201,7 +201,7 @@ def features_of_values(facts: Sequence[CodeFact]) -> dict[str, float]:
 
 def features_of_precedents(facts: Sequence[CodeFact]) -> dict[str, float]:
     """Return the feature of an answer that tells how a thing of the same sort was added; none without one."""
-    return {PRECEDENT: 1.0} if any(fact.kind == "precedent" for fact in facts) else {}
+    return {PRECEDENT: 1.0} if any(fact.kind in {"precedent", "sibling"} for fact in facts) else {}
 
 
 def features_of_documents(absence: Absence | None) -> dict[str, float]:

@@ -36,6 +36,7 @@ ClaimRole = Literal[
     "change",
     "together",
     "precedent",
+    "sibling",
     "difference",
     "example",
     "hook",

@@ -8,7 +8,7 @@ facts and the rules of all tools stand in one place, where a new tool adds its o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -56,6 +56,7 @@ FactKind = Literal[
     "change",
     "together",
     "precedent",
+    "sibling",
     # Of a dependency: a declaration, an import, a use or a mention of it.
     "requirement",
     # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, those
@@ -432,7 +433,8 @@ def _related(result: ToolResult) -> Iterator[CodeFact]:
 
 
 def _preceded(result: ToolResult) -> Iterator[CodeFact]:
-    """Yield the files of commits that added a thing of the same sort: new ones, and the lines added to others."""
+    """Yield where one thing of a sort stands; then the files of commits that added one, and lines added to others."""
+    yield from _standing(result.data.get("existing"), result.citations)
     for order, row in enumerate(result.data.get("commits", ())):
         note = note_of(row)
         for file in row["files"] if note is not None else ():
@@ -450,6 +452,19 @@ def _preceded(result: ToolResult) -> Iterator[CodeFact]:
                     commit=note,
                     score=score,
                 )
+
+
+def _standing(row: dict[str, Any] | None, citations: Sequence[Citation]) -> Iterator[CodeFact]:
+    """Yield the definition of one thing of a sort, and the lines of other files that name it; `about` is its name."""
+    if row is None or row["citation"] is None:
+        return
+    yield CodeFact("sibling", citations[row["citation"]], name=row["file"], symbol_kind="own", about=row["name"])
+    for file in row["files"]:
+        for line in file["lines"]:
+            if line["citation"] is not None:
+                where = citations[line["citation"]]
+                more = {"text": line["text"], "count": file["names"], "of": row["looked_at"]}
+                yield CodeFact("sibling", where, name=file["file"], symbol_kind="named", about=row["name"], **more)
 
 
 def _required(result: ToolResult) -> Iterator[CodeFact]:

@@ -106,6 +106,7 @@ KIND = QuestionKind(
     max_excerpts=1,
     writers={"mechanism": _mechanism, "usage": _usage},
     first_roles=("precedent",),
+    leading_roles=("sibling",),
     imperative="Show how to extend {subject}",
     plan=plan,
 )

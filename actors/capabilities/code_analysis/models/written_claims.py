@@ -52,6 +52,7 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "value": "value",
     "only_aside": "only_aside",
     "precedent": "precedent",
+    "sibling": "sibling",
     "requirement": "importer",
     "purpose": "said",
     "language": "item",

@@ -200,10 +200,12 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     # How often its answers from proven relations are good, 0 to 1; those of questions in words have their own estimate.
     usual_confidence: float = 0.5
 
-    # Its steps; what writes its claims, by aspect, where that differs from other kinds; the sections behind the lead.
+    # Its steps; what writes its claims, by aspect, where that differs from other kinds; the sections behind the
+    # lead, and those ahead of it.
     plan: Planner
     writers: Mapping[str, Writer] = {}
     first_roles: tuple[ClaimRole, ...] = ()
+    leading_roles: tuple[ClaimRole, ...] = ()
 
 
 def wordings(place: int, *patterns: str) -> tuple[Wording, ...]:
