@@ -1,4 +1,4 @@
-"""Makes the rows of where one thing of a sort stands: its definition, and lines of others that name it."""
+"""Makes the rows of where one thing of a sort stands: its definition, and lines that name it."""
 
 from __future__ import annotations
 
