@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # The registry, or other source, that packages are published in; languages name theirs (`Language.ecosystem`).
 Ecosystem = Literal["pypi", "go", "crates", "npm", "composer", "rubygems", "maven", "nuget", "system"]
@@ -18,13 +18,40 @@ _MAJOR = re.compile(r"/v\d+$|\.v\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Holds one dependency that a metadata file declares, and the line that does; `name` as it is published."""
+    """Holds one dependency that a metadata file declares, and the line that does; `name` as it is published.
+
+    `alias`: what the code calls it, where the file gives it a name of its own.
+    """
 
     name: str
     file: str
     line: int
     group: Group
     ecosystem: Ecosystem
+    alias: str = ""
+
+
+class Row(NamedTuple):
+    """Holds what a reader of metadata files finds: the fields of `Requirement` that differ within a file."""
+
+    name: str
+    line: int
+    group: Group
+    alias: str = ""
+
+
+# A name, with extras, ahead of nothing, a version, a marker, a comment, an address, an option or a continued line.
+REQUIREMENT = re.compile(r"\s*+([A-Za-z0-9][\w.-]*+)\s*+(?:\[[^\]]{0,200}\])?\s*+(?:$|[=<>!~;@,#(\\]|--)")
+# Such words stand alone or begin with a capital letter: not in `latest`, `docker` or `device`.
+_FOR_TESTS = re.compile(
+    r"(?:(?<![A-Za-z])|(?=[A-Z]))(?i:dev(?:el(?:opment)?)?|(?:py|ko|unit)?tests?|testing|lint\w{0,4}|docs?|ci|typing"
+    r"|checks?|bench(?:marks?)?|examples?)(?![a-z])"
+)
+
+
+def group_of(said: str, otherwise: Group = "runtime") -> Group:
+    """Return what a dependency is needed for by what its list, extra, file or folder is called."""
+    return "development" if _FOR_TESTS.search(said) else otherwise
 
 
 def plain(name: str) -> str:
@@ -40,7 +67,7 @@ def short_names(requirement: Requirement) -> frozenset[str]:
     """
     name = _MAJOR.sub("", requirement.name)
     parts = re.split(r"[/:]", name)
-    names = {requirement.name, name, parts[-1]}
+    names = {requirement.name, requirement.alias, name, parts[-1]}
     if requirement.ecosystem == "maven":
         names.add(parts[0].rpartition(".")[2])
     if requirement.ecosystem == "go":
