@@ -1,4 +1,4 @@
-"""Finds where a dependency is imported, and the lines of code that use what is imported.
+"""Finds the lines of code that use what is imported of a dependency.
 
 A use is a reference that the index recorded, so that comments and strings are none. What is only named elsewhere, as a
 plugin is in a configuration file, is a mention.
@@ -9,83 +9,46 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.dependencies.import_names import bound_names, is_import_of, module_names
+from runtime.codebase.dependencies.dependency_imports import Imported, files_of
+from runtime.codebase.dependencies.import_names import module_names
 from runtime.codebase.dependencies.requirement import Requirement, is_lock_file, short_names
+from runtime.codebase.dependencies.shadowed_names import Shadows, is_aside, means_another
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.index.records import ImportRecord, ReferenceRecord
-from runtime.codebase.language_registry import language_at
+from runtime.codebase.index.records import ReferenceRecord
 from runtime.codebase.search.telling_lines import imports_or_exports
 
-MAX_IMPORTS = 20_000
 # Of more files only the imports are told.
 MAX_FILES_READ = 60
 MAX_USES_OF_FILE = 3
-MAX_IMPORT_LINES = 40
 MAX_PATHS = 400
 MAX_MENTIONS = 40
 _ENDINGS_OF_CRATES = (".rs",)
 _KINDS = {"call": 0, "base": 1, "decorator": 1}
 _ROOT = re.compile(r"[A-Za-z_$][\w$]*")
 _LAST_OF_PATH = re.compile(r"(?:\w+::)+(\w+)")
-_COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--)")
 _MENTION_KINDS = frozenset({"source", "test", "data", "docs"})
 _PARTS = re.compile(r"[-_./:@]")
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """Holds the line of a file that imports a dependency, and the names that it binds."""
-
-    file: str
-    line: int
-    bound: frozenset[str]
-
-
-def imports_of(codebase: Codebase, requirements: Sequence[Requirement]) -> list[Imported]:
-    """Return the lines that import a dependency, by whichever of its declarations, those of the source first."""
-    ecosystems = frozenset(each.ecosystem for each in requirements)
-    found: dict[tuple[str, int], frozenset[str]] = {}
-    for row in codebase.index.imports("1", (), MAX_IMPORTS):
-        ecosystem = language_at(row.file).ecosystem
-        if ecosystem not in ecosystems:
-            continue
-        own = (each for each in requirements if each.ecosystem == ecosystem)
-        of = next((each for each in own if is_import_of(each, row)), None)
-        if of is not None:
-            line = _statement(codebase, row)
-            bound = bound_names(of.ecosystem, row, _text(codebase, row.file, line))
-            found[row.file, line] = found.get((row.file, line), frozenset()) | bound
-    made = [Imported(file, line, bound) for (file, line), bound in found.items()]
-    return sorted(made, key=lambda each: (kind_of_path(each.file) != "source", each.file, each.line))
-
-
-def _text(codebase: Codebase, file: str, line: int) -> str:
-    source = codebase.try_source(file)
-    return source.lines[line - 1] if source is not None and 0 < line <= len(source.lines) else ""
-
-
-def _statement(codebase: Codebase, row: ImportRecord) -> int:
-    """Return the line of an import that names the module, where each name it fetches has a line of its own below."""
-    for line in range(row.line, max(0, row.line - MAX_IMPORT_LINES), -1):
-        if row.module in _text(codebase, row.file, line):
-            return line
-    return row.line
-
-
 def uses_by_path(codebase: Codebase, requirements: Sequence[Requirement]) -> list[ReferenceRecord]:
-    """Return the lines of Rust that name a crate in a path, which needs no import: `once_cell::sync::Lazy::new(f)`."""
+    """Return the lines of Rust that name a crate in a path, which needs no import: `once_cell::sync::Lazy::new(f)`.
+
+    Not those of a file in which the name is that of something else, as `time` is after `use std::time`.
+    """
     found: dict[tuple[str, int], ReferenceRecord] = {}
     for name in dict.fromkeys(n for each in requirements if each.ecosystem == "crates" for n in module_names(each)):
-        path = re.compile(rf"(?<![\w:]){re.escape(name)}::\w")
+        path = re.compile(rf"(?<![\w:]){re.escape(name)}::(?=\w)")
         for hit in codebase.search_text(f"{name}::", max_hits=MAX_PATHS, endings=_ENDINGS_OF_CRATES).hits:
-            if path.search(hit.text) is None or _COMMENT.match(hit.text) or imports_or_exports(hit.text.lstrip()):
+            use = path.search(hit.text)
+            if use is None or imports_or_exports(hit.text.lstrip()) or is_aside(hit.text, use.start()):
+                continue
+            if means_another(codebase, hit.file, name):
                 continue
             around = codebase.symbol_at(hit.file, hit.line)
             enclosing = around.qualified_name if around is not None else None
-            taken = _LAST_OF_PATH.match(hit.text, hit.text.find(f"{name}::"))
+            taken = _LAST_OF_PATH.match(hit.text, use.start())
             of = taken.group(1) if taken is not None else name
             found[hit.file, hit.line] = ReferenceRecord(hit.file, hit.line, of, "reference", enclosing=enclosing)
     return list(found.values())
@@ -98,14 +61,17 @@ def uses_in(
 
     Those come first that use something else of it than the ones ahead.
     """
-    ordered = [*(each.file for each in imported), *(use.file for use in by_path)]
+    ordered = [*files_of(imported), *(use.file for use in by_path)]
     found: list[ReferenceRecord] = []
     for file in list(dict.fromkeys(ordered))[:MAX_FILES_READ]:
         own = [each for each in imported if each.file == file]
         bound = frozenset(name for each in own for name in each.bound)
         lines = {each.line for each in own}
         references = codebase.index.references("f.path = ?", (file,)) if bound else []
-        uses = [use for use in references if use.kind != "import" and use.line not in lines and _is_of(use, bound)]
+        apart = Shadows(codebase, file, lines)
+        uses = [
+            use for use in references if use.kind != "import" and use.line not in lines and _is_of(use, bound, apart)
+        ]
         found += _told([*uses, *(use for use in by_path if use.file == file)])
     return _each_name_first(found)
 
@@ -137,12 +103,11 @@ def _calls_first(use: ReferenceRecord) -> tuple[int, int]:
     return _KINDS.get(use.kind, 2), use.line
 
 
-def _is_of(use: ReferenceRecord, bound: frozenset[str]) -> bool:
+def _is_of(use: ReferenceRecord, bound: frozenset[str], apart: Shadows) -> bool:
     """Return whether a use is of an imported name, or of a member of it."""
-    if use.qualifier:
-        root = _ROOT.match(use.qualifier)
-        return root is not None and root.group() in bound
-    return use.name in bound
+    root = _ROOT.match(use.qualifier) if use.qualifier else None
+    name = use.name if not use.qualifier else root.group() if root is not None else ""
+    return name in bound and not apart.hide(use, name)
 
 
 def mentions_of(codebase: Codebase, requirements: Sequence[Requirement]) -> list[tuple[str, int]]:
@@ -152,8 +117,8 @@ def mentions_of(codebase: Codebase, requirements: Sequence[Requirement]) -> list
     for name in sorted({name for each in requirements for name in short_names(each)}, key=len, reverse=True):
         spelt = "[-_. ]?".join(map(re.escape, _PARTS.split(name)))
         whole = re.compile(rf"(?<![\w-]){spelt}(?![\w-])", re.IGNORECASE)
-        first = _PARTS.split(name)[0]
-        for hit in codebase.search_text(first, case_sensitive=False, max_hits=MAX_MENTIONS).hits if first else ():
+        longest = max(_PARTS.split(name), key=len)
+        for hit in codebase.search_text(longest, case_sensitive=False, max_hits=MAX_MENTIONS).hits if longest else ():
             is_other = (hit.file, hit.line) not in declared and not is_lock_file(hit.file)
             if is_other and kind_of_path(hit.file) in _MENTION_KINDS and whole.search(hit.text) is not None:
                 found.setdefault((hit.file, hit.line))

@@ -1,147 +1,130 @@
 """Tells which imports are of a dependency, by how its ecosystem names what is imported.
 
-Packages are published under one name and imported under another. Most are known by a rule; the exceptions of Python,
-where the rule fails for some of the most used packages, stand in a table.
+Packages are published under one name and imported under another. Most are known by a rule; the exceptions stand in
+tables. Where several dependencies could be meant, the one is whose name says most of what is imported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from runtime.codebase.dependencies.published_names import (
+    FILES_OF_RUBYGEMS,
+    MODULES_OF_PYPI,
+    NAMESPACES_OF_COMPOSER,
+    PACKAGES_OF_MAVEN,
+)
 from runtime.codebase.dependencies.requirement import Ecosystem, Requirement, plain
 from runtime.codebase.index.records import ImportRecord
 
-# The published name, plain → the top modules that it brings.
-_MODULES: Mapping[str, tuple[str, ...]] = {
-    "attrs": ("attr", "attrs"),
-    "beautifulsoup4": ("bs4",),
-    "biopython": ("Bio",),
-    "charset-normalizer": ("charset_normalizer",),
-    "discord-py": ("discord",),
-    "djangorestframework": ("rest_framework",),
-    "dnspython": ("dns",),
-    "faiss-cpu": ("faiss",),
-    "gitpython": ("git",),
-    "google-api-python-client": ("googleapiclient",),
-    "grpcio": ("grpc",),
-    "intervaltree": ("intervaltree",),
-    "markdown-it-py": ("markdown_it",),
-    "msgpack-python": ("msgpack",),
-    "mysqlclient": ("MySQLdb",),
-    "opencv-python": ("cv2",),
-    "pillow": ("PIL",),
-    "protobuf": ("google.protobuf",),
-    "psycopg2-binary": ("psycopg2",),
-    "pycryptodome": ("Crypto",),
-    "pycryptodomex": ("Cryptodome",),
-    "pyjwt": ("jwt",),
-    "pymupdf": ("fitz", "pymupdf"),
-    "pynacl": ("nacl",),
-    "pyopenssl": ("OpenSSL",),
-    "pyserial": ("serial",),
-    "pysocks": ("socks",),
-    "python-dateutil": ("dateutil",),
-    "python-docx": ("docx",),
-    "python-dotenv": ("dotenv",),
-    "python-gnupg": ("gnupg",),
-    "python-jose": ("jose",),
-    "python-magic": ("magic",),
-    "python-multipart": ("multipart", "python_multipart"),
-    "python-slugify": ("slugify",),
-    "pywin32": ("win32api", "win32con", "win32file", "pywintypes", "win32com"),
-    "pyyaml": ("yaml",),
-    "pyzmq": ("zmq",),
-    "ruamel-yaml": ("ruamel.yaml",),
-    "scikit-image": ("skimage",),
-    "scikit-learn": ("sklearn",),
-    "setuptools": ("setuptools", "pkg_resources"),
-    "typing-extensions": ("typing_extensions",),
-    "websocket-client": ("websocket",),
-}
-
 _SPLIT = re.compile(r"[^A-Za-z0-9]+")
+# Words of artifacts that name no package.
+_ANY_ARTIFACT = frozenset({"core", "api", "maven", "java", "kotlin", "lib", "jvm"})
+_NOT_IMPORTED = ("-plugin", "-bom", "-parent")
+# What a word of an artifact tells more than a letter of its group.
+_OF_WORD = 10
+# Their namespaces, or files, are resolved by name alone, whosever they are.
+_BY_NAME_ALONE = frozenset[Ecosystem]({"nuget", "composer"})
 
 
-def is_import_of(requirement: Requirement, imported: ImportRecord) -> bool:
-    """Return whether an import in a language of the dependency's ecosystem is of that dependency.
+def fit(requirement: Requirement, imported: ImportRecord) -> int:
+    """Return how much of an import the name of a dependency tells; 0 if it is not of that dependency.
 
-    A module of the repository itself is none, however it is called; of C# names alone decide, as its namespaces do.
+    A module of the repository itself is none, however it is called.
     """
-    if imported.target is not None and requirement.ecosystem not in {"nuget", "system"}:
-        return False
-    return _RULES[requirement.ecosystem](requirement.name, imported.module)
+    if imported.target is not None and requirement.ecosystem not in _BY_NAME_ALONE:
+        return 0
+    module = imported.module
+    if requirement.ecosystem == "pypi" and imported.name not in ("", "*"):
+        module = f"{module}.{imported.name}"
+    return _RULES[requirement.ecosystem](requirement.alias or requirement.name, module)
 
 
 def module_names(requirement: Requirement) -> tuple[str, ...]:
     """Return what the modules of a Python or Rust dependency are called; empty for others."""
     if requirement.ecosystem == "crates":
-        return (requirement.name.replace("-", "_"),)
+        return ((requirement.alias or requirement.name).replace("-", "_"),)
     if requirement.ecosystem != "pypi":
         return ()
     name = plain(requirement.name)
-    return _MODULES.get(name, (name.replace("-", "_"), name.replace("-", ".")))
+    return MODULES_OF_PYPI.get(name, (name.replace("-", "_"), name.replace("-", ".")))
 
 
-def _below(module: str, name: str, mark: str) -> bool:
-    return module == name or module.startswith(f"{name}{mark}")
+def _below(module: str, names: Iterable[str], mark: str) -> int:
+    """Return the length of the longest of some names that a module has or is below."""
+    return max((len(name) for name in names if module == name or module.startswith(f"{name}{mark}")), default=0)
 
 
-def _pypi(name: str, module: str) -> bool:
-    known = _MODULES.get(plain(name))
+def _pypi(name: str, module: str) -> int:
+    wanted = plain(name)
+    known = MODULES_OF_PYPI.get(wanted)
     if known is not None:
-        return any(_below(module, each, ".") for each in known)
-    low, wanted = module.lower(), plain(name)
-    return any(_below(low, wanted.replace("-", mark), ".") for mark in "_.")
+        return _below(module, known, ".")
+    return _below(module.lower(), (wanted.replace("-", "_"), wanted.replace("-", ".")), ".")
 
 
-def _go(name: str, module: str) -> bool:
-    return _below(module, name, "/")
+def _go(name: str, module: str) -> int:
+    return _below(module, (name,), "/")
 
 
-def _crates(name: str, module: str) -> bool:
-    return _below(module.removeprefix("::"), name.replace("-", "_"), "::")
+def _crates(name: str, module: str) -> int:
+    """Compare the first part of a path, of which the index drops blanks: `use log as l` is `logasl`."""
+    own, crate = name.replace("-", "_"), module.removeprefix("::")
+    is_renamed = re.fullmatch(r"as\w+", crate.removeprefix(own)) is not None and crate.startswith(own)
+    return len(own) if is_renamed else _below(crate, (own,), "::")
 
 
-def _npm(name: str, module: str) -> bool:
-    own = name.removeprefix("@types/")
-    return _below(module, own, "/")
+def _npm(name: str, module: str) -> int:
+    return _below(module, (name.removeprefix("@types/"),), "/")
 
 
-def _rubygems(name: str, module: str) -> bool:
-    return any(_below(module, each, "/") for each in (name, name.replace("-", "/"), name.replace("-", "_")))
+def _rubygems(name: str, module: str) -> int:
+    return _below(module, FILES_OF_RUBYGEMS.get(name, (name, name.replace("-", "/"), name.replace("-", "_"))), "/")
 
 
-def _composer(name: str, module: str) -> bool:
+def _composer(name: str, module: str) -> int:
     """Compare by vendor and package: the namespace `Symfony\\Component\\Console` has both of `symfony/console`."""
-    vendor, _, package = name.lower().partition("/")
     parts = [part.lower() for part in module.strip("\\").split("\\")]
-    flat = [vendor.replace("-", ""), package.replace("-", "")]
-    if parts[0] not in flat:
-        return False
-    return flat[1] in parts or flat[0] == flat[1] or flat[1].startswith(flat[0])
+    known = NAMESPACES_OF_COMPOSER.get(name.lower())
+    if known is not None:
+        return 1 if parts[0] in known else 0
+    vendor, _, package = name.lower().partition("/")
+    words = [word for word in _SPLIT.split(package) if word]
+    owner, flat = vendor.replace("-", ""), "".join(words)
+    if parts[0] not in (owner, flat):
+        return 0
+    has_all = flat in parts or (len(words) > 1 and set(words) <= set(parts))
+    return 1 + len(flat) if has_all or owner == flat or flat.startswith(owner) else 0
 
 
-def _maven(name: str, module: str) -> bool:
-    """Compare by the group, which begins the package, or by a word of the artifact that is a part of it."""
+def _maven(name: str, module: str) -> int:
+    """Compare by the group, which begins the package or has its first name, and by the words of the artifact."""
     group, _, artifact = name.partition(":")
+    known = PACKAGES_OF_MAVEN.get(name)
+    if known is not None:
+        return _below(module, known, ".")
+    if artifact.endswith(_NOT_IMPORTED):
+        return 0
     parts = module.split(".")
-    own = {word for word in _SPLIT.split(artifact) if len(word) > 2} - {"core", "api", "maven", "java", "kotlin", "lib"}
-    begins = _below(module, group, ".")
-    same_root = parts[:2] == group.split(".")[:2]
-    return begins or (same_root and not own.isdisjoint(parts))
+    own = {word for word in _SPLIT.split(artifact.lower()) if len(word) > 2} - _ANY_ARTIFACT
+    said = _OF_WORD * len(own.intersection(parts))
+    places = group.split(".")
+    begins = _below(module, (group,), ".")
+    if not begins and len(places) > 1 and parts[0] == places[-1]:
+        begins = len(parts[0])
+    return begins + said if begins or (said and parts[:2] == places[:2]) else 0
 
 
-def _nuget(name: str, module: str) -> bool:
-    return _below(module, name, ".")
+def _nuget(name: str, module: str) -> int:
+    return _below(module.lower(), (name.lower(),), ".")
 
 
-def _system(name: str, module: str) -> bool:
-    first = re.split(r"[/.]", module.lower(), maxsplit=1)[0]
-    return first == name.lower()
+def _system(name: str, module: str) -> int:
+    return _below(re.split(r"[/.]", module.lower(), maxsplit=1)[0], (name.lower(),), "/")
 
 
-_RULES: Mapping[Ecosystem, Callable[[str, str], bool]] = {
+_RULES: Mapping[Ecosystem, Callable[[str, str], int]] = {
     "pypi": _pypi,
     "go": _go,
     "crates": _crates,
@@ -151,63 +134,4 @@ _RULES: Mapping[Ecosystem, Callable[[str, str], bool]] = {
     "maven": _maven,
     "nuget": _nuget,
     "system": _system,
-}
-
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
-# `const { a: b } = require('x')`, `import d, { a as b } from 'x'`, `import * as ns from 'x'`.
-_BOUND_HERE = re.compile(r"\b(?:const|let|var|import)\s+(?P<bound>[^=;]{1,300}?)\s*(?:=|\bfrom\b)")
-_NO_NAMES = frozenset({"as", "type", "typeof", "import", "const", "let", "var"})
-
-
-def bound_names(ecosystem: Ecosystem, imported: ImportRecord, line: str) -> frozenset[str]:
-    """Return the names by which the code of a file speaks of what a line imports; empty where the line tells none.
-
-    For a module these begin a qualified name: `lexers` of `import pygments.lexers as lexers`, `pflag` of Go.
-    """
-    if imported.alias:
-        return frozenset() if imported.alias in {"_", "."} else frozenset({imported.alias})
-    if imported.name and imported.name != "*":
-        return frozenset({imported.name})
-    return _BOUND[ecosystem](imported.module, line)
-
-
-def _go_bound(module: str, line: str) -> frozenset[str]:
-    path = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
-    path = re.sub(r"\.v\d+$", "", path)
-    return frozenset({path, path.removeprefix("go-"), path.removesuffix("-go").replace("-", "")})
-
-
-def _npm_bound(module: str, line: str) -> frozenset[str]:
-    found = _BOUND_HERE.search(line)
-    return frozenset(_IDENTIFIER.findall(found["bound"])) - _NO_NAMES if found is not None else frozenset()
-
-
-def _last_names(mark: str) -> Callable[[str, str], frozenset[str]]:
-    """Return a reader of the last part of a path, or of all names in its braces."""
-
-    def read(module: str, line: str) -> frozenset[str]:
-        last = module.rpartition("{")[2].rstrip("}") if "{" in module else module.rpartition(mark)[2]
-        return frozenset(_IDENTIFIER.findall(last)) - {"self", "as"}
-
-    return read
-
-
-def _first_name(module: str, line: str) -> frozenset[str]:
-    return frozenset({module.partition(".")[0]})
-
-
-def _none(module: str, line: str) -> frozenset[str]:
-    return frozenset()
-
-
-_BOUND: Mapping[Ecosystem, Callable[[str, str], frozenset[str]]] = {
-    "pypi": _first_name,
-    "go": _go_bound,
-    "crates": _last_names("::"),
-    "npm": _npm_bound,
-    "composer": _last_names("\\"),
-    "rubygems": _none,
-    "maven": _last_names("."),
-    "nuget": _none,
-    "system": _none,
 }

@@ -11,7 +11,8 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.dependencies.declared import declared_requirements
-from runtime.codebase.dependencies.dependency_uses import Imported, imports_of, mentions_of, uses_by_path, uses_in
+from runtime.codebase.dependencies.dependency_imports import Imported, imports_of
+from runtime.codebase.dependencies.dependency_uses import mentions_of, uses_by_path, uses_in
 from runtime.codebase.dependencies.named_requirements import named
 from runtime.codebase.dependencies.requirement import Requirement
 from runtime.codebase.tool_parts.citing import cite
@@ -50,7 +51,7 @@ def find_dependency(codebase: Codebase, name: str = "", max_results: int = 30) -
     if not own:
         files = len({each.file for each in declared})
         return log.result("not_found", {"name": name}, [], error=f"no metadata file of {files} declares {name}")
-    imported = log.run("imports", lambda: imports_of(codebase, own))
+    imported = log.run("imports", lambda: imports_of(codebase, own, declared))
     by_path = log.run("paths", lambda: uses_by_path(codebase, own))
     uses = log.run("references", lambda: uses_in(codebase, imported, by_path))
     mentioned = log.run("text", lambda: mentions_of(codebase, own)) if not (imported or by_path) else []
