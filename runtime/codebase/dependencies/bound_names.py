@@ -101,6 +101,8 @@ def _last_name(mark: str) -> Callable[[ImportRecord, Sequence[str]], _Names]:
         behind = _line(imported, lines).partition(imported.module.strip("\\"))[2]
         if re.match(r"\s*+\.\s*+\*", behind):
             return _NONE
+        if behind.startswith("\\{"):
+            return frozenset(re.findall(r"\b(\w++)\s*+(?=[,}])", behind))
         given = re.match(r"\s+as\s+(\w+)", behind, re.IGNORECASE)
         return frozenset({given.group(1) if given is not None else imported.module.rpartition(mark)[2]})
 

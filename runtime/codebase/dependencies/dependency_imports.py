@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.dependencies.bound_names import MAX_LINES, bound_names
 from runtime.codebase.dependencies.import_names import fit
+from runtime.codebase.dependencies.published_names import NAMESPACES_OF_COMPOSER
 from runtime.codebase.dependencies.requirement import Requirement
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord
@@ -20,6 +21,12 @@ MAX_IMPORTS = 20_000
 MAX_NAMES = 20
 MAX_RIVALS = 200
 _MAX_HEAD_LINES = 100
+# What is needed to run is ahead of what tests need, where an import may be of either.
+_AHEAD = frozenset({"runtime", "optional"})
+MAX_USES_OF_PHP = 400
+_SHORT_USE = re.compile(
+    r"\s*+use\s++(?:(?:function|const)\s++)?(\w++(?=\s*+(?:;|\s+as\b))|[\w\\]++(?=\{))", re.IGNORECASE
+)
 _MOD = re.compile(r"\s*+(?:pub\b\s*+(?:\([^)]{0,100}\)\s*+)?)?mod\b")
 
 
@@ -42,14 +49,13 @@ def imports_of(
     own = _apart(requirements)[:MAX_NAMES]
     fits = _closest(own, _rivals(own, declared))
     found: dict[tuple[str, int], frozenset[str]] = {}
-    for row in codebase.index.imports("1", (), MAX_IMPORTS):
+    for row in [*codebase.index.imports("1", (), MAX_IMPORTS), *_short_uses_of_php(codebase, own)]:
         of = fits(language_at(row.file).ecosystem, row.module, row.name, row.target)
-        if of is None or _is_own_namespace(codebase, row):
+        lines = lines_of(codebase, row.file) if of is not None else ()
+        if of is None or _is_own(codebase, row, lines):
             continue
-        lines = lines_of(codebase, row.file)
-        if not _is_declaration(lines, row):
-            line = _statement(lines, row)
-            found[row.file, line] = found.get((row.file, line), frozenset()) | bound_names(of.ecosystem, row, lines)
+        line = _statement(lines, row)
+        found[row.file, line] = found.get((row.file, line), frozenset()) | bound_names(of.ecosystem, row, lines)
     made = [Imported(file, line, bound) for (file, line), bound in found.items()]
     return sorted(made, key=lambda each: (kind_of_path(each.file) != "source", each.file, each.line))
 
@@ -65,9 +71,11 @@ def _closest(own: Sequence[Requirement], rivals: Sequence[Requirement]) -> _Fits
         row = ImportRecord("", 0, module, name, "", target)
         fitting = [(fit(each, row), each) for each in own if each.ecosystem == ecosystem]
         most, best = max(fitting, key=lambda pair: pair[0], default=(0, None))
-        if not most or any(fit(each, row) > most for each in rivals if each.ecosystem == ecosystem):
+        if best is None or not most:
             return None
-        return best
+        rank = most, best.group in _AHEAD
+        others = ((fit(each, row), each.group in _AHEAD) for each in rivals if each.ecosystem == ecosystem)
+        return None if any(other > rank for other in others) else best
 
     return of
 
@@ -99,17 +107,31 @@ def lines_of(codebase: Codebase, file: str) -> Sequence[str]:
     return source.lines if source is not None else ()
 
 
-def _is_own_namespace(codebase: Codebase, row: ImportRecord) -> bool:
-    """Return whether the file that an import of PHP was resolved to by its name declares the namespace as well."""
+def _short_uses_of_php(codebase: Codebase, own: Sequence[Requirement]) -> Iterator[ImportRecord]:
+    """Yield imports of PHP that the index has not: of a class without a namespace, and of several names in braces."""
+    for name in dict.fromkeys(each.name for each in own if each.ecosystem == "composer"):
+        words = [*NAMESPACES_OF_COMPOSER.get(name.lower(), ()), *re.split(r"[/-]", name)]
+        for word in dict.fromkeys(word for word in words if len(word) > 1):
+            hits = codebase.search_text(word, case_sensitive=False, max_hits=MAX_USES_OF_PHP, endings=(".php",)).hits
+            for hit in hits:
+                found = _SHORT_USE.match(hit.text)
+                if found is not None:
+                    yield ImportRecord(hit.file, hit.line, found.group(1).strip("\\"), "", "", None)
+
+
+def _is_own(codebase: Codebase, row: ImportRecord, lines: Sequence[str]) -> bool:
+    """Return whether what is imported is of the repository, as the line, or the file that the name leads to, tells."""
+    line = "".join(lines[row.line - 1 : row.line])
+    if row.file.endswith(".rs"):
+        return _MOD.match(line) is not None
+    if row.file.endswith(".rb"):
+        # Of `require` the index takes any file of that name.
+        is_loaded = row.target is not None and f"/{row.target}".endswith(f"/lib/{row.module}.rb")
+        return is_loaded or "require_relative" in line
     if row.target is None or "\\" not in row.module:
         return False
     wanted = f"namespace {row.module.strip(chr(92)).rpartition(chr(92))[0]}"
     return any(line.startswith(wanted) for line in lines_of(codebase, row.target)[:_MAX_HEAD_LINES])
-
-
-def _is_declaration(lines: Sequence[str], row: ImportRecord) -> bool:
-    """Return whether a module of Rust is declared, which lies in a file of the repository."""
-    return row.file.endswith(".rs") and _MOD.match("".join(lines[row.line - 1 : row.line])) is not None
 
 
 def _statement(lines: Sequence[str], row: ImportRecord) -> int:

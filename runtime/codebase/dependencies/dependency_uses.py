@@ -27,7 +27,7 @@ MAX_MENTIONS = 40
 _ENDINGS_OF_CRATES = (".rs",)
 _KINDS = {"call": 0, "base": 1, "decorator": 1}
 _ROOT = re.compile(r"[A-Za-z_$][\w$]*")
-_LAST_OF_PATH = re.compile(r"(?:\w+::)+(\w+)")
+_LAST_OF_PATH = re.compile(r"(?:::)?(?:\w++::)++(\w++)")
 _MENTION_KINDS = frozenset({"source", "test", "data", "docs"})
 _PARTS = re.compile(r"[-_./:@]")
 
@@ -39,12 +39,12 @@ def uses_by_path(codebase: Codebase, requirements: Sequence[Requirement]) -> lis
     """
     found: dict[tuple[str, int], ReferenceRecord] = {}
     for name in dict.fromkeys(n for each in requirements if each.ecosystem == "crates" for n in module_names(each)):
-        path = re.compile(rf"(?<![\w:]){re.escape(name)}::(?=\w)")
+        path = re.compile(rf"(?<![\w:>])(?:::)?{re.escape(name)}::(?=\w)")
         for hit in codebase.search_text(f"{name}::", max_hits=MAX_PATHS, endings=_ENDINGS_OF_CRATES).hits:
             use = path.search(hit.text)
             if use is None or imports_or_exports(hit.text.lstrip()) or is_aside(hit.text, use.start()):
                 continue
-            if means_another(codebase, hit.file, name):
+            if not use.group().startswith("::") and means_another(codebase, hit.file, name):
                 continue
             around = codebase.symbol_at(hit.file, hit.line)
             enclosing = around.qualified_name if around is not None else None

@@ -25,7 +25,7 @@ _NOT_IMPORTED = ("-plugin", "-bom", "-parent")
 # What a word of an artifact tells more than a letter of its group.
 _OF_WORD = 10
 # Their namespaces, or files, are resolved by name alone, whosever they are.
-_BY_NAME_ALONE = frozenset[Ecosystem]({"nuget", "composer"})
+_BY_NAME_ALONE = frozenset[Ecosystem]({"nuget", "composer", "rubygems"})
 
 
 def fit(requirement: Requirement, imported: ImportRecord) -> int:
@@ -106,14 +106,18 @@ def _maven(name: str, module: str) -> int:
         return _below(module, known, ".")
     if artifact.endswith(_NOT_IMPORTED):
         return 0
-    parts = module.split(".")
-    own = {word for word in _SPLIT.split(artifact.lower()) if len(word) > 2} - _ANY_ARTIFACT
-    said = _OF_WORD * len(own.intersection(parts))
-    places = group.split(".")
+    parts, places = module.split("."), group.split(".")
+    words = {word for word in _SPLIT.split(artifact.lower()) if word}
+    telling = words - _ANY_ARTIFACT
     begins = _below(module, (group,), ".")
-    if not begins and len(places) > 1 and parts[0] == places[-1]:
+    # The standard library of Kotlin is called like the group of all that its makers publish.
+    if not begins and len(places) > 1 and parts[0] == places[-1] and parts[0] != "kotlin":
         begins = len(parts[0])
-    return begins + said if begins or (said and parts[:2] == places[:2]) else 0
+    is_alike = begins or (
+        (parts[:2] == places[:2] and telling <= set(parts[2:])) or (parts[0] == places[-1] and telling <= set(parts))
+    )
+    said = words.intersection(parts)
+    return max(1, begins + _OF_WORD * len(said) - len(telling - said)) if is_alike and telling else begins
 
 
 def _nuget(name: str, module: str) -> int:

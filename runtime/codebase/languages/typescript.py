@@ -30,6 +30,7 @@ _TAGS = """
 (class_heritage (extends_clause value: (identifier) @name)) @reference.base
 (implements_clause (type_identifier) @name) @reference.base
 (extends_type_clause (type_identifier) @name) @reference.base
+(import_require_clause source: (string) @import)
 """
 
 
