@@ -24,6 +24,7 @@ _MAX_HEAD_LINES = 100
 # What is needed to run is ahead of what tests need, where an import may be of either.
 _AHEAD = frozenset({"runtime", "optional"})
 MAX_USES_OF_PHP = 400
+MAX_WORDS_OF_PHP = 5
 _SHORT_USE = re.compile(
     r"\s*+use\s++(?:(?:function|const)\s++)?(\w++(?=\s*+(?:;|\s+as\b))|[\w\\]++(?=\{))", re.IGNORECASE
 )
@@ -111,7 +112,7 @@ def _short_uses_of_php(codebase: Codebase, own: Sequence[Requirement]) -> Iterat
     """Yield imports of PHP that the index has not: of a class without a namespace, and of several names in braces."""
     for name in dict.fromkeys(each.name for each in own if each.ecosystem == "composer"):
         words = [*NAMESPACES_OF_COMPOSER.get(name.lower(), ()), *re.split(r"[/-]", name)]
-        for word in dict.fromkeys(word for word in words if len(word) > 1):
+        for word in list(dict.fromkeys(word for word in words if len(word) > 1))[:MAX_WORDS_OF_PHP]:
             hits = codebase.search_text(word, case_sensitive=False, max_hits=MAX_USES_OF_PHP, endings=(".php",)).hits
             for hit in hits:
                 found = _SHORT_USE.match(hit.text)

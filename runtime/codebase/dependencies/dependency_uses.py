@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.dependencies.dependency_imports import Imported, files_of
+from runtime.codebase.dependencies.dependency_imports import MAX_NAMES, Imported, files_of
 from runtime.codebase.dependencies.import_names import module_names
 from runtime.codebase.dependencies.requirement import Requirement, is_lock_file, short_names
 from runtime.codebase.dependencies.shadowed_names import Shadows, is_aside, means_another
@@ -38,7 +38,8 @@ def uses_by_path(codebase: Codebase, requirements: Sequence[Requirement]) -> lis
     Not those of a file in which the name is that of something else, as `time` is after `use std::time`.
     """
     found: dict[tuple[str, int], ReferenceRecord] = {}
-    for name in dict.fromkeys(n for each in requirements if each.ecosystem == "crates" for n in module_names(each)):
+    names = dict.fromkeys(name for each in requirements if each.ecosystem == "crates" for name in module_names(each))
+    for name in list(names)[:MAX_NAMES]:
         path = re.compile(rf"(?<![\w:>])(?:::)?{re.escape(name)}::(?=\w)")
         for hit in codebase.search_text(f"{name}::", max_hits=MAX_PATHS, endings=_ENDINGS_OF_CRATES).hits:
             use = path.search(hit.text)
@@ -114,7 +115,8 @@ def mentions_of(codebase: Codebase, requirements: Sequence[Requirement]) -> list
     """Return lines that have the name of a dependency outside of what declares it: commands, settings, documents."""
     declared = {(each.file, each.line) for each in requirements}
     found: dict[tuple[str, int], None] = {}
-    for name in sorted({name for each in requirements for name in short_names(each)}, key=len, reverse=True):
+    names = {name for each in requirements for name in short_names(each)}
+    for name in sorted(names, key=len, reverse=True)[:MAX_NAMES]:
         spelt = "[-_. ]?".join(map(re.escape, _PARTS.split(name)))
         whole = re.compile(rf"(?<![\w-]){spelt}(?![\w-])", re.IGNORECASE)
         longest = max(_PARTS.split(name), key=len)

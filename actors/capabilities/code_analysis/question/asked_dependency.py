@@ -23,8 +23,8 @@ MAX_WORDS = 3
 _TOKEN = re.compile(r"@?[A-Za-z0-9][\w.+@-]*(?:/[\w.@-]+)*")
 _ASKS = re.compile(
     r"\b(?:us(?:es?|ed|ing)|needs?|needed|requires?|required|depends?|depending|dependency|imports?|imported|version"
-    r"|pin(?:ned)?|drop|remove|rid|replace|pull(?:ed|s)? in|bring(?:s)? in|rel(?:y|ies) on|what is|what's|what does"
-    r"|still|for what|librar(?:y|ies)|package|crate|gem)\b",
+    r"|pin(?:ned)?|drop(?:ped)?|removed?|rid|replaced?|optional|pull(?:ed|s)? in|bring(?:s)? in|rel(?:y|ies) on"
+    r"|what is|what's|what does|still|for what|librar(?:y|ies)|package|crate|gem)\b",
     re.IGNORECASE,
 )
 # What only a dependency is called, and what a part of the repository may be called as well.
@@ -32,7 +32,7 @@ _SURELY = (
     r"(?:dependency|dependencies|deps?|third[- ]party \w+|(?:npm|pypi|external) \w+|crate|gem|depend(?:s|ing)? on"
     r"|dependency on|rel(?:y|ies) on)"
 )
-_MAY_BE = r"(?:librar(?:y|ies)|package)"
+_MAY_BE = r"(?:librar(?:y|ies)|package|module)"
 # What is asked of a dependency, whichever it is.
 _ANYHOW = frozenset(
     query_terms(
@@ -41,7 +41,7 @@ _ANYHOW = frozenset(
         " requires import imported imports drop remove rid replace pull pin pinned minimum least latest code codebase"
         " project repo repository here part parts file files module modules place places where declare declared add"
         " added install installed bring rely relies get safely purpose role doing exactly supported compatible npm pip"
-        " pypi cargo go"
+        " pypi cargo go optional test tests runtime production development break without dropped removed replaced"
     ).counts
 )
 _ARTICLE = re.compile(r"\b(?:the|a|an|our|this|that|my)\W*$", re.IGNORECASE)
@@ -71,7 +71,8 @@ def _runs(text: str) -> Iterator[tuple[str, int, int]]:
 
 def _is_meant(codebase: Codebase, text: str, start: int, end: int) -> bool:
     name, before, behind = text[start:end], text[:start].rstrip("`'\" "), text[end:].lstrip("`'\" ")
-    rest = query_terms(f"{before} {behind}").counts.keys() - _ANYHOW
+    project = query_terms(posixpath.basename(codebase.root)).counts.keys()
+    rest = query_terms(f"{before} {behind}").counts.keys() - _ANYHOW - project
     if _is_called(_SURELY, before, behind):
         return not rest or _ASKS.search(f"{before} {behind}") is not None
     if _is_in_code(codebase, name):
