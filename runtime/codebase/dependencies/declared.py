@@ -10,7 +10,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 # More files of one repository belong to its examples and fixtures, not to what it needs.
 MAX_FILES = 60
 # All files together: a question that may be about a dependency waits for them.
-MAX_CHARS_OF_ALL = 2_000_000
+MAX_CHARS_OF_ALL = 1_000_000
 _ASIDE = frozenset({"example", "test", "vendored", "generated", "benchmark"})
 
 
