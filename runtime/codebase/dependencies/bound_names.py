@@ -60,9 +60,10 @@ def _rust(imported: ImportRecord, lines: Sequence[str]) -> _Names:
     return frozenset(_LEAF.findall(use)).union(_SELF.findall(use)) - {"self", "_"}
 
 
+_BEGINNING = re.compile(r"\b(?:import|const|let|var)\b")
 _ES_IMPORT = re.compile(r"\bimport\b")
 _RENAMED = re.compile(
-    r"(?<![\w$])[\w$]++\s*+(?::|\bas\b)\s*+(?=[\w$])|\*\s*+as\b|\btype\b(?=\s*+[\w$])(?!\s*+(?:as|from)\b)"
+    r"(?<![\w$])[\w$]++\s*+(?::|\bas\b)\s*+(?=[\w$])|\*\s*+as\b|\btype\b(?=\s*+[\w${*])(?!\s*+(?:as|from)\b)"
 )
 _DEFAULT = re.compile(r"=[^,}]*+")
 
@@ -87,8 +88,11 @@ def _until_module(imported: ImportRecord, lines: Sequence[str]) -> str:
     quoted = re.compile(rf"[\"'`]{re.escape(imported.module)}[\"'`]")
     at = quoted.search(_line(imported, lines))
     text = _line(imported, lines)[: at.start()] if at is not None else ""
+    # `a = b` ends there, where `} = require(` goes on above.
+    is_open = text.lstrip().startswith("}")
     for number in range(imported.line - 2, max(-1, imported.line - 2 - MAX_LINES), -1):
-        if not text or len(text) > MAX_CHARS or re.search(r"\b(?:import|const|let|var)\b|=", text):
+        is_whole = _BEGINNING.search(text) is not None or ("=" in text and not is_open)
+        if not text or len(text) > MAX_CHARS or is_whole:
             break
         text = f"{lines[number].partition('//')[0]} {text}"
     return text
@@ -98,7 +102,8 @@ def _last_name(mark: str) -> Callable[[ImportRecord, Sequence[str]], _Names]:
     """Return a reader of the last part of a qualified name, or of the name that it is given behind `as`."""
 
     def read(imported: ImportRecord, lines: Sequence[str]) -> _Names:
-        behind = _line(imported, lines).partition(imported.module.strip("\\"))[2]
+        module = imported.module.strip("\\")
+        behind = _line(imported, lines).partition(module)[2] if module else ""
         if re.match(r"\s*+\.\s*+\*", behind):
             return _NONE
         if behind.startswith("\\{"):
