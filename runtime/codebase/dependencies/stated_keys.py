@@ -113,7 +113,6 @@ def stated_in_json(lines: Sequence[str]) -> StatedKeys:
         elif token["is_key"]:
             if depth == 1:
                 key = text[1:-1]
-                places[key,] = number, number
             elif depth == 2:
                 places.setdefault((key, text[1:-1]), (number, number))
             number += token["is_key"].count("\n")

@@ -86,7 +86,8 @@ class _Sheet:
 
     def declared(self, each: Requirement) -> Row:
         """Return the row of a declaration."""
-        made = cite(self._codebase, each.file, each.line, each.line, why=f"declares {each.name}")
+        terms = (each.alias or each.name).lower(), each.name.rpartition(":")[2].lower()
+        made = cite(self._codebase, each.file, each.line, each.line, why=f"declares {each.name}", terms=terms)
         row = {"name": each.name, "group": each.group, "file": each.file, "line": each.line}
         text = made.quote if made is not None else ""
         return {**row, "text": text, "citation": numbered(self.citations, made)}

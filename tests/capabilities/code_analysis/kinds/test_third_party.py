@@ -103,12 +103,21 @@ def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
         ("Which part of the code uses the requests library to fetch pages?", "requests"),
         ("Is the log dependency needed?", "log"),
         ("Can we get rid of pytest-cov?", "pytest-cov"),
+        ("Is requests optional?", "requests"),
+        ("What would break if we dropped rich?", "rich"),
+        ("Do the tests use requests?", "requests"),
+        ("Where is the requests module used?", "requests"),
+        # The repository itself is called `repo`.
+        ("Why does repo depend on rich?", "rich"),
         # What the code calls so as well.
         ("Where is the log used?", None),
         ("Is log still used?", None),
         ("What is the log package used for?", None),
         # What is asked is more than what it is needed for.
         ("How are requests retried?", None),
+        ("Which requests are required to have a body?", None),
+        ("What happens if the dropped requests are rich?", None),
+        ("Is the module log used?", None),
         ("Who uses the requests of the queue?", None),
         ("Is the rich text rendered by the console?", None),
         ("What is it used for?", None),

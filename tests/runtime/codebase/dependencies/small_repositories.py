@@ -161,10 +161,22 @@ fn now() {
 """,
     "src/parts.rs": """\
 mod log;
+#[path = "../dice.rs"]
+mod rand;
 
 fn write() {
     log::line();
     x::log::line();
+}
+""",
+    "src/inner.rs": """\
+//! Times.
+mod time {
+    pub fn now() {}
+}
+
+fn now() {
+    time::now();
 }
 """,
     "src/parts/log.rs": "pub fn line() {}\n",
@@ -235,11 +247,14 @@ gem "rack-test", group: :test
 gem "json"
 gem "activesupport"
 gem "rubocop"
+gem "relay"
+gem "version"
 """,
     "lib/relay.rb": """\
 require 'rack'
 require 'json'
 require_relative 'relay/json'
+require_relative 'version'
 require 'relay/json'
 require 'active_support/all'
 
@@ -255,7 +270,8 @@ module Relay
   end
 end
 """,
-    "spec/relay_spec.rb": "require 'rack/test'\n",
+    "lib/version.rb": "VERSION = 1\n",
+    "spec/relay_spec.rb": "require 'rack/test'\nrequire 'relay'\n",
     ".rubocop.yml": """\
 AllCops:
   Enabled: true

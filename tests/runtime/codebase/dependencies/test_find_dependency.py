@@ -102,7 +102,9 @@ def all_hold(codebase: Codebase, result: ToolResult) -> bool:
         (RUBY, "rack", ["Gemfile:2"], ["lib/relay.rb:1"], []),
         (RUBY, "rack-test", ["Gemfile:3"], ["spec/relay_spec.rb:1"], []),
         (RUBY, "json", ["Gemfile:4"], ["lib/relay.rb:2"], []),
-        (RUBY, "activesupport", ["Gemfile:5"], ["lib/relay.rb:5"], []),
+        (RUBY, "activesupport", ["Gemfile:5"], ["lib/relay.rb:6"], []),
+        (RUBY, "relay", ["Gemfile:7"], [], []),
+        (RUBY, "version", ["Gemfile:8"], [], []),
         (JAVA, "guava", ["pom.xml:2"], ["src/main/java/x/Main.java:3"], ["src/main/java/x/Main.java:9"]),
         (JAVA, "junit", ["pom.xml:3"], ["src/test/java/x/MainTest.java:3"], ["src/test/java/x/MainTest.java:8"]),
         (JAVA, "a-core", ["pom.xml:4"], ["src/main/java/x/Main.java:4"], ["src/main/java/x/Main.java:8"]),
@@ -178,6 +180,14 @@ def test_a_declared_name_that_looks_like_a_pattern_or_a_command_is_only_text(ope
     )
     result = find_dependency(codebase, name)
     assert (result.status, result.data["imports"], result.data["uses"]) == ("ok", [], [])
+    assert all_hold(codebase, result)
+
+
+def test_the_part_of_a_long_line_is_told_that_has_the_name(opened: Open) -> None:
+    needed = {f"name{number}": "1" for number in range(300)}
+    codebase = opened({"package.json": json.dumps({"dependencies": needed})})
+    result = find_dependency(codebase, "name250")
+    assert '"name250"' in result.data["dependencies"][0]["text"]
     assert all_hold(codebase, result)
 
 

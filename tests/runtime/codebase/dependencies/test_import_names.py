@@ -193,6 +193,8 @@ def test_python_binds_what_the_index_tells(row: ImportRecord, names: set[str]) -
         ("composer", r"Psr\Log\L", r"use Psr\Log\L;", {"L"}),
         ("composer", r"Psr\Log\L", r"use Psr\Log\L as Logs;", {"Logs"}),
         ("composer", "Psr", r"use Psr\{Log\A, B as C};", {"A", "C"}),
+        ("composer", "", "use A;", {""}),
+        ("maven", "", "import a;", {""}),
         ("rubygems", "rack", "require 'rack'", set()),
         ("nuget", "Xunit", "using Xunit;", set()),
         ("system", "zlib.h", "#include <zlib.h>", set()),
