@@ -1,4 +1,4 @@
-"""Reads the dependencies of metadata files that have one on a line: those of pip, Go and Ruby, and setup.cfg."""
+"""Reads metadata files that have one dependency on a line: those of pip, Go and Ruby, and setup.cfg."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells where a name means something else than the dependency that a file imports, or that a crate is called.
+"""Tells where a name means something else than the dependency that a file imports, or a crate.
 
 A parameter, or what is assigned in the same definition ahead of a use, hides an import of its name.
 """
