@@ -28,10 +28,8 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 # What only a dependency is called, and what a part of the repository may be called as well.
-_SURELY = (
-    r"(?:dependency|dependencies|deps?|third[- ]party \w+|(?:npm|pypi|external) \w+|crate|gem|depend(?:s|ing)? on"
-    r"|dependency on|rel(?:y|ies) on)"
-)
+_SURELY = r"(?:dependency|dependencies|deps?|third[- ]party \w+|(?:npm|pypi|external) \w+|crate|gem)"
+_NEEDS = re.compile(r"\b(?:depend(?:s|ing|ency)? on|rel(?:y|ies) on)$", re.IGNORECASE)
 _MAY_BE = r"(?:librar(?:y|ies)|package|module)"
 # What is asked of a dependency, whichever it is.
 _ANYHOW = frozenset(
@@ -75,6 +73,9 @@ def _is_meant(codebase: Codebase, text: str, start: int, end: int) -> bool:
     rest = query_terms(f"{before} {behind}").counts.keys() - _ANYHOW - project
     if _is_called(_SURELY, before, behind):
         return not rest or _ASKS.search(f"{before} {behind}") is not None
+    # What relies on «redis locks» relies on something else.
+    if _NEEDS.search(before) is not None and not query_terms(behind).counts.keys() - _ANYHOW - project:
+        return True
     if _is_in_code(codebase, name):
         return False
     if _is_called(_MAY_BE, before, behind):

@@ -107,6 +107,8 @@ def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
         ("What would break if we dropped rich?", "rich"),
         ("Do the tests use requests?", "requests"),
         ("Where is the requests module used?", "requests"),
+        ("Which files depend on requests?", "requests"),
+        ("Do the workers rely on requests being sent first?", None),
         # The repository itself is called `repo`.
         ("Why does repo depend on rich?", "rich"),
         # What the code calls so as well.
