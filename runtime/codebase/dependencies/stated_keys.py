@@ -35,8 +35,8 @@ class StatedKeys:
         return place[0] if place is not None else self._line_with(_WORD, path[:-1], path[-1])
 
     def line_of_text(self, path: tuple[str, ...], name: str) -> int | None:
-        """Return the first line behind a key with a text that begins with a name."""
-        return self._line_with(_QUOTED_WORD, path, name)
+        """Return the first line behind a key with a text that begins with a name; the text may be of several lines."""
+        return self._line_with(_QUOTED_WORD, path, name) or self._line_with(_FIRST_WORD, path, name)
 
     def _line_with(self, word: re.Pattern[str], path: tuple[str, ...], name: str) -> int | None:
         above = (path[:length] for length in range(min(len(path), MAX_DEPTH), 0, -1))
@@ -53,6 +53,7 @@ class StatedKeys:
 
 
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z0-9][\w.-]*+")
+_FIRST_WORD = re.compile(r"^\s*+([A-Za-z0-9][\w.-]*+)")
 _QUOTED_WORD = re.compile(r"[\"']\s*+([A-Za-z0-9][\w.-]*+)")
 
 

@@ -334,6 +334,12 @@ def test_each_format_is_read_by_its_own_rules(path: str, text: str) -> None:
     assert told(path, text) == FORMATS[path, text]
 
 
+def test_a_requirement_of_several_lines_is_told_by_the_one_with_its_name() -> None:
+    several = '"""\n    uvloop >= 1; platform_system != "x" \\\n    and a == "rich"\n  """'
+    text = f'[dependency-groups]\ntest = [\n  "rich",\n  {several},\n]'
+    assert told("pyproject.toml", text) == [(3, "development", "rich"), (5, "development", "uvloop")]
+
+
 @pytest.mark.parametrize(("path", "text"), FORMATS, ids=[path for path, _ in FORMATS])
 def test_the_ends_of_lines_do_not_matter(path: str, text: str) -> None:
     made = read_requirements(path, text.replace("\n", "\r\n").split("\n"))
