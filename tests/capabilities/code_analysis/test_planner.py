@@ -95,7 +95,7 @@ def test_an_overview_of_a_folder_describes_that_folder() -> None:
 
 
 def test_a_list_is_searched_for_and_filled_up_from_the_best_file() -> None:
-    tools = ["locate", "locate", "map_module", "locate", "read_code", "explore_symbol_usage"]
+    tools = ["find_choices", "locate", "locate", "map_module", "locate", "read_code", "explore_symbol_usage"]
     assert [step.tool for step in plan("List all errors")] == tools
     assert plan("List all parcel errors")[-1].arguments["symbol"] == "ParcelError"
 

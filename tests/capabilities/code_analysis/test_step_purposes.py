@@ -54,6 +54,10 @@ def test_the_purpose_of_a_step_of_rules_is_that_of_its_id_in_older_logs(question
             assert purpose_of_old(step.id, step.tool) == step.purpose, step
 
 
+# Steps that plans have got since those were recorded.
+SINCE_THEN = {"choices"}
+
+
 @pytest.mark.parametrize("question", RECORDED)
 def test_a_plan_that_was_recorded_before_steps_had_a_purpose_is_read_as_it_was_meant(question: str) -> None:
     recorded = RECORDED[question]["outputs"]["planner"]["steps"]
@@ -61,7 +65,8 @@ def test_a_plan_that_was_recorded_before_steps_had_a_purpose_is_read_as_it_was_m
     asked = analyse(question)
     goals = [Goal(GoalId(aspect), aspect) for aspect in ASPECTS[asked.kind]]
     meant = {step.id: step for step in plan_steps(asked, goals, 1)}
-    assert {step.id: step for step in group_of(recorded)} == meant
+    read = {step.id: step for step in group_of(recorded)}
+    assert read == {step_id: step for step_id, step in meant.items() if step_id not in SINCE_THEN}
 
 
 def test_every_purpose_is_one_that_a_step_without_one_can_have() -> None:

@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.answers.by_aspect import claims_for
 from actors.capabilities.code_analysis.answers.confidence import (
     Trust,
     all_features,
+    features_of_choices,
     features_of_precedents,
     features_of_readings,
     trust_in,
@@ -111,10 +112,11 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
     """Map goal ids to claims; a goal without findings has an empty list.
 
     When the places mention too little of the question, no goal gets claims, however well the places rank; unless they
-    were read together with it, or a commit added such a thing: then presence goes by that.
+    were read together with it, a commit added such a thing, or a closed set is it: then presence goes by that.
     """
     too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
-    is_trusted = bool(features_of_readings(evidence.facts) or features_of_precedents(evidence.facts))
+    features = (features_of_readings, features_of_precedents, features_of_choices)
+    is_trusted = any(features_in(evidence.facts) for features_in in features)
     if (too_little and not is_trusted) or _compares_nothing(evidence):
         return {goal: [] for goal in goals}
     return {goal: claims_for(evidence, goal.partition(":")[0]) for goal in goals}

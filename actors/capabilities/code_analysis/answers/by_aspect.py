@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from actors.capabilities.code_analysis.answers.absence.absent_subject import aside_claims
+from actors.capabilities.code_analysis.answers.choices import choice_claims
 from actors.capabilities.code_analysis.answers.default_value import value_claims
 from actors.capabilities.code_analysis.answers.definition import definition
 from actors.capabilities.code_analysis.answers.documents.document_claims import document_claims
@@ -24,6 +25,7 @@ from actors.capabilities.code_analysis.answers.wording import module_claims
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
+from actors.capabilities.code_analysis.question.parts import parts_of
 from actors.capabilities.code_analysis.question.polar import polar_clause
 from actors.capabilities.code_analysis.ranking.answer_order import MAX_TOLD_PER_FILE, in_answer_order
 from actors.capabilities.code_analysis.ranking.leading_place import Weights, in_leading_order
@@ -36,6 +38,9 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
     `weights`: those by which the leading place is chosen; by default the fitted ones.
     """
     question, facts = evidence.question.text, _told(evidence)
+    chosen = choice_claims(evidence)
+    if chosen and len(parts_of(question)) == 1:
+        return [*chosen, *document_claims(facts)]
     places = in_leading_order(question, in_answer_order(facts, MAX_TOLD_PER_FILE), weights)
     parts = places_of_parts(question, places)
     values = value_claims(facts, lambda clause: numbers_of_text(parts, question, clause))
@@ -57,7 +62,7 @@ def answer(evidence: Evidence, weights: Weights | None = None) -> list[Claim]:
         values=values,
         unsure=evidence.unsure_parts,
     )
-    return with_all_parts([*values, *(claims or document_claims(facts, "lead")), *asides], parts)
+    return with_all_parts([*chosen, *values, *(claims or document_claims(facts, "lead")), *asides], parts)
 
 
 def _told(evidence: Evidence) -> list[CodeFact]:
@@ -74,8 +79,8 @@ def _is_repeated(claim: Claim, verdicts: Sequence[Claim]) -> bool:
 
 
 def listing(evidence: Evidence) -> list[Claim]:
-    """Return the entries of a list."""
-    return listing_claims(evidence.question, evidence.entities, evidence.facts)
+    """Return the values of the closed set that is asked for, else the entries of a list."""
+    return choice_claims(evidence) or listing_claims(evidence.question, evidence.entities, evidence.facts)
 
 
 def structure(evidence: Evidence) -> list[Claim]:

@@ -32,6 +32,8 @@ from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("value", ""),
+    ("choices", ""),
+    ("choice", ""),
     ("lead", ""),
     ("said", ""),
     ("point", ""),
@@ -340,7 +342,7 @@ def _counted(heading: str, claims: Sequence[Claim]) -> str:
 
 
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
-    if role in {"lead", "said", "code", "module", "caveat", "aside", "only_aside"}:
+    if role in {"choices", "lead", "said", "code", "module", "caveat", "aside", "only_aside"}:
         return "\n\n".join(render(claim) for claim in claims)
     if role == "point":
         return _shown_and_listed(claims)

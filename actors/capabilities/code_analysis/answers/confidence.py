@@ -83,8 +83,11 @@ WITH_PROVEN_VALUE = WITH_DOCUMENT = 0.8
 PROVEN_VALUE, DOCUMENTED = "proven_value", "documented"
 # That where a commit is told that added such a thing: the one that is to be added need not be there.
 PRECEDENT, WITH_PRECEDENT = "precedent", 0.6
+# That where a closed set is told that has all words of what is asked for.
+CHOICES, WITH_CHOICES = "choices", 0.8
 _BOUNDS: Mapping[str, Callable[[float], float]] = {
     PRECEDENT: lambda presence: max(presence, WITH_PRECEDENT),
+    CHOICES: lambda presence: max(presence, WITH_CHOICES),
     PRESENT: lambda presence: min(presence, MOST_IF_ABSENT),
     PROVEN_VALUE: lambda presence: max(presence, WITH_PROVEN_VALUE),
     DOCUMENTED: lambda presence: max(presence, WITH_DOCUMENT),
@@ -204,6 +207,11 @@ def features_of_precedents(facts: Sequence[CodeFact]) -> dict[str, float]:
     return {PRECEDENT: 1.0} if any(fact.kind in {"precedent", "sibling"} for fact in facts) else {}
 
 
+def features_of_choices(facts: Sequence[CodeFact]) -> dict[str, float]:
+    """Return the features of an answer that tells all values of a closed set, each of them proven; none without one."""
+    return {CHOICES: 1.0, PROVEN_VALUE: 1.0} if any(fact.kind == "choice" for fact in facts) else {}
+
+
 def features_of_documents(absence: Absence | None) -> dict[str, float]:
     """Return the feature of a question whose words stand together in a passage of documentation; none of others."""
     return {DOCUMENTED: 1.0} if absence is not None and absence.documented else {}
@@ -221,7 +229,7 @@ def all_features(
     if any(features.values()):
         features |= features_of_meaning(absence, compared) | features_of_values(facts) | features_of_documents(absence)
         features |= features_of_readings([place.fact for place in places]) | features_of_lead(question, places)
-    return features | features_of_precedents(facts)
+    return features | features_of_precedents(facts) | features_of_choices(facts)
 
 
 def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> Trust:
@@ -241,8 +249,8 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
 
 def bounds_of_presence(features: Mapping[str, float]) -> list[str]:
     """Return the name of the feature that bounds presence whatever the others say; empty for most answers."""
-    if features.get(PRECEDENT):
-        return [PRECEDENT]
+    if told := [name for name in (PRECEDENT, CHOICES) if features.get(name)]:
+        return told[:1]
     if features.get(PRESENT, 1.0) < 1:
         return [PRESENT]
     return [name for name in (PROVEN_VALUE, DOCUMENTED) if features.get(name)][:1]

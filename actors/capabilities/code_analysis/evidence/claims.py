@@ -37,6 +37,9 @@ ClaimRole = Literal[
     "together",
     "precedent",
     "sibling",
+    # Of a closed set: what it is, and each of its values.
+    "choices",
+    "choice",
     "difference",
     "example",
     "hook",

@@ -59,6 +59,9 @@ FactKind = Literal[
     "sibling",
     # Of a dependency: a declaration, an import, a use or a mention of it.
     "requirement",
+    # A closed set, an option that takes its values from it, or a place that adds to it; each of its values.
+    "choices",
+    "choice",
     # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts, those
     # that draw the parts together, calls from where a program is entered into parts; ways in; dependencies; where to
     # begin; folders that are no parts.
@@ -190,6 +193,7 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 # Of these, several may rest on one line.
 _NAMED_APART: frozenset[FactKind] = frozenset(
     {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading", "requirement"}
+    {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading", "choice", "choices"}
 )
 
 
@@ -485,6 +489,49 @@ def _required(result: ToolResult) -> Iterator[CodeFact]:
                 )
 
 
+def _chosen(result: ToolResult) -> Iterator[CodeFact]:
+    """Yield each set, what else is cited for it (`symbol_kind`: `from`, `added`), and its values.
+
+    The `signature` of a value is what it stands for.
+    """
+    for order, row in enumerate(result.data.get("sets", ())):
+        option, score = row["option"], 1 / (order + 1)
+        places = [(row["citation"], row["kind"], row["name"]), (row["added_at"], "added", row["name"])]
+        places += [] if option is None else [(option["citation"], "from", option["name"])]
+        if row["citation"] is None:
+            continue
+        for number, kind, name in places:
+            if number is not None:
+                citation, said = result.citations[number], row["docstring"]
+                yield CodeFact(
+                    "choices",
+                    citation,
+                    name=name,
+                    symbol_kind=kind,
+                    docstring=said,
+                    about=_name_of_set(row),
+                    of=row["total"],
+                    more=row["is_open"],
+                    score=score,
+                )
+        for member in row["members"]:
+            if member["citation"] is not None:
+                yield CodeFact(
+                    "choice",
+                    result.citations[member["citation"]],
+                    name=member["name"],
+                    signature=member["value"],
+                    docstring=member["docstring"],
+                    text=member["text"],
+                    about=_name_of_set(row),
+                    score=score,
+                )
+
+
+def _name_of_set(row: dict[str, Any]) -> str:
+    return f"{row['name']} of {row['file']}"
+
+
 def _mapped(result: ToolResult) -> Iterator[CodeFact]:
     for file in result.data["files"]:
         symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
@@ -537,4 +584,5 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[CodeFact]]] = {
     "find_related": _related,
     "find_precedents": _preceded,
     "find_dependency": _required,
+    "find_choices": _chosen,
 }

@@ -29,6 +29,8 @@ Purpose = Literal[
     # Documents: sections about the subject; instructions.
     "documents",
     "guidance",
+    # All values of a closed set.
+    "choices",
     # Code: the structure of a repository or file; the best places; lines cited by an earlier answer.
     "structure",
     "read",
@@ -143,6 +145,7 @@ PURPOSE_OF_OLD_ID: dict[str, Purpose] = {
     "tests": "tests",
     "before": "precedents",
     "needed": "requirements",
+    "choices": "choices",
 }
 
 _NUMBER = re.compile(r"\d+$")

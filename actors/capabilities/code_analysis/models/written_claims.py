@@ -54,6 +54,8 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "precedent": "precedent",
     "sibling": "sibling",
     "requirement": "importer",
+    "choices": "choices",
+    "choice": "choice",
     "purpose": "said",
     "language": "item",
     "part": "part",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.plans.choices import choice_steps
 from actors.capabilities.code_analysis.plans.history import history_steps
 from actors.capabilities.code_analysis.plans.listing import listing_steps, structure_steps
 from actors.capabilities.code_analysis.plans.searches import (
@@ -52,6 +53,7 @@ def steps_by_aspect(
     for. `compares` builds the steps that read what is compared.
     """
     steps: list[Step] = []
+    steps += choice_steps(request)
     if "answer" in request.goals:
         steps += answer_steps(request, request.goals["answer"])
     if "structure" in request.goals:

@@ -71,7 +71,7 @@ def test_only_of_a_kind_of_code_a_list_says_how_many_there_are(subject: str, is_
 
 
 def test_entries_are_searched_for_and_filled_up_from_the_best_file_and_documents() -> None:
-    assert step_ids("List all errors") == ["list", "types", "file", "documents", "sections", "heirs"]
+    assert step_ids("List all errors") == ["choices", "list", "types", "file", "documents", "sections", "heirs"]
 
 
 def test_all_of_a_kind_of_code_are_looked_up_at_once() -> None:
