@@ -21,12 +21,12 @@ def _stems(words: str) -> frozenset[str]:
 
 # Words for what any set holds, and words that say nothing of which one is meant.
 OF_ANY_SET = _stems(
-    """kind type sort value option choice variant possible available supported allowed valid different accepted
+    """kind type value option choice variant possible available supported allowed different accepted
     predefined known item entry member constant enum flavour flavor"""
 )
 # What the members of a set are called, where the set itself is called after what it is about: «compression modes».
 OF_MEMBERS = _stems(
-    """mode level method format style strategy state status algorithm policy code behavior behaviour scheme name setting
+    """mode level method format style strategy state status algorithm policy behavior behaviour scheme name setting
     protocol class action category family phase stage direction encoding"""
 )
 

@@ -62,7 +62,7 @@ def _worth(symbol: SymbolRecord, asked: AskedChoices) -> float:
     if not named:
         return 0.0
     around = set(index_terms(f"{symbol.owner} {symbol.file} {symbol.docstring}").split())
-    precision = named / len(name - asked.beside)
+    precision = named / max(1, len(name - asked.beside))
     return named + 0.5 * len((around - name) & set(asked.terms)) + precision + 0.3 * (symbol.kind in _OF_PURPOSE)
 
 

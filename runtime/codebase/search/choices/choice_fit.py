@@ -25,10 +25,12 @@ IN_OWNER, SAID, OF_MEMBER = 0.7, 0.6, 0.5
 VALUES_OF, AN_OPTION = 1.5, 0.3
 PRECISION_WEIGHT, BESIDE_WEIGHT = 0.5, 0.2
 LEAST_PRECISION = 0.5
+LEAST_SCORE = 1.2 - 1e-9
 # What a set is worth by its kind: an enumeration is one on purpose.
 _KIND_WORTH = {"enum": 0.15, "union": 0.15, "constants": 0.15, "option": 0.1, "keys": 0.05, "list": 0.0}
 OF_PURPOSE = frozenset({"enum", "union", "constants", "option"})
-_COLLECTIONS = frozenset({"keys", "list"})
+COLLECTIONS = frozenset({"keys", "list"})
+_DECLARED_TYPES = frozenset({"enum", "union", "constants"})
 # A set with a lower score that holds other members leaves no doubt from so much on.
 CLEAR_MARGIN = 0.1
 # Words of the names of collections for the collection itself, and for what its values are.
@@ -43,6 +45,9 @@ _OF_COLLECTION = frozenset(
     )
 )
 _NOT_OF_KEYS = re.compile(r"(?<=[a-z])(?=To[A-Z]|By[A-Z])|_(?=TO_|BY_|to_|by_)")
+# The types of a thing may be told by an enumeration that is called after it; a mapping is one of types or of things.
+_OF_SORTS = frozenset({stem("kind"), stem("type")})
+_OFFERED = frozenset(stem(word) for word in words("all available builtin built supported allowed known"))
 # One that is asked for by such a word alone is a piece of code, unless a set is called exactly so.
 _OF_CODE = frozenset(
     stem(word)
@@ -64,7 +69,7 @@ def words_of_name(name: str) -> tuple[str, ...]:
 
 def core_of(words: Sequence[str], *, is_collection: bool) -> tuple[str, ...]:
     """Return the words of a name that say what the members are."""
-    left_out = OF_ANY_SET | _OF_COLLECTION if is_collection else OF_ANY_SET
+    left_out = (OF_ANY_SET - _OF_SORTS) | _OF_COLLECTION if is_collection else OF_ANY_SET
     core = tuple(word for word in words if word not in left_out)
     return core or tuple(words)
 
@@ -76,7 +81,7 @@ def fit(asked: AskedChoices, one: ClosedSet) -> float:
     if asked.option:
         return 2.0 if one.kind == "option" and asked.option in {name.lstrip("-") for name in one.names} else 0.0
     words = words_of_name(one.name)
-    core, wanted = core_of(words, is_collection=one.kind in _COLLECTIONS), asked.terms
+    core, wanted = core_of(words, is_collection=one.kind in COLLECTIONS), asked.terms
     if not core or not wanted:
         return 0.0
     joined = "".join(split_identifier(one.name))
@@ -89,12 +94,16 @@ def fit(asked: AskedChoices, one: ClosedSet) -> float:
     met = _met(asked, one, named, precision)
     if met == 0 or not _ends_alike(wanted[-1], core, one, precision):
         return 0.0
-    if len(wanted) == 1 and not _is_sure_of_one_word(wanted[0], one, precision):
+    if (
+        len(wanted) == 1
+        and not (asked.beside and one.kind == "option")
+        and not _is_sure_of_one_word(wanted[0], one, precision)
+    ):
         return 0.0
     if precision < LEAST_PRECISION:
         return 0.0
-    beside = BESIDE_WEIGHT * bool(asked.beside & named)
-    return met + PRECISION_WEIGHT * precision + _KIND_WORTH[one.kind] + beside
+    score = met + PRECISION_WEIGHT * precision + _KIND_WORTH[one.kind] + BESIDE_WEIGHT * bool(asked.beside & named)
+    return score if score >= LEAST_SCORE else 0.0
 
 
 def _met(asked: AskedChoices, one: ClosedSet, named: set[str], precision: float) -> float:
@@ -126,9 +135,15 @@ def _ends_alike(noun: str, core: Sequence[str], one: ClosedSet, precision: float
 
 
 def _is_sure_of_one_word(noun: str, one: ClosedSet, precision: float) -> bool:
-    if precision == 1.0:
-        return noun not in _OF_CODE or one.kind in {"enum", "union", "constants"}
-    return noun not in _OF_CODE and one.kind in {"enum", "union", "constants"}
+    """Return whether a set is called so and no more: «modes» may be those of anything, `PressMode` is of presses."""
+    return precision == 1.0 and one.kind != "option" and (noun not in _OF_CODE or one.kind in _DECLARED_TYPES)
+
+
+def is_vague(asked: AskedChoices, one: ClosedSet) -> bool:
+    """Return whether one word alone is asked for, and the set does not say that it is what the program offers."""
+    if len(asked.terms) != 1 or asked.option or asked.is_value_of:
+        return False
+    return _OFFERED.isdisjoint(words_of_name(one.name))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -148,6 +163,6 @@ def best_of(scored: Sequence[tuple[float, ClosedSet]]) -> list[tuple[float, Clos
 
 def _is_rival(best: ClosedSet, other: ClosedSet) -> bool:
     """Return whether another set may be meant instead: it holds other members, and is one on purpose if the best is."""
-    if best.kind in OF_PURPOSE and other.kind in _COLLECTIONS:
+    if best.kind in OF_PURPOSE and other.kind in COLLECTIONS:
         return False
     return {last_part(one.name) for one in best.members} != {last_part(one.name) for one in other.members}

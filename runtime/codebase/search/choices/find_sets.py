@@ -13,17 +13,19 @@ from typing import NamedTuple
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import ReadSource
+from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.language_registry import language_of
 from runtime.codebase.resolution.closed_sets.file_sets import sets_in
 from runtime.codebase.resolution.closed_sets.records import ClosedSet
 from runtime.codebase.search.choices.asked_choices import asked_choices
 from runtime.codebase.search.choices.choice_files import DECLARING, SET_KINDS, files_for
-from runtime.codebase.search.choices.choice_fit import best_of, fit
+from runtime.codebase.search.choices.choice_fit import COLLECTIONS, best_of, fit, is_vague
 
 MAX_FOLLOWED = 4
 MAX_SYMBOLS = 50
 MAX_NAMING_FILES = 20
+MAX_NAMING = 60
 # Where a name is added to: an entry is set, or a method that adds is called.
 _ADDED = (
     r"(?<![\w]){name}\s{{0,2}}(?:\[[^\]\n]{{1,80}}\]\s{{0,2}}=(?!=)"
@@ -64,13 +66,24 @@ class ChoiceFinder:
         for file in files:
             for one in self.sets(file):
                 score = fit(asked, one)
-                if score <= 0:
+                if score <= 0 or (is_vague(asked, one) and not self._is_common(one)):
                     continue
                 meant = one if one.members else self._referred(one)
                 if meant is not None:
                     scored.append((score, meant))
                     options |= {meant: one} if meant is not one else {}
         return [FoundSet(one, score, options.get(one), self._added_at(one)) for score, one in best_of(scored)]
+
+    def _is_common(self, one: ClosedSet) -> bool:
+        """Return whether other files name a set: what one file alone speaks of is no matter of the program."""
+        is_own = one.name.startswith("_") or (one.kind == "constants" and one.name[:1].islower())
+        if is_own or one.kind in COLLECTIONS:
+            importing = [each.file for each in self._index.imports("i.name = ?", (one.name,), MAX_NAMING)]
+            naming = [] if is_own else [*importing, *self._index.files_naming(one.name)]
+        else:
+            term = next(iter(index_terms(one.name).split()), "")
+            naming = self._index.files_with_term(term, MAX_NAMING) if term.isalnum() else []
+        return any(path != one.file and kind_of_path(path) in DECLARING for path in naming)
 
     def sets(self, file: str) -> list[ClosedSet]:
         """Return the closed sets of a file; of one that is gone or cannot be read none."""
