@@ -33,6 +33,14 @@ from tests.capabilities.code_analysis.support import AnalysisHarness, mark_fault
         ("Which compression modes can I choose from?", "compression modes"),
         ("Which compression modes can be set?", "compression modes"),
         ("Which modes are available for compression?", "compression modes"),
+        ("Which versions of Postgres are supported?", "Postgres versions"),
+        ("What are the possible states of a circuit breaker?", "circuit breaker states"),
+        (
+            "What are the possible states of a circuit breaker in this project?",
+            "circuit breaker states",
+        ),
+        ("What are the built-in filters of this project?", "filters"),
+        ("which values does the `JobState` enum have?", "values of JobState"),
         ("I make backups. Which compression modes can I pick from?", "compression modes"),
         ("What states can a job be in?", "job states"),
         ("What statuses can a print job have?", "print job statuses"),
@@ -72,6 +80,10 @@ def test_a_question_for_all_values_says_which_set_it_means(question: str, asked:
         "What are the main parts?",
         "Which mode is the fastest?",
         "What parts does it have?",
+        "What are its states?",
+        "Which option decides if errors are allowed?",
+        "Which environment variables are understood?",
+        "What are the abstractions on which everything else in here is built?",
         "",
     ],
 )
@@ -164,7 +176,7 @@ def test_without_values_nothing_is_told() -> None:
 def test_a_set_that_is_told_is_there() -> None:
     absent = {**dict.fromkeys(FEATURES, 0.0), "familiar": 0.1, "choices": 1.0}
     assert bounds_of_presence(absent) == ["choices"]
-    assert trust_in(absent).presence == WITH_CHOICES
+    assert trust_in(absent).presence == trust_in(absent).confidence == WITH_CHOICES
     assert trust_in({**absent, "choices": 0.0}).presence < 0.5
 
 
@@ -213,7 +225,7 @@ async def press(tmp_path: Path) -> AnalysisHarness:
 )
 async def test_all_values_are_told_each_with_its_line(press: AnalysisHarness, question: str, lines: list[str]) -> None:
     document = await press.ask(question)
-    assert document["status"] == "answered"
+    assert (document["status"], document["confidence"]) == ("answered", WITH_CHOICES)
     assert all(line in document["answer"].split("\n") for line in lines)
     assert mark_faults(document["answer"], document["citations"]) == []
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.agents.collected_claims import Collected
 from actors.capabilities.code_analysis.answers.composition import Finding, tells_none_of_the_names
-from actors.capabilities.code_analysis.answers.confidence import NOTHING, Trust
+from actors.capabilities.code_analysis.answers.confidence import NOTHING, WITH_CHOICES, Trust
 from actors.capabilities.code_analysis.answers.wording import NO_DEFINITION
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
@@ -27,8 +27,10 @@ SUBJECT_NOT_KNOWN = 0.3
 def confidence_of_relations(question: Question, findings: Sequence[Finding]) -> float:
     """Return that of an answer from the relations of a name: of its kind, less where its definition is not known.
 
-    It is not where what leads has another name than one of those asked for.
+    It is not where what leads has another name than one of those asked for. That of a list may be a closed set.
     """
+    if any(claim.role == "choices" for finding in findings for claim in finding.claims):
+        return WITH_CHOICES
     kind = kind_of(question)
     leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead"]
     asked = {last_part(normal_name(name)).lower() for name in question.identifiers}

@@ -83,7 +83,7 @@ WITH_PROVEN_VALUE = WITH_DOCUMENT = 0.8
 PROVEN_VALUE, DOCUMENTED = "proven_value", "documented"
 # That where a commit is told that added such a thing: the one that is to be added need not be there.
 PRECEDENT, WITH_PRECEDENT = "precedent", 0.6
-# That where a closed set is told that has all words of what is asked for.
+# That where a closed set is told that has all words of what is asked for, which is as often the one that is meant.
 CHOICES, WITH_CHOICES = "choices", 0.8
 _BOUNDS: Mapping[str, Callable[[float], float]] = {
     PRECEDENT: lambda presence: max(presence, WITH_PRECEDENT),
@@ -208,8 +208,8 @@ def features_of_precedents(facts: Sequence[CodeFact]) -> dict[str, float]:
 
 
 def features_of_choices(facts: Sequence[CodeFact]) -> dict[str, float]:
-    """Return the features of an answer that tells all values of a closed set, each of them proven; none without one."""
-    return {CHOICES: 1.0, PROVEN_VALUE: 1.0} if any(fact.kind == "choice" for fact in facts) else {}
+    """Return the feature of an answer that tells all values of a closed set, each of them proven; none without one."""
+    return {CHOICES: 1.0} if any(fact.kind == "choice" for fact in facts) else {}
 
 
 def features_of_documents(absence: Absence | None) -> dict[str, float]:
@@ -244,6 +244,8 @@ def trust_in(features: Mapping[str, float], weights: Weights | None = None) -> T
     for bound in bounds_of_presence(features):
         presence = _BOUNDS[bound](presence)
     confidence = presence * _chance(log_odds(model_of(features, "good", weights), features))
+    if features.get(CHOICES):
+        confidence = max(confidence, WITH_CHOICES)
     return Trust(round(presence, 2), round(confidence, 2))
 
 

@@ -12,6 +12,7 @@ import re
 
 MAX_CHARS = 600
 MAX_SENTENCES = 6
+MAX_OWNER_WORDS = 3
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s++")
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,60}")
@@ -33,22 +34,25 @@ _POLITE = r"\W*(?:(?:and|so|but|please|then|now|can you|could you|tell me) ){0,3
 _VALUES = r"(?:values?|choices?|options?|settings|strings?)"
 _OF = r"(?P<of>[^?.,;]{1,60}?)"
 _SORT_OF = r"(?P<sort>(?:kind|type|sort|variet(?:y|ie)|flavou?r)s? of )?"
-_HEAD = rf"{_POSSIBLE}{_SORT_OF}{_POSSIBLE}(?P<head>[\w+#/-]{{1,40}}(?: [\w+#/-]{{1,40}}){{0,4}}?)"
+_HEAD = rf"{_POSSIBLE}{_SORT_OF}{_POSSIBLE}(?P<head>[\w+#/-]{{1,40}}(?: [\w+#/-]{{1,40}}){{0,3}}?)"
 _WHICH = rf"{_POLITE}(?:what|which) "
 _LISTED = (
     rf"{_POLITE}(?:(?:list|name|enumerate|show|show me|give me|give) (?:me )?(?:all|every|each|the)"
     r"|what are all|what all) "
 )
-_END = r"(?:\W*$|\s*,| (?:in|of|from|by|here|for|to|when|if|that|which|and)\b)"
 _SUBJECT = r"(?:(?:an?|the|this|these|each|any|one|your|my) )?[\w./`'-]{1,40}(?: [\w./`'-]{1,40}){0,2}?"
-_TAIL = r"(?: (?:for|of|in|on) (?:an? |the |each )?(?P<tail>[\w-]{2,40}(?: [\w-]{2,40})?)\W*$)?"
+# What the values are of, and where the question, or this part of it, ends.
+_TAIL = (
+    r"(?: (?:for|of|in|on|from|by) (?P<tail>[\w./`'() -]{1,60}?))?"
+    r"(?=\W*$|\s*,| (?:to|when|if|that|which|and|here|there|right now)\b)"
+)
 _THERE = (
     r"(?:are|is) (?:there|available|supported|allowed|accepted|possible|valid|permitted|understood|recogni[sz]ed"
     r"|defined|provided|known|offered|built[ -]?in|predefined|declared)"
 )
 # What uses or needs something has it from elsewhere.
 _DOES = (
-    r"(?!(?:use|need|require|call|depend|import|run|test|read|write|touch|change)\b)[a-z]{2,20}"
+    r"(?!(?:use|need|require|call|depend|import|test|touch|change)\b)[a-z]{2,20}"
     r"(?: (?:from|between|to|in|for|at|by|as))?(?=\W*$|,| (?:in|for|by|to|when|if|from|of|and)\b)"
 )
 _CHOSEN = r"(?:can|may|could) be (?:used|configured|set|chosen|specified|given|passed|selected|picked|returned)"
@@ -67,12 +71,15 @@ _NAMED = (
     rf"{_WHICH}{_HEAD} {_THERE}{_TAIL}",
     rf"{_WHICH}{_HEAD} (?:exist|{_CHOSEN})\b{_TAIL}",
     rf"{_WHICH}{_HEAD} (?:does|do|can|could|may) {_SUBJECT} {_DOES}",
-    rf"{_WHICH}are {_HEAD}{_END}",
-    rf"{_LISTED}{_HEAD}{_END}",
+    rf"{_WHICH}are {_HEAD}{_TAIL}",
+    rf"{_LISTED}{_HEAD}(?: (?:there are|that exist|supported|available|defined))?{_TAIL}",
 )
 _VALUES_OF_RES = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _VALUES_OF)
 _NAMED_RES = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _NAMED)
-_THING = r"(?:option|setting|parameter|param|flag|argument|field|attribute|variable|property|keyword|key|header)"
+_THING = (
+    r"(?:enum|class|type|constant|option|setting|parameter|param|flag|argument|field|attribute|variable|property"
+    r"|keyword|key|header)"
+)
 _AHEAD = re.compile(
     rf"(?:(?:an?|the|this|its?|their|my|your|{_THING}|config(?:uration)?|command[- ]line|cli) ){{1,5}}", re.I
 )
@@ -81,16 +88,28 @@ _QUOTES = " `'\""
 _POINTS_WORDS = "it its this that they them these those i you we one here there"
 _POINTS = frozenset(_POINTS_WORDS.split())
 # No closed set holds these, whatever code there is of them.
-_NO_SET_WORDS = "classes functions modules packages files tests people authors differences directories folders"
+_NO_SET_WORDS = (
+    "classes functions modules packages files tests people authors differences directories folders variables"
+)
 _NO_SET = frozenset(_NO_SET_WORDS.split())
 # Nor do these, unless a word ahead of them says of which sort they are: «HTTP methods», «style components».
 _NO_SET_ALONE_WORDS = """
     methods lines values options parts pieces steps components dependencies libraries tools things reasons ways places
     commits changes contributors maintainers requirements advantages benefits limitations implications assumptions
     responsibilities consequences"""
-# Who asks for the main ones does not ask for all.
-_OF_SOME = frozenset({"main", "major", "important", "biggest", "largest", "best", "most", "common", "other", "same"})
 _NO_SET_ALONE = frozenset(_NO_SET_ALONE_WORDS.split())
+# Who asks for the main ones does not ask for all; and what has one of the others is no name of values.
+_NO_HEAD_WORDS = """
+    main major important biggest largest best most common other same big central principal its their your my these those
+    it they we i you is are was be been do does did can could may if that to when how what which who with without by and
+    or not no from for in as at decide decides new latest good"""
+_NO_HEAD = frozenset(_NO_HEAD_WORDS.split())
+_SAYS_NOTHING = _POINTS | {"a", "an", "the", "each", "any", "every", "all", "your", "my", "our", ""}
+_IN_PROJECT = re.compile(
+    r" (?:in|of|by|for|from) (?:(?:this|the|your|my|our) )?(?:whole |entire )?(?:command[- ]line )?"
+    r"(?:project|repo|repository|library|program|code|code ?base|tool|application|app|system|package|software|frontend)$",
+    re.IGNORECASE,
+)
 
 
 def choices_asked(text: str) -> str:
@@ -108,39 +127,28 @@ def _asked_in(sentence: str) -> str:
     for pattern in _VALUES_OF_RES:
         found = pattern.match(sentence)
         if found is not None:
-            of = _AHEAD.sub("", _BEHIND.sub("", found["of"].strip(_QUOTES))).strip(_QUOTES)
+            of = _AHEAD.sub("", _BEHIND.sub("", found["of"].replace("`", "").strip(_QUOTES))).strip(_QUOTES)
             return f"values of {of}" if of and of.lower() not in _POINTS else ""
     for pattern in _NAMED_RES:
         found = pattern.match(sentence)
         if found is not None:
-            return _named(found.groupdict())
+            groups = found.groupdict()
+            return _named(groups["head"].split(), groups.get("owner") or groups.get("tail") or "", bool(groups["sort"]))
     return ""
 
 
-def _named(found: dict[str, str | None]) -> str:
+def _named(words: list[str], owner: str, is_sort: bool) -> str:
     """Return the words for the values, those of what has them ahead: `job states` of «states» and «a job»."""
-    words = (found["head"] or "").split()
-    last = words[-1].lower() if words else ""
-    if not _OF_SOME.isdisjoint(word.lower() for word in words):
+    lowered = [word.lower() for word in words]
+    if "of" in lowered[1:-1]:
+        at = lowered.index("of")
+        return _named(words[:at], " ".join((*words[at + 1 :], owner)), is_sort)
+    last = lowered[-1]
+    is_plural = is_sort or (last.endswith("s") and not last.endswith("ss"))
+    if not is_plural or last in _NO_SET or _NO_HEAD.intersection(lowered):
         return ""
-    is_plural = last.endswith("s") and not last.endswith("ss")
-    if (
-        not (is_plural or (last and found.get("sort")))
-        or last in _NO_SET
-        or (len(words) == 1 and last in _NO_SET_ALONE)
-    ):
+    if len(words) == 1 and last in _NO_SET_ALONE:
         return ""
-    around = [
-        word for word in f"{found.get('owner') or ''} {found.get('tail') or ''}".split() if word.lower() not in _POINTS
-    ]
-    plain = [word.strip("`'") for word in around if word.lower() not in {"a", "an", "the", "each", "any", "this"}]
-    of_project = plain[-1:] and plain[-1].lower() in {
-        "project",
-        "repository",
-        "repo",
-        "library",
-        "program",
-        "code",
-        "tool",
-    }
-    return " ".join([*([] if of_project else plain), *words])
+    told = _IN_PROJECT.sub("", f" in {owner}").removeprefix(" in ")
+    of = [word.strip("`'()") for word in told.split() if word.lower().strip("`'()") not in _SAYS_NOTHING]
+    return " ".join((*of, *words)) if len(of) <= MAX_OWNER_WORDS else ""
