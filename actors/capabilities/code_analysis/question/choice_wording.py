@@ -107,7 +107,7 @@ _NO_HEAD = frozenset(_NO_HEAD_WORDS.split())
 _SAYS_NOTHING = _POINTS | {"a", "an", "the", "each", "any", "every", "all", "your", "my", "our", ""}
 _IN_PROJECT = re.compile(
     r" (?:in|of|by|for|from) (?:(?:this|the|your|my|our) )?(?:whole |entire )?(?:command[- ]line )?"
-    r"(?:project|repo|repository|library|program|code|code ?base|tool|application|app|system|package|software|frontend)$",
+    r"(?:project|repo|repository|library|program|code|code ?base|tool|application|app|system|package|software)$",
     re.IGNORECASE,
 )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from runtime.codebase.parsing.tree_walk import Within
 from runtime.codebase.resolution.closed_sets.member_lines import MemberLines
 from runtime.codebase.resolution.closed_sets.records import ClosedSet, Member, SetKind
+from runtime.codebase.resolution.closed_sets.type_texts import owner_of, texts_of_literal, texts_of_union
 from runtime.codebase.resolution.closed_sets.written_values import (
     COMMENTS,
     MAX_CHILDREN,
@@ -39,12 +40,6 @@ FUNCTIONS = words(
     arrow_function_expression
     """
 )
-_TYPES = words(
-    """
-    class_definition class_declaration class interface_declaration struct_item impl_item trait_item object_declaration
-    module struct_declaration class_specifier struct_specifier trait_declaration record_declaration
-    """
-)
 _ENUM_BASE = re.compile(r"(?:Enum|Flag|Choices)\b")
 _SEALED = re.compile(r"\bsealed\b")
 _ASIDE = COMMENTS | {"modifiers", "modifier", "visibility_modifier", "attribute_list"}
@@ -60,15 +55,6 @@ _MEMBERS = {
     "string": "",
 }
 _BODIES = frozenset({"enum_class_body", "enumerator_list", "enum_declaration_list", "enum_body"})
-
-
-def owner_of(within: Within | None) -> str:
-    """Return the name of the innermost type around a node."""
-    while within is not None:
-        if within.node.type in _TYPES:
-            return raw(within.node.child_by_field_name("name") or within.node.child_by_field_name("type"))[:80]
-        within = within.around
-    return ""
 
 
 class DeclaredSets:
@@ -204,22 +190,12 @@ class DeclaredSets:
             yield from self._literal(node, within, named, value)
 
     def _union(self, node: Node, within: Within, named: Node, value: Node) -> Iterator[ClosedSet]:
-        found: list[Node] = []
-        waiting, is_open = [value], False
-        while waiting and len(found) < MAX_CHILDREN:
-            one = waiting.pop()
-            if one.type == "union_type":
-                waiting += reversed(one.named_children)
-            elif one.type == "literal_type" and one.named_child_count:
-                found.append(one.named_children[0])
-            elif one.type not in COMMENTS:
-                is_open = True
-        members = [self._lines.member(name, one) for one in found if is_text(one) and (name := text_value(one))]
+        found, is_open = texts_of_union(value)
+        members = [self._lines.member(name, one) for one in found if (name := text_value(one))]
         yield from self._made(node, within, raw(named)[:80], "union", members, named=named, is_open=is_open)
 
     def _literal(self, node: Node, within: Within, named: Node, value: Node) -> Iterator[ClosedSet]:
-        inside = [one for one in _leaves(value) if is_text(one)]
-        members = [self._lines.member(name, one) for one in inside if (name := text_value(one))]
+        members = [self._lines.member(name, one) for one in texts_of_literal(value) if (name := text_value(one))]
         yield from self._made(node, within, raw(named)[:80], "union", members, named=named)
 
     def constants(self, node: Node, within: Within) -> Iterator[ClosedSet]:
@@ -281,16 +257,6 @@ def _converted(value: Node) -> str:
     only = value.named_children[0] if value.named_child_count == 1 else None
     name = called_name(only) if only is not None and only.type == "call_expression" else ""
     return name if name[:1].isupper() and name.isidentifier() else ""
-
-
-def _leaves(node: Node) -> Iterator[Node]:
-    waiting, steps = [node], 0
-    while waiting and steps < MAX_CHILDREN:
-        one, steps = waiting.pop(), steps + 1
-        if is_text(one):
-            yield one
-        else:
-            waiting += reversed(one.named_children)
 
 
 def _bare(named: Node) -> str:

@@ -16,6 +16,7 @@ from runtime.codebase.resolution.closed_sets.declared_sets import FUNCTIONS, Dec
 from runtime.codebase.resolution.closed_sets.member_lines import MemberLines
 from runtime.codebase.resolution.closed_sets.option_choices import MAY_LIST, OptionChoices
 from runtime.codebase.resolution.closed_sets.records import ClosedSet
+from runtime.codebase.resolution.closed_sets.typed_names import TypedNames
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -50,11 +51,11 @@ def sets_in(file: str, text: str, language: str | None, limit: ParseLimit = PARS
         # As `parse` does: a file that cannot be parsed declares nothing that could be proven.
         return []
     lines = MemberLines(split_lines(text), known.comment_marks)
-    declared, options = DeclaredSets(file, lines), OptionChoices(file, text, lines)
+    declared, options, typed = DeclaredSets(file, lines), OptionChoices(file, text, lines), TypedNames(file, lines)
     found: list[ClosedSet] = []
     for within, is_inner in _nodes(tree.root, inner=MAY_LIST.search(text) is not None):
         own = () if is_inner else declared.of(within)
-        found += [*own, *options.of(within)]
+        found += [*own, *options.of(within), *typed.of(within)]
         if len(found) >= MAX_SETS:
             break
     merged = _joined(found[:MAX_SETS])

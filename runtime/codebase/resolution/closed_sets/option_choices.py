@@ -36,7 +36,7 @@ MAX_REFERRED = 6
 MAX_LEAVES = 60
 MAX_TEXT_CHARS = 1_500
 # Texts of files without any of these declare no option whose values are listed.
-MAY_LIST = re.compile(r"choice|Choice|value_parser|possible_values|value_enum|one of|typer|\w\|\w", re.ASCII)
+MAY_LIST = re.compile(r"choice|Choice|value_parser|possible_values|value_enum|one of|typer|Literal\[|\w\|\w", re.ASCII)
 _CALLS = frozenset({"call", "call_expression", "method_invocation", "invocation_expression", "member_call_expression"})
 _LISTING = words(
     """

@@ -26,7 +26,9 @@ LEAST_TERM_CHARS = 3
 # Kinds of symbols that may be a closed set, or have its name.
 SET_KINDS = ("class", "constant", "enum", "field", "interface", "object", "property", "struct", "type", "variable")
 _OF_PURPOSE = frozenset({"enum", "type", "class", "constant"})
-_LISTS = " OR ".join(f'"{term}"' for term in index_terms("choices choice possible_values value_parser one").split())
+_LISTS = " OR ".join(
+    f'"{term}"' for term in index_terms("choices choice possible_values value_parser literal one").split()
+)
 _WORD = re.compile(r"\w+")
 
 
