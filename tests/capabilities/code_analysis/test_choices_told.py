@@ -81,6 +81,7 @@ def test_a_question_for_all_values_says_which_set_it_means(question: str, asked:
         "Which mode is the fastest?",
         "What parts does it have?",
         "What are its states?",
+        "Which HTTP methods can have a body?",
         "Which option decides if errors are allowed?",
         "Which environment variables are understood?",
         "What are the abstractions on which everything else in here is built?",

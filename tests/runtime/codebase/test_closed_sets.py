@@ -64,6 +64,8 @@ C_SHARP_MAP = 'class C { static readonly Dictionary<string, int> M = new() { { "
         ("go", "package a\ntype Mode int\nconst (\n\tFast Mode = iota\n\tSlow\n\t_\n)\n", {"Mode": ["Fast", "Slow"]}),
         ("go", 'package a\nconst (\n\tFast = Mode("f")\n\tSlow = Mode("s")\n)\n', {"Mode": ["Fast", "Slow"]}),
         ("go", "package a\nconst (\n\tfast int = 1\n\tslow int = 2\n)\nconst (\n\ta = 1\n\tb = 2\n)\n", {}),
+        ("go", "package a\nconst (\n\tFast Mode = 0\n\tSlow = 1\n)\n", {"Mode": ["Fast", "Slow"]}),
+        ("go", "package a\nconst (\n\tFast Mode = 0\n\tSlow = f()\n)\n", {}),
         ("go", 'package a\nvar m = map[string]int{"fast": 1, Slow: 2}\n', {"m": ["fast", "Slow"]}),
         ("go", 'package a\nvar l = []string{"fast", "slow"}\n', {"l": ["fast", "slow"]}),
         ("rust", "enum Mode { Fast, Slow(u8), Idle { x: u8 } }", {"Mode": ["Fast", "Slow", "Idle"]}),

@@ -40,7 +40,10 @@ _LISTED = (
     rf"{_POLITE}(?:(?:list|name|enumerate|show|show me|give me|give) (?:me )?(?:all|every|each|the)"
     r"|what are all|what all) "
 )
-_SUBJECT = r"(?:(?:an?|the|this|these|each|any|one|your|my) )?[\w./`'-]{1,40}(?: [\w./`'-]{1,40}){0,2}?"
+_SUBJECT = (
+    r"(?!(?:have|be|do|take|contain|hold|get|also|only|not|still|never)\b)"
+    r"(?:(?:an?|the|this|these|each|any|one|your|my) )?[\w./`'-]{1,40}(?: [\w./`'-]{1,40}){0,2}?"
+)
 # What the values are of, and where the question, or this part of it, ends.
 _TAIL = (
     r"(?: (?:for|of|in|on|from|by) (?P<tail>[\w./`'() -]{1,60}?))?"

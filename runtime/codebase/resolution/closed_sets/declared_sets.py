@@ -202,14 +202,15 @@ class DeclaredSets:
         """Read the constants of Go that are declared together with one type."""
         by_type: dict[str, list[Member]] = {}
         current = ""
-        for spec in node.named_children[:MAX_CHILDREN]:
-            if spec.type != "const_spec":
-                continue
+        specs = [spec for spec in node.named_children[:MAX_CHILDREN] if spec.type == "const_spec"]
+        # `const (A Mode = 0; B = 1)`: who names the type once means it of all.
+        goes_on = sum(spec.child_by_field_name("type") is not None for spec in specs) == 1
+        for spec in specs:
             declared, value = spec.child_by_field_name("type"), spec.child_by_field_name("value")
             if declared is not None:
                 current = raw(declared)[:80]
             elif value is not None:
-                current = _converted(value)
+                current = _converted(value) or (current if goes_on and _is_literal(value) else "")
             name = spec.child_by_field_name("name")
             if current and name is not None and raw(name) != "_":
                 own = value.named_children[0] if value is not None and value.named_child_count == 1 else None
@@ -250,6 +251,11 @@ class DeclaredSets:
         yield from self._made(
             node, within, name, held.kind, members, total=held.total, is_open=held.is_open, named=named, doc=doc
         )
+
+
+def _is_literal(value: Node) -> bool:
+    only = value.named_children[0] if value.named_child_count == 1 else None
+    return only is not None and (only.type == "int_literal" or is_text(only))
 
 
 def _converted(value: Node) -> str:

@@ -58,7 +58,7 @@ def sets_in(file: str, text: str, language: str | None, limit: ParseLimit = PARS
         found += [*own, *options.of(within), *typed.of(within)]
         if len(found) >= MAX_SETS:
             break
-    merged = _joined(found[:MAX_SETS])
+    merged = [_with_type(one, text, lines) for one in _joined(found[:MAX_SETS])]
     return [one._replace(used_for=_used_for(one, text)) for one in sorted(merged, key=lambda one: one.start_line)]
 
 
@@ -90,6 +90,15 @@ def _joined(found: list[ClosedSet]) -> list[ClosedSet]:
         first = kept.get(key)
         kept[key] = one if first is None else _both(first, one)
     return list(kept.values())
+
+
+def _with_type(one: ClosedSet, text: str, lines: MemberLines) -> ClosedSet:
+    """Return constants of one type with what is said of the type, which their file may declare."""
+    declared = re.search(rf"^type {re.escape(one.name)}\b", text, re.MULTILINE) if one.kind == "constants" else None
+    if declared is None:
+        return one
+    said = lines.above(text.count("\n", 0, declared.start()) + 1)
+    return one._replace(docstring=f"{said} {one.docstring}".strip())
 
 
 def _both(first: ClosedSet, other: ClosedSet) -> ClosedSet:

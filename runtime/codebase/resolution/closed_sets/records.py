@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-# `enum`: an enumeration, or a sealed type with its subtypes; `union`: a type of literal texts; `constants`: the
-# constants that are declared with one type; `keys`: the keys of a mapping; `list`: the entries of a list, a tuple, a
-# set or an array; `option`: what an option of a program may be set to.
-SetKind = Literal["enum", "union", "constants", "keys", "list", "option"]
+# `enum`: an enumeration, or a sealed type with its subtypes; `union`: a type of literal texts; `typed`: what a field or
+# parameter of such a type may be; `constants`: the constants that are declared with one type; `keys`: the keys of a
+# mapping; `list`: the entries of a list, a tuple, a set or an array; `option`: what an option may be set to.
+SetKind = Literal["enum", "union", "typed", "constants", "keys", "list", "option"]
 
 
 class Member(NamedTuple):

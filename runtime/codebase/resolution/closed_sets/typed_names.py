@@ -50,7 +50,7 @@ class TypedNames:
         start, end, line = node.start_point[0] + 1, node.end_point[0] + 1, named.start_point[0] + 1
         owner, said = owner_of(within.around), self._lines.above(start)
         name = raw(named)[:80]
-        yield ClosedSet(name, "union", self._file, line, start, end, tuple(members), len(members), is_open, owner, said)
+        yield ClosedSet(name, "typed", self._file, line, start, end, tuple(members), len(members), is_open, owner, said)
 
 
 def _name_of(node: Node) -> Node | None:

@@ -58,4 +58,5 @@ def asked_choices(query: str) -> AskedChoices:
     expanded = [own.split() for word in words if (own := index_terms(word))]
     terms = list(dict.fromkeys(term for parts in expanded for term in parts[1 if len(parts) > 1 else 0 :]))[:MAX_TERMS]
     needed = [term for term in terms if term not in OF_ANY_SET]
-    return AskedChoices(query, "", tuple(needed or terms), frozenset(terms) & OF_ANY_SET, is_value_of)
+    beside = frozenset(terms).difference(needed) if needed else frozenset[str]()
+    return AskedChoices(query, "", tuple(needed or terms), beside, is_value_of)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, split_identifier, stem
@@ -27,8 +27,8 @@ PRECISION_WEIGHT, BESIDE_WEIGHT = 0.5, 0.2
 LEAST_PRECISION = 0.5
 LEAST_SCORE = 1.2 - 1e-9
 # What a set is worth by its kind: an enumeration is one on purpose.
-_KIND_WORTH = {"enum": 0.15, "union": 0.15, "constants": 0.15, "option": 0.1, "keys": 0.05, "list": 0.0}
-OF_PURPOSE = frozenset({"enum", "union", "constants", "option"})
+_KIND_WORTH = {"enum": 0.15, "union": 0.15, "typed": 0.0, "constants": 0.15, "option": 0.1, "keys": 0.05, "list": 0.0}
+OF_PURPOSE = frozenset({"enum", "union", "constants", "option", "typed"})
 COLLECTIONS = frozenset({"keys", "list"})
 _DECLARED_TYPES = frozenset({"enum", "union", "constants"})
 # A set with a lower score that holds other members leaves no doubt from so much on.
@@ -45,6 +45,7 @@ _OF_COLLECTION = frozenset(
     )
 )
 _NOT_OF_KEYS = re.compile(r"(?<=[a-z])(?=To[A-Z]|By[A-Z])|_(?=TO_|BY_|to_|by_)")
+_OF_DEFINITIONS = frozenset(stem(word) for word in words("error exception class function method module test fixture"))
 # The types of a thing may be told by an enumeration that is called after it; a mapping is one of types or of things.
 _OF_SORTS = frozenset({stem("kind"), stem("type")})
 _OFFERED = frozenset(stem(word) for word in words("all available builtin built supported allowed known"))
@@ -67,9 +68,9 @@ def words_of_name(name: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in split_identifier(_NOT_OF_KEYS.split(name.strip("_-"))[0]))
 
 
-def core_of(words: Sequence[str], *, is_collection: bool) -> tuple[str, ...]:
-    """Return the words of a name that say what the members are."""
-    left_out = (OF_ANY_SET - _OF_SORTS) | _OF_COLLECTION if is_collection else OF_ANY_SET
+def core_of(words: Sequence[str], *, is_collection: bool, asked: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the words of a name that say what the members are, but for those that are asked for besides."""
+    left_out = (OF_ANY_SET - _OF_SORTS).union(_OF_COLLECTION, asked) if is_collection else OF_ANY_SET
     core = tuple(word for word in words if word not in left_out)
     return core or tuple(words)
 
@@ -81,7 +82,7 @@ def fit(asked: AskedChoices, one: ClosedSet) -> float:
     if asked.option:
         return 2.0 if one.kind == "option" and asked.option in {name.lstrip("-") for name in one.names} else 0.0
     words = words_of_name(one.name)
-    core, wanted = core_of(words, is_collection=one.kind in COLLECTIONS), asked.terms
+    core, wanted = core_of(words, is_collection=one.kind in COLLECTIONS, asked=asked.beside), asked.terms
     if not core or not wanted:
         return 0.0
     joined = "".join(split_identifier(one.name))
@@ -113,6 +114,8 @@ def _met(asked: AskedChoices, one: ClosedSet, named: set[str], precision: float)
         return 0.0
     folder, _, base = one.file.rpartition("/")
     owner = _terms(f"{one.owner} {base.partition('.')[0]} {posixpath.basename(folder)}")
+    # One that is called after another word for its members is not meant: `MigrationType` for «migration states».
+    is_plain = OF_ANY_SET.isdisjoint(words_of_name(one.name))
     said, worth = _terms(f"{one.docstring} {one.used_for}"), 0.0
     for term in wanted:
         if term in named:
@@ -121,7 +124,7 @@ def _met(asked: AskedChoices, one: ClosedSet, named: set[str], precision: float)
             worth += IN_OWNER
         elif term in said:
             worth += SAID
-        elif term == wanted[-1] and term in OF_MEMBERS and precision == 1.0:
+        elif term == wanted[-1] and is_plain and term in OF_MEMBERS and precision == 1.0:
             worth += OF_MEMBER
         else:
             return 0.0
@@ -136,14 +139,17 @@ def _ends_alike(noun: str, core: Sequence[str], one: ClosedSet, precision: float
 
 def _is_sure_of_one_word(noun: str, one: ClosedSet, precision: float) -> bool:
     """Return whether a set is called so and no more: «modes» may be those of anything, `PressMode` is of presses."""
-    return precision == 1.0 and one.kind != "option" and (noun not in _OF_CODE or one.kind in _DECLARED_TYPES)
+    if precision < 1.0 or one.kind in {"option", "typed"}:
+        return False
+    is_exact = one.kind in COLLECTIONS and words_of_name(one.name) == (noun,) and noun not in _OF_DEFINITIONS
+    return noun not in _OF_CODE or one.kind in _DECLARED_TYPES or is_exact
 
 
 def is_vague(asked: AskedChoices, one: ClosedSet) -> bool:
     """Return whether one word alone is asked for, and the set does not say that it is what the program offers."""
-    if len(asked.terms) != 1 or asked.option or asked.is_value_of:
+    if len(asked.terms) != 1 or asked.option or asked.is_value_of or one.kind == "option":
         return False
-    return _OFFERED.isdisjoint(words_of_name(one.name))
+    return (_OFFERED | asked.beside).isdisjoint(words_of_name(one.name))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -163,6 +169,6 @@ def best_of(scored: Sequence[tuple[float, ClosedSet]]) -> list[tuple[float, Clos
 
 def _is_rival(best: ClosedSet, other: ClosedSet) -> bool:
     """Return whether another set may be meant instead: it holds other members, and is one on purpose if the best is."""
-    if best.kind in OF_PURPOSE and other.kind in COLLECTIONS:
+    if best.kind in OF_PURPOSE and (other.kind in COLLECTIONS or (other.kind == "typed" and best.kind != "typed")):
         return False
     return {last_part(one.name) for one in best.members} != {last_part(one.name) for one in other.members}

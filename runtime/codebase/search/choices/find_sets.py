@@ -20,12 +20,12 @@ from runtime.codebase.resolution.closed_sets.file_sets import sets_in
 from runtime.codebase.resolution.closed_sets.records import ClosedSet
 from runtime.codebase.search.choices.asked_choices import asked_choices
 from runtime.codebase.search.choices.choice_files import DECLARING, SET_KINDS, files_for
-from runtime.codebase.search.choices.choice_fit import COLLECTIONS, best_of, fit, is_vague
+from runtime.codebase.search.choices.choice_fit import best_of, fit, is_vague
 
 MAX_FOLLOWED = 4
 MAX_SYMBOLS = 50
 MAX_NAMING_FILES = 20
-MAX_NAMING = 60
+MAX_NAMING = 200
 # Where a name is added to: an entry is set, or a method that adds is called.
 _ADDED = (
     r"(?<![\w]){name}\s{{0,2}}(?:\[[^\]\n]{{1,80}}\]\s{{0,2}}=(?!=)"
@@ -75,15 +75,16 @@ class ChoiceFinder:
         return [FoundSet(one, score, options.get(one), self._added_at(one)) for score, one in best_of(scored)]
 
     def _is_common(self, one: ClosedSet) -> bool:
-        """Return whether other files name a set: what one file alone speaks of is no matter of the program."""
-        is_own = one.name.startswith("_") or (one.kind == "constants" and one.name[:1].islower())
-        if is_own or one.kind in COLLECTIONS:
-            importing = [each.file for each in self._index.imports("i.name = ?", (one.name,), MAX_NAMING)]
-            naming = [] if is_own else [*importing, *self._index.files_naming(one.name)]
-        else:
-            term = next(iter(index_terms(one.name).split()), "")
-            naming = self._index.files_with_term(term, MAX_NAMING) if term.isalnum() else []
-        return any(path != one.file and kind_of_path(path) in DECLARING for path in naming)
+        """Return whether another file names a set: what one file alone speaks of is no matter of the program."""
+        is_inner = one.name.startswith("_") or (one.name[:1].islower() and (one.kind == "constants" or bool(one.owner)))
+        if is_inner:
+            return False
+        term = next(iter(index_terms(one.name).split()), "")
+        naming = self._index.files_with_term(term, MAX_NAMING) if term.isalnum() else []
+        others = [path for path in naming if path != one.file and kind_of_path(path) in DECLARING][:MAX_NAMING_FILES]
+        named = re.compile(rf"(?<!\w){re.escape(one.name)}(?!\w)")
+        sources = (self._read(path) for path in others)
+        return any(source is not None and named.search(source.text) is not None for source in sources)
 
     def sets(self, file: str) -> list[ClosedSet]:
         """Return the closed sets of a file; of one that is gone or cannot be read none."""
