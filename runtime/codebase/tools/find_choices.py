@@ -10,6 +10,7 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.resolution.closed_sets.records import ClosedSet, Member
+from runtime.codebase.resolution.default_values.secret_values import is_secret
 from runtime.codebase.search.choices.find_sets import ChoiceFinder, FoundSet
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import bounded, listed, numbered
@@ -33,8 +34,8 @@ def find_choices(codebase: Codebase, query: str, max_results: int = 2) -> ToolRe
     `data`: query, sets [{name, kind, owner, file, line, docstring, total, is_open, added_at, citation, option,
     members}]; of these members [{name, value, docstring, line, text, citation}], at most 60. `total`: how many it has;
     `is_open`: whether more may be added than its declaration shows, `added_at` the number of the citation of a place
-    where that is done. `option`: the option that takes its values from it, {name, citation}. Status `empty` where no
-    set fits, or several equally well.
+    where that is done. The value of a secret is left out. `option`: the option that takes its values from it,
+    {name, citation}. Status `empty` where no set fits, or several equally well.
     """
     log = AttemptLog()
     finder = ChoiceFinder(codebase.index, codebase.try_source)
@@ -49,6 +50,8 @@ def find_choices(codebase: Codebase, query: str, max_results: int = 2) -> ToolRe
 def _row(codebase: Codebase, found: FoundSet, citations: list[Citation]) -> dict[str, Any]:
     one = found.one
     made = cite(codebase, one.file, one.line, one.line, why=f"declares {one.name}", symbol=one.name)
+    if made is not None and any(_hides(one, member) for member in one.members):
+        made = msgspec.structs.replace(made, quote="")
     added = found.added_at
     place = None if added is None else cite(codebase, added[0], added[1], added[1], why=f"adds to {one.name}")
     return {
@@ -74,11 +77,20 @@ def _option_row(codebase: Codebase, option: ClosedSet | None, citations: list[Ci
     return {"name": option.name, "citation": numbered(citations, made)}
 
 
+def _hides(one: ClosedSet, member: Member) -> bool:
+    """Return whether the value of a member may be a secret, by its name or by that of the mapping."""
+    named = one.name.rstrip("sS") if one.kind == "keys" else ""
+    return is_secret(member.name, member.value) or is_secret(named, member.value)
+
+
 def _member_row(codebase: Codebase, one: ClosedSet, member: Member, citations: list[Citation]) -> dict[str, Any]:
     made = cite(codebase, one.file, member.line, member.line, why=f"is one of {one.name}", symbol=one.name)
+    hidden = _hides(one, member)
+    if made is not None and hidden:
+        made = msgspec.structs.replace(made, quote="")
     return {
         "name": member.name,
-        "value": member.value,
+        "value": "" if hidden else member.value,
         "docstring": member.docstring,
         "line": member.line,
         "text": "" if made is None else made.quote[:MAX_TEXT_CHARS],

@@ -149,6 +149,22 @@ def test_constants_of_a_type_in_another_file_of_a_package_are_seen(
     assert (row["file"], row["is_open"]) == ("p/a.go", True)
 
 
+def test_what_may_be_a_secret_is_not_told(root: Path, opened: Callable[[Path], Codebase]) -> None:
+    write_files(
+        root,
+        {
+            "a.py": 'USER_PASSWORDS = {"ada": "h8Xq2vLp", "bob": "k2Zt9wQm"}\n'
+            'LOGIN_SECRETS = ["h8Xq2vLp", "k2Zt9wQm"]\n',
+            "b.py": "from a import *\n",
+        },
+    )
+    codebase = opened(root)
+    result = find_choices(codebase, "user passwords")
+    assert [member["name"] for member in result.data["sets"][0]["members"]] == ["ada", "bob"]
+    assert "h8Xq2vLp" not in str((result.data, [one.quote for one in result.citations]))
+    assert find_choices(codebase, "login secrets").status == "empty"
+
+
 def test_no_more_than_so_many_files_are_parsed_however_many_fit(root: Path, opened: Callable[[Path], Codebase]) -> None:
     files = {f"p{number}/mode.py": 'MODE_X = ["a", "b"]\n' for number in range(MAX_FILES + 5)}
     write_files(root, files)
@@ -208,6 +224,7 @@ def one_set(name: str, kind: str = "enum", names: tuple[str, ...] = ("a", "b"), 
         ("events", one_set("EVENTS", "keys"), True),
         ("events", one_set("EVENT_NAMES", "keys"), False),
         ("migration states", one_set("MigrationType"), False),
+        ("statement directions", one_set("State"), False),
         ("binary types", one_set("BINARY_TYPES", "list"), True),
         ("commands", one_set("command", "typed"), False),
         ("values of mode", one_set("mode", "typed"), True),

@@ -25,10 +25,7 @@ OF_ANY_SET = _stems(
     predefined known item entry member constant enum flavour flavor"""
 )
 # What the members of a set are called, where the set itself is called after what it is about: «compression modes».
-OF_MEMBERS = _stems(
-    """mode level method format style strategy state status algorithm policy behavior behaviour scheme name setting
-    protocol class action category family phase stage direction encoding"""
-)
+OF_MEMBERS = _stems("mode level method format style strategy algorithm policy behavior behaviour scheme setting")
 
 
 class AskedChoices(NamedTuple):

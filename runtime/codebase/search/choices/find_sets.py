@@ -18,6 +18,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.language_registry import language_of
 from runtime.codebase.resolution.closed_sets.file_sets import sets_in
 from runtime.codebase.resolution.closed_sets.records import ClosedSet
+from runtime.codebase.resolution.default_values.secret_values import is_secret
 from runtime.codebase.search.choices.asked_choices import asked_choices
 from runtime.codebase.search.choices.choice_files import DECLARING, SET_KINDS, files_for
 from runtime.codebase.search.choices.choice_fit import best_of, fit, is_vague
@@ -46,6 +47,10 @@ class FoundSet(NamedTuple):
     added_at: tuple[str, int] | None = None
 
 
+def _lists_secrets(one: ClosedSet) -> bool:
+    return one.kind == "list" and any(is_secret(one.name.rstrip("sS"), f'"{member.name}"') for member in one.members)
+
+
 class ChoiceFinder:
     """Finds closed sets of one repository for one question."""
 
@@ -66,7 +71,7 @@ class ChoiceFinder:
         for file in files:
             for one in self.sets(file):
                 score = fit(asked, one)
-                if score <= 0 or (is_vague(asked, one) and not self._is_common(one)):
+                if score <= 0 or _lists_secrets(one) or (is_vague(asked, one) and not self._is_common(one)):
                     continue
                 meant = one if one.members else self._referred(one)
                 if meant is not None:
