@@ -69,12 +69,12 @@ def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
             "find_related",
             "find_precedents",
             "find_dependency",
+            "find_choices",
             "read_code",
             "git_status",
             "list_tools",
             "describe_folder",
         ),
-        *("find_related", "find_precedents", "find_choices", "read_code", "git_status", "list_tools", "describe_folder"),
     }
     assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
 

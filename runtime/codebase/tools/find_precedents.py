@@ -25,6 +25,8 @@ from runtime.codebase.git.precedents import (
     read_commits,
     standing_lines,
 )
+from runtime.codebase.search.choices.find_sets import ChoiceFinder
+from runtime.codebase.search.siblings.families import Family, Sibling
 from runtime.codebase.search.siblings.sibling_lines import Standing
 from runtime.codebase.tool_parts.citing import cite, cite_first_definition
 from runtime.codebase.tool_parts.look_up import bounded, listed, numbered, with_git
@@ -54,6 +56,9 @@ _FOR = re.compile(
 _OF_ANY = re.compile(r"\s(?:command[- ]line|cli)(?=\s+\w)", re.IGNORECASE)
 
 
+_ARTICLES = frozenset({"an", "the", "new", "another", "one", "more", "own", "my", "our", "custom", "different"})
+
+
 class FindPrecedents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How was a thing of the same sort added before («storage backend», «command line option»)?"""
 
@@ -73,8 +78,8 @@ def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> Too
     """
     thing = _OF_ANY.sub(" ", f" {_FOR.sub('', f' {query}')} ")
     terms = list(query_terms(thing).counts) or list(query_terms(query).counts)
-    words = [word for word in re.findall(r"[a-z]{2,}", thing.lower()) if word not in STOP_WORDS]
-    standing = standing_of(codebase, words)
+    said = [word for word in re.findall(r"[a-z]{2,}", thing.lower()) if word not in _ARTICLES]
+    standing = standing_of(codebase, [word for word in said if word not in STOP_WORDS], _sets(codebase, said))
 
     def read(git: Git, _place: str | None, log: AttemptLog) -> ToolResult:
         files = {file.path for file in codebase.files()}
@@ -89,6 +94,17 @@ def find_precedents(codebase: Codebase, query: str, max_results: int = 2) -> Too
         return listed(log, {"query": query, "commits": rows}, citations, len(kept) > limit, bool(rows))
 
     return _with_existing(codebase, standing, query, with_git(codebase, None, read))
+
+
+def _sets(codebase: Codebase, words: Sequence[str]) -> list[Family]:
+    """Return the closed set that has things of the sort as its values, as a family; none without one."""
+    asked = " ".join((*words[:-1], f"{words[-1]}s")) if words else ""
+    found = ChoiceFinder(codebase.index, codebase.try_source).find(asked) if asked else []
+    ones = [each.one for each in found[:1]]
+    return [
+        Family("value", one.name, tuple(Sibling(member.name, one.file, member.line) for member in one.members))
+        for one in ones
+    ]
 
 
 def _with_existing(codebase: Codebase, standing: Standing | None, query: str, result: ToolResult) -> ToolResult:

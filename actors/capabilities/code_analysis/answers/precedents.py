@@ -37,9 +37,9 @@ def precedents(evidence: Evidence) -> list[Claim]:
 
 def _siblings(evidence: Evidence) -> list[Claim]:
     """Return claims about one thing of the sort that is there: where it is defined, and each file that names it."""
-    by_file: dict[str, list[CodeFact]] = {}
+    by_file: dict[tuple[str, str], list[CodeFact]] = {}
     for fact in evidence.of("sibling"):
-        by_file.setdefault(fact.name, []).append(fact)
+        by_file.setdefault((fact.symbol_kind, fact.name), []).append(fact)
     return [_of_sibling(facts) for facts in list(by_file.values())[:MAX_STANDING]]
 
 

@@ -192,8 +192,10 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 
 # Of these, several may rest on one line.
 _NAMED_APART: frozenset[FactKind] = frozenset(
-    {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading", "requirement"}
-    {"edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading", "choice", "choices"}
+    {
+        *("edge", "hub", "part_further", "entry_call", "part_name", "part_alike", "entry", "reading"),
+        *("requirement", "choice", "choices"),
+    }
 )
 
 

@@ -71,7 +71,7 @@ def best_standing(
         ]
         texts = {file: lines for file in likely[: 2 * MAX_READ] if (lines := _readable(file, read)) is not None}
         named = {file: _named(family, members, file, lines) for file, lines in texts.items()}
-        least = max(LEAST_LISTED, LISTED_SHARE * len(members))
+        least = max(min(LEAST_LISTED, len(family.members)), LISTED_SHARE * len(members))
         listing = {file: texts[file] for file, ones in named.items() if len(ones) >= least}
         of = {file: len(ones) for file, ones in named.items()}
         made = [
@@ -116,7 +116,9 @@ def _remarks(file: str, line: str) -> bool:
 
 
 def _is_own(family: Family, one: Sibling, file: str) -> bool:
-    """Return whether a file is that of the thing itself, or lies in its folder."""
+    """Return whether a file is that of the thing itself, or lies in its folder; a value has no file of its own."""
+    if family.how == "value":
+        return False
     return file == one.file or (family.how == "folder" and file.startswith(f"{family.of}/{one.name}/"))
 
 
@@ -141,22 +143,24 @@ def _standing(
     """Return where a thing stands: in files that list such things, and in those that are called after it."""
     word = re.compile(rf"\b{_spelt(one.name)}\b", re.IGNORECASE)
     sure = re.compile(pattern_of(family, one))
-    told = {file: _lines(file, lines, word) for file, lines in listing.items() if one in named[file]}
+    told = {file: _lines(file, lines, word, one) for file, lines in listing.items() if one in named[file]}
+    told = {file: found for file, found in told.items() if found}
     # That a document lists them is worth telling, but registers none.
     if any(kind_of_path(file) != "docs" for file in told):
         others = {file: lines for file, lines in called.items() if file not in told and not _is_own(family, one, file)}
-        told |= {file: found for file, lines in others.items() if (found := _lines(file, lines, sure))}
+        told |= {file: found for file, lines in others.items() if (found := _lines(file, lines, sure, one))}
     else:
         told = {}
     ordered = sorted(told, key=lambda file: (_KINDS[kind_of_path(file)], file not in listing, file))
     return Standing(family, one, {file: told[file] for file in ordered}, of, looked_at)
 
 
-def _lines(file: str, lines: Sequence[str], names: re.Pattern[str]) -> list[Line]:
+def _lines(file: str, lines: Sequence[str], names: re.Pattern[str], one: Sibling) -> list[Line]:
     """Return the lines of a file that name a thing, without comments of code; of lines that are alike the first."""
     found: dict[str, Line] = {}
     for number, line in enumerate(lines, 1):
-        if names.search(line[:MAX_LINE_CHARS]) is not None and not _remarks(file, line):
+        is_declaration = (file, number) == (one.file, one.line)
+        if names.search(line[:MAX_LINE_CHARS]) is not None and not is_declaration and not _remarks(file, line):
             found.setdefault(line.strip(), (number, line))
     return list(found.values())
 
