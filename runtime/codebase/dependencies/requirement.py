@@ -12,6 +12,8 @@ Ecosystem = Literal["pypi", "go", "crates", "npm", "composer", "rubygems", "mave
 # What it is needed for: to run; with an extra alone; to develop or test; to build; by another dependency alone.
 Group = Literal["runtime", "optional", "development", "build", "indirect"]
 
+# A host, an owner and a repository.
+LEAST_WITH_OWNER = 2
 _MARKS = re.compile(r"[-_.\s]+")
 _MAJOR = re.compile(r"/v\d+$|\.v\d+$")
 
@@ -72,6 +74,8 @@ def short_names(requirement: Requirement) -> frozenset[str]:
         names.add(parts[0].rpartition(".")[2])
     if requirement.ecosystem == "go":
         names.add("/".join(parts[-2:]))
+        # «gobwas» is `github.com/gobwas/glob`.
+        names.update(parts[-2:-1] if len(parts) > LEAST_WITH_OWNER else ())
         names.add(parts[-1].removeprefix("go-").removesuffix("-go"))
     return frozenset(plain(each) for each in names if len(each) > 1)
 

@@ -101,6 +101,8 @@ def test_who_asks_what_happens_then_does_not(text: str) -> None:
         ("Is the flying carpet still used?", None),
         ("Is `walk` or `open_gate` still used?", None),
         ("Is the retry error raised when a van is late?", None),
+        # Its tests are asked for.
+        ("Which tests cover the retry error class?", None),
         ("How does the yard open its gate?", None),
     ],
 )

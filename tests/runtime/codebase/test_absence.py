@@ -55,6 +55,23 @@ def nowhere(codebase: Codebase, question: str) -> tuple[str, ...]:
     return absence_of(codebase.index, question).nowhere
 
 
+@pytest.mark.parametrize(
+    ("question", "absent"),
+    [
+        ("How would I add another depot, say Kafka?", ()),
+        ("How do I add a new depot (e.g. Kafka)?", ()),
+        ("Where do I plug in an order, for example one of GraphQL, and where is Kafka read?", ("Kafka",)),
+        ("How do I add Kafka?", ("Kafka",)),
+        ("Is there a depot such as Kafka?", ("Kafka",)),
+        ("What do the new docs say Kafka does?", ("Kafka",)),
+    ],
+)
+def test_an_example_of_what_is_to_be_added_need_not_be_there(
+    built: Codebase, question: str, absent: tuple[str, ...]
+) -> None:
+    assert nowhere(built, question) == absent
+
+
 @pytest.mark.parametrize("word", ["Kafka", "kafka", "GraphQL", "gRPC", "Neo4j", "nushell", "QUIC", "brotli"])
 def test_a_product_that_no_file_mentions_occurs_nowhere(built: Codebase, word: str) -> None:
     assert nowhere(built, f"How do I use {word} here?") == (word,)

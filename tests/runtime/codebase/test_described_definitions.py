@@ -18,6 +18,7 @@ from runtime.codebase.search.described.name_match import (
     EXACT,
     MAX_AHEAD,
     OF_WEAK,
+    is_one_of_several,
     match_name,
     nearness,
     said_words,
@@ -145,6 +146,23 @@ def test_words_in_a_row_as_in_the_name_are_nearest(text: str, near: float) -> No
 def test_the_words_ahead_tell_things_of_a_sort_apart(text: str, apart: set[str]) -> None:
     said = said_words(text)
     assert told_apart_by(said, match_name(said, "BackOffPolicy")) == {stem(word) for word in apart}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("an exit code for a signal", True),
+        ("some other exit code", True),
+        ("which exit code is it", True),
+        ("the exit code of a signal", False),
+        ("exit code", False),
+        # Two words lie between.
+        ("a long and old exit code", False),
+    ],
+)
+def test_one_of_several_is_not_the_thing_of_that_name(text: str, is_one: bool) -> None:
+    said = said_words(text)
+    assert is_one_of_several(said, match_name(said, "ExitCode")) is is_one
 
 
 @pytest.fixture

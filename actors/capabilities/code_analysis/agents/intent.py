@@ -19,12 +19,13 @@ from actors.capabilities.code_analysis.handover.intent import IntentOutput, Want
 from actors.capabilities.code_analysis.handover.perception import PerceptionOutput, memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Question, analyse, capitalised_words
-from actors.capabilities.code_analysis.question.asked_dependency import asked_dependency
+from actors.capabilities.code_analysis.question.asked_dependency import asked_dependencies
 from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.question.described_names import described_name
 from actors.capabilities.code_analysis.question.described_use import definition_under_test, used_definition
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.kinds import kind_of
+from actors.capabilities.code_analysis.question.named_folders import names_known_folder
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
 from actors.capabilities.code_analysis.session.follow_up import in_context
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
@@ -82,9 +83,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     )
 
 
-async def _names_in_code(
-    context: StageContext, view: StageView, perceived: PerceptionOutput | None
-) -> dict[str, dict[str, bool] | list[str] | str | None]:
+async def _names_in_code(context: StageContext, view: StageView, perceived: PerceptionOutput | None) -> dict[str, Any]:
     """Return what the repository is called, and the question's words that definitions bear; nothing before opening.
 
     Of a question that names nothing also the definition whose name its words make, and the dependency that it means.
@@ -97,12 +96,14 @@ async def _names_in_code(
         word for word in capitalised_words(_asked(view, perceived.normalized_input)) if word.lower() not in project
     ]
     names = await context.run_blocking(names_borne, codebase.index, words)
-    question = analyse(_asked(view, perceived.normalized_input), project, names)
+    asked = _asked(view, perceived.normalized_input)
+    names_folder = await context.run_blocking(names_known_folder, codebase, asked)
+    question = analyse(asked, project, names, names_folder=names_folder)
     described = await context.run_blocking(described_name, codebase.index, question)
     described = described or await context.run_blocking(definition_under_test, codebase.index, question)
-    dependency = await context.run_blocking(asked_dependency, codebase, question.text)
-    used = None if dependency is not None else await context.run_blocking(used_definition, codebase.index, question)
-    found = {"described": described, "dependency": dependency, "used": used}
+    needed = await context.run_blocking(asked_dependencies, codebase, question.text)
+    used = None if needed else await context.run_blocking(used_definition, codebase.index, question)
+    found = {"described": described, "dependencies": list(needed), "used": used, "names_folder": names_folder}
     return {"project": project, "names": names, **found}
 
 
@@ -116,8 +117,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         facts.get("project"),
         facts.get("names") or (),
         facts.get("described") or None,
-        facts.get("dependency") or None,
+        facts.get("dependencies") or (),
         facts.get("used") or None,
+        names_folder=facts.get("names_folder", True),
     )
     question = _with_hint(in_context(asked, turns, graph), facts)
     subject = _short(question.subject)

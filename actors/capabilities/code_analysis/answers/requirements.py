@@ -48,11 +48,20 @@ def requirements(evidence: Evidence) -> list[Claim]:
     declared = [fact for fact in facts if fact.symbol_kind in _NEEDED]
     if not evidence.question.identifiers:
         return _all(evidence.question, declared)
+    each = list(dict.fromkeys(fact.about for fact in facts))
+    return [claim for name in each for claim in _of_one([fact for fact in facts if fact.about == name], len(each))]
+
+
+def _of_one(facts: Sequence[CodeFact], dependencies: int) -> list[Claim]:
+    """Return what is told of one of so many dependencies."""
+    declared = [fact for fact in facts if fact.symbol_kind in _NEEDED]
     by_role = {role: [fact for fact in facts if fact.symbol_kind == role] for role in ("import", "use", "mention")}
+    most = MAX_USES // dependencies
+    uses = [_line("caller", fact, used="" if dependencies > 1 else fact.about) for fact in by_role["use"]]
     return [
         *_declared(declared, by_role["import"], by_role["use"]),
-        *_importers(by_role["import"], {fact.citation.file for fact in by_role["use"][:MAX_USES]}),
-        *cut_to([_line("caller", fact, used=fact.about) for fact in by_role["use"]], MAX_USES),
+        *_importers(by_role["import"], {fact.citation.file for fact in by_role["use"][:most]}),
+        *cut_to(uses, most),
         *(_line("related", fact) for fact in by_role["mention"][:MAX_MENTIONS]),
     ]
 

@@ -5,6 +5,8 @@ Which dependency is meant, the metadata files tell; the words of a question only
 
 from __future__ import annotations
 
+from typing import Any
+
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.kinds import THIS_PROJECT, PlanRequest, QuestionKind, wordings
@@ -16,16 +18,18 @@ MAX_LISTED = 60
 
 
 def plan(request: PlanRequest) -> list[Step]:
-    """Build the one step that reads what is declared, and where what is named is imported and used.
+    """Build the steps, one for each, that read what is declared, and where what is named is imported and used.
 
     Goals that a model set itself have the steps of any question.
     """
     question, goals = request.question, tuple(request.goals.values())
     if "requirements" not in request.goals:
         return steps_by_aspect(request)
-    asked = {"name": question.identifiers[0]} if question.identifiers else {"max_results": MAX_LISTED}
-    why = f"where {question.subject} is declared and used"
-    return [Step("needed", "requirements", "find_dependency", asked, goals, why)]
+    asked: list[dict[str, Any]] = [{"name": name} for name in question.identifiers] or [{"max_results": MAX_LISTED}]
+    return [
+        Step(f"needed{number or ''}", "requirements", "find_dependency", given, goals, "where it is declared and used")
+        for number, given in enumerate(asked)
+    ]
 
 
 KIND = QuestionKind(

@@ -204,18 +204,20 @@ def analyse(
     project: Mapping[str, bool] | None = None,
     names: Collection[str] = (),
     described: str | None = None,
-    dependency: str | None = None,
+    dependencies: Sequence[str] = (),
     used: str | None = None,
+    *,
+    names_folder: bool = True,
 ) -> Question:
     """Take a question apart; total: any text gives a Question.
 
     `project`: what the repository is called, as `with_project_named` takes it. `names`: those of its capitalised words
     that definitions bear; the others name nothing. `described`: the name of a definition that other words of it make.
-    `dependency`: the third-party dependency that it is about, as the text calls it. `used`: the definition whose uses
-    it asks for, be it named or described.
+    `dependencies`: the third-party ones that it is about. `used`: the definition whose uses
+    it asks for, be it named or described. Unless it `names_folder`s that there are, it is about no folder as a whole.
     """
-    if dependency is not None:
-        return _of_dependency(text, dependency)
+    if dependencies:
+        return _of_dependencies(text, tuple(dependencies))
     if used is not None:
         return _of_uses(text, used)
     told = with_project_named(text, project or {})
@@ -239,6 +241,9 @@ def analyse(
     named += [described] if described else []
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
+    if kind.needs_no_subject and not names_folder:
+        kind = next((other for other in kinds_worded(text) if not other.needs_no_subject), default_kind())
+        aspects = kind.aspects
     if identifiers and (other := _taken_over(kind, text)) is not None:
         kind, aspects = other, other.aspects
     if kind.names_each:
@@ -269,11 +274,11 @@ def analyse(
     return asked if kind.asks_relations(asked) else msgspec.structs.replace(asked, aspects=_open_aspects(asked))
 
 
-def _of_dependency(text: str, dependency: str) -> Question:
-    """Return a question about a dependency, whatever else its words would ask for."""
+def _of_dependencies(text: str, names: tuple[str, ...]) -> Question:
+    """Return a question about dependencies, whatever else its words would ask for."""
     kind = next(kind for kind in question_kinds().values() if kind.of_requirements)
     terms = tuple(query_terms(text).counts)
-    return Question(text, kind.name, dependency, identifiers=(dependency,), terms=terms, aspects=kind.aspects)
+    return Question(text, kind.name, " and ".join(names), identifiers=names, terms=terms, aspects=kind.aspects)
 
 
 def _of_uses(text: str, used: str) -> Question:

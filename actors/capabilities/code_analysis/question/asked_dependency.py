@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.dependencies.declared import declared_requirements
-from runtime.codebase.dependencies.named_requirements import all_names
-from runtime.codebase.dependencies.requirement import plain
+from runtime.codebase.dependencies.named_requirements import all_names, named
+from runtime.codebase.dependencies.requirement import Requirement, plain
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import STOP_WORDS, query_terms
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
+from runtime.codebase.search.presence.lexicon import is_ordinary
 
 MAX_QUESTION_CHARS = 300
 MAX_WORDS = 3
+MAX_DEPENDENCIES = 3
+# So many other words may stand beside a name that means nothing else.
+MAX_REST = 2
+LEAST_PART_CHARS = 4
 _TOKEN = re.compile(r"@?[A-Za-z0-9][\w.+@-]*(?:/[\w.@-]+)*")
 _ASKS = re.compile(
     r"\b(?:us(?:es?|ed|ing)|needs?|needed|requires?|required|depends?|depending|dependency|imports?|imported|version"
     r"|pin(?:ned)?|drop(?:ped)?|removed?|rid|replaced?|optional|pull(?:ed|s)? in|bring(?:s)? in|rel(?:y|ies) on"
-    r"|what is|what's|what does|still|for what|librar(?:y|ies)|package|crate|gem)\b",
+    r"|what is|what's|what does|still|for what|librar(?:y|ies)|package|crate|gem|requirements|dependencies)\b",
     re.IGNORECASE,
 )
 # What only a dependency is called, and what a part of the repository may be called as well.
@@ -40,20 +45,59 @@ _ANYHOW = frozenset(
         " project repo repository here part parts file files module modules place places where declare declared add"
         " added install installed bring rely relies get safely purpose role doing exactly supported compatible npm pip"
         " pypi cargo go optional test tests runtime production development break without dropped removed replaced"
+        " simply just two three both each one these there newer only"
     ).counts
 )
+_THEM = r"(?:crates?|gems?|libraries|dependenc(?:y|ies)|packages|requirements)"
+_SPEAKS_OF_THEM = re.compile(
+    rf"\b{_THEM}\b|\b(?:go\.mod|cargo\.toml|package\.json|pyproject(?:\.toml)?|gemfile|composer\.json|pom\.xml)\b",
+    re.IGNORECASE,
+)
+_WORD_AHEAD = re.compile(rf"\b(?P<word>[A-Za-z][\w-]*) {_THEM}\b", re.IGNORECASE)
+_WORDS = re.compile(r"[A-Za-z][\w-]*")
+_PARTS = re.compile(r"[-_./:@]+")
 _ARTICLE = re.compile(r"\b(?:the|a|an|our|this|that|my)\W*$", re.IGNORECASE)
 # The name of nothing else: it has a mark or a digit in it.
 _DISTINCT = re.compile(r"[-_/.\d@]")
 
 
-def asked_dependency(codebase: Codebase, text: str) -> str | None:
-    """Return the dependency of a repository that a short question is about, as the question calls it; None for most."""
+def asked_dependencies(codebase: Codebase, text: str) -> tuple[str, ...]:
+    """Return the dependencies of a repository that a short question is about, at most three; none for most questions.
+
+    They are named, or told by a part of their names where the question speaks of dependencies: «the two YAML crates».
+    """
     if len(text) > MAX_QUESTION_CHARS or _ASKS.search(text) is None:
-        return None
-    names = all_names(declared_requirements(codebase))
-    found = [(run, start, end) for run, start, end in _runs(text) if plain(run) in names]
-    return next((run for run, start, end in found if _is_meant(codebase, text, start, end)), None)
+        return ()
+    declared = declared_requirements(codebase)
+    names = all_names(declared)
+    runs = [(run, start, end) for run, start, end in _runs(text) if plain(run) in names]
+    others = [run for run, _, _ in runs if not is_ordinary(run)]
+    meant = [run for run, start, end in runs if _is_meant(codebase, text, start, end, others)]
+    found = [each.name for run in meant for each in named(declared, run)] or _alike(declared, text)
+    each = tuple(dict.fromkeys(found))
+    return each if len(each) <= MAX_DEPENDENCIES else ()
+
+
+def _alike(declared: Sequence[Requirement], text: str) -> list[str]:
+    """Return the dependencies that a text about dependencies tells by a part of their names, or by its beginning."""
+    if _SPEAKS_OF_THEM.search(text) is None:
+        return []
+    ahead = _telling(found["word"] for found in _WORD_AHEAD.finditer(text))
+    told = ahead or _telling(_WORDS.findall(text))
+    names = dict.fromkeys(each.name for each in declared if each.group != "indirect")
+    return [name for name in names if any(_has_part(name, word) for word in told)]
+
+
+def _telling(words: Iterable[str]) -> set[str]:
+    """Return the words, in lower case, that may be a part of a name, and say nothing of dependencies as such."""
+    long = {word.lower() for word in words if len(word) >= LEAST_PART_CHARS}
+    return {word for word in long - STOP_WORDS if not query_terms(word).counts.keys() <= _ANYHOW}
+
+
+def _has_part(name: str, word: str) -> bool:
+    """Return whether a part of a name is a word, or one with a letter or two behind it: `tomli` of «TOML»."""
+    parts = _PARTS.split(name.lower())
+    return any(part == word or (part.startswith(word) and len(part) <= len(word) + 2) for part in parts)
 
 
 def _runs(text: str) -> Iterator[tuple[str, int, int]]:
@@ -67,10 +111,11 @@ def _runs(text: str) -> Iterator[tuple[str, int, int]]:
                 yield text[start:end], start, end
 
 
-def _is_meant(codebase: Codebase, text: str, start: int, end: int) -> bool:
+def _is_meant(codebase: Codebase, text: str, start: int, end: int, others: Sequence[str]) -> bool:
     name, before, behind = text[start:end], text[:start].rstrip("`'\" "), text[end:].lstrip("`'\" ")
     project = query_terms(posixpath.basename(codebase.root)).counts.keys()
     rest = query_terms(f"{before} {behind}").counts.keys() - _ANYHOW - project
+    rest = rest - query_terms(" ".join(others)).counts.keys()
     if _is_called(_SURELY, before, behind):
         return not rest or _ASKS.search(f"{before} {behind}") is not None
     # What relies on «redis locks» relies on something else.
@@ -80,6 +125,9 @@ def _is_meant(codebase: Codebase, text: str, start: int, end: int) -> bool:
         return False
     if _is_called(_MAY_BE, before, behind):
         return not rest or _ASKS.search(f"{before} {behind}") is not None
+    # What is no word of English or of software in general can hardly mean anything else.
+    if not is_ordinary(name) and len(rest) <= MAX_REST:
+        return _ASKS.search(f"{before} {behind}") is not None
     is_plain_word = _DISTINCT.search(name) is None
     if name.lower() in STOP_WORDS or (is_plain_word and _ARTICLE.search(before)):
         return False

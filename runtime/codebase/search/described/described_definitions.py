@@ -20,6 +20,7 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.search.described.name_match import (
     NameMatch,
     SaidWords,
+    is_one_of_several,
     match_name,
     nearness,
     said_words,
@@ -159,7 +160,8 @@ def _bearers(
         score = _worth(name, match, weigh) + OWNER * owner + FILE * file + SAYS * says + OF_SORT * sort
         # One word alone may be any: then its class or file, or what it says, has to be spoken of as well.
         is_told = sort >= 0 and (owner > 0 or (sort > 0 and file + says > 0))
-        is_surely = (match.strong > 1 or (match.strong == 1 and is_told)) and _speaks_of(symbol, apart)
+        is_one = sort > 0 or not is_one_of_several(said, match)
+        is_surely = is_one and (match.strong > 1 or (match.strong == 1 and is_told)) and _speaks_of(symbol, apart)
         made.append(Described(symbol, score, is_surely, sort > 0))
     return made
 

@@ -44,6 +44,7 @@ _OF_NO_SORT = (
 )
 _TELLS_NO_SORT = frozenset(f"{_OF_NO_SORT} first last static helper possible actual current existing only".split())
 MAX_AHEAD = 3
+_ANY_ONE = frozenset({"a", "an", "some", "several", "no", "each", "every", "which", "what"})
 _WORD = re.compile(r"[A-Za-z]+|\d+")
 
 
@@ -170,6 +171,13 @@ def nearness(match: NameMatch) -> float:
     if reach > len(places) + 1:
         return 0.0
     return 1.0 if places == sorted(places) else 0.5
+
+
+def is_one_of_several(said: SaidWords, match: NameMatch) -> bool:
+    """Return whether a text speaks of any thing of that name: «an exit code for …» is not the type `ExitCode`."""
+    first = min((place for place, _ in match.found.values()), default=0)
+    ahead = said.words[max(0, first - 2) : first]
+    return any(word in _ANY_ONE for word in ahead)
 
 
 def told_apart_by(said: SaidWords, match: NameMatch) -> frozenset[str]:

@@ -66,6 +66,13 @@ _WORD = re.compile(r"\w+(?:['’](?:t|s|re|ve|ll|d|m)\b)?")
 _SENTENCE = re.compile(r"(?:[^.?!\n]|[.?!](?!\s|$))++[.?!\n]*+")
 _SHORTENED = re.compile(r"['’]\w+$")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n]\s*)[\s\"'`*(\[-]*$")
+# «How would I add another agent, say Gemini?»: what is to be added need not be there.
+_TO_ADD = re.compile(r"\b(?:add|adding|another|new|extra|introduce|plug in)\b", re.IGNORECASE)
+_EXAMPLE = re.compile(
+    r"(?:[,(\u2013\u2014-] ?say|\b(?:e\.g\.?|for example|for instance|such as|something like))(?!\w)[,:]?"
+    r"\s[^,.;?!()\n]{1,60}",
+    re.IGNORECASE,
+)
 # «… that heeds the switch»: a word with an object is a verb.
 _TAKES_OBJECT = re.compile(r"\s+(?:an?|the|its?|their|them|my|our|your|this|that|these|those|each|every|all|any|no)\b")
 _ASIDE: frozenset[PathKind] = frozenset({"changelog", "test", "vendored", "generated", "translation"})
@@ -109,8 +116,10 @@ class Absence(msgspec.Struct, frozen=True):
 def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence:
     """Return which distinctive words of a question occur nowhere or aside; empty for a report or another language.
 
-    `own_name`: that of the repository, which decides nothing.
+    `own_name`: that of the repository, which decides nothing, nor does an example of what is to be added.
     """
+    if _TO_ADD.search(question):
+        question = _EXAMPLE.sub(" ", question)
     nowhere: list[str] = []
     aside: list[Mention] = []
     asked_for = kinds_asked_for(question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +21,11 @@ from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.kinds.third_party import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
-from actors.capabilities.code_analysis.question.asked_dependency import MAX_QUESTION_CHARS, asked_dependency
+from actors.capabilities.code_analysis.question.asked_dependency import (
+    MAX_DEPENDENCIES,
+    MAX_QUESTION_CHARS,
+    asked_dependencies,
+)
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
 from tests.capabilities.code_analysis.kinds.asking import planned, told_of
@@ -97,9 +101,9 @@ def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
         ("What do we use requests for?", "requests"),
         ("Is rich still used anywhere?", "rich"),
         ("Where is `requests` imported?", "requests"),
-        ("Which version of Requests do we need?", "Requests"),
-        ("Do we still need the queue tools dependency?", "queue tools"),
-        ("is queue_tools needed", "queue_tools"),
+        ("Which version of Requests do we need?", "requests"),
+        ("Do we still need the queue tools dependency?", "queue-tools"),
+        ("is queue_tools needed", "queue-tools"),
         ("Which part of the code uses the requests library to fetch pages?", "requests"),
         ("Is the log dependency needed?", "log"),
         ("Can we get rid of pytest-cov?", "pytest-cov"),
@@ -127,14 +131,47 @@ def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
     ],
 )
 def test_the_dependency_that_a_question_is_about(codebase: Codebase, text: str, name: str | None) -> None:
-    assert asked_dependency(codebase, text) == name
+    assert asked_dependencies(codebase, text) == ((name,) if name else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Do we still need both pytest and pytest-cov?", ("pytest", "pytest-cov")),
+        # What is called so itself is meant alone.
+        ("Which tests need the two pytest packages?", ("pytest",)),
+        ("What are the queue libraries for?", ("queue-tools",)),
+        ("Is the queue thing from the requirements still used?", ("queue-tools",)),
+        # A part of a name is told by its beginning, or whole.
+        ("Is the request dependency needed?", ("requests",)),
+        ("Is the quest dependency needed?", ()),
+        # Nothing says that a dependency is meant.
+        ("Is the queue thing still used?", ()),
+        # A name that is no word may stand beside two words of any sort.
+        ("Where does pytest-cov help the pages?", ()),
+        ("Is pytest-cov needed for nightly pages?", ("pytest-cov",)),
+        ("Is pytest-cov needed for nightly glossy pages?", ()),
+    ],
+)
+def test_several_dependencies_and_parts_of_their_names(codebase: Codebase, text: str, names: tuple[str, ...]) -> None:
+    assert asked_dependencies(codebase, text) == names
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_text_that_speaks_of_many_dependencies_is_about_none_of_them(tmp_path: Path, more: int) -> None:
+    names = [f"depotlib{number}" for number in range(MAX_DEPENDENCIES + more)]
+    write_files(tmp_path / "repo", {"requirements.txt": "\n".join(names)})
+    refresh(tmp_path / "repo", tmp_path / "index.sqlite")
+    with closing(Codebase.open(tmp_path / "repo", tmp_path / "index.sqlite")) as codebase:
+        found = asked_dependencies(codebase, f"Are {' and '.join(names)} still used?")
+    assert found == (tuple(names) if more < 1 else ())
 
 
 @pytest.mark.parametrize(("length", "is_read"), [(0, True), (1, False)])
 def test_a_long_text_is_not_about_one_dependency(codebase: Codebase, length: int, is_read: bool) -> None:
     text = "Is requests needed?"
     padded = text + " " * (MAX_QUESTION_CHARS - len(text) + length)
-    assert (asked_dependency(codebase, padded) is not None) is is_read
+    assert bool(asked_dependencies(codebase, padded)) is is_read
 
 
 def test_one_step_looks_for_what_is_asked() -> None:
@@ -158,6 +195,14 @@ async def test_a_dependency_that_tests_alone_import_is_told_so(relay: AnalysisHa
     assert "It is imported in 1 file, of tests alone." in told
 
 
+async def test_each_of_two_is_told_with_what_uses_it(relay: AnalysisHarness) -> None:
+    told = await told_of(relay, "Do we still need rich and pytest-cov?")
+    rich, cov = told.index("`rich` is declared"), told.index("`pytest-cov` is declared")
+    assert rich < told.index("`Console().print(page)` [relay/fetch.py:15]")
+    assert rich < cov < told.index("No import that is called like it was found")
+    assert "requests" not in told
+
+
 async def test_what_nothing_imports_is_told_with_the_lines_that_name_it(relay: AnalysisHarness) -> None:
     told = await told_of(relay, "Can we drop queue-tools?")
     assert "No import that is called like it was found" in told
@@ -175,8 +220,8 @@ def fact(role: str, line: int, file: str = "a.py", name: str = "depot", of: int 
     return CodeFact("requirement", cited(file, line, quote=name), name=name, symbol_kind=role, about="depot", of=of)
 
 
-def claims(question: str, *facts: CodeFact, dependency: str | None = None) -> list[Claim]:
-    return requirements(Evidence(analyse(question, dependency=dependency), list(facts), []))
+def claims(question: str, *facts: CodeFact, dependencies: Sequence[str] = ()) -> list[Claim]:
+    return requirements(Evidence(analyse(question, dependencies=dependencies), list(facts), []))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +238,7 @@ def test_so_many_of_each_are_told(role: str, kind: str, most: int, more: int) ->
     found = claims(
         "Is depot needed?",
         *(fact(role, line, f"f{line}.py", f"depot{line}") for line in range(1, most + more + 1)),
-        dependency="depot",
+        dependencies=("depot",),
     )
     told = [claim for claim in found if claim.role == kind]
     assert len(told) == min(most, most + more)

@@ -148,7 +148,7 @@ def test_a_renamed_dependency_is_imported_by_its_alias_and_called_by_both_names(
 @pytest.mark.parametrize(
     ("ecosystem", "name", "called"),
     [
-        ("go", "github.com/cenkalti/backoff/v4", {"backoff", "cenkalti/backoff"}),
+        ("go", "github.com/cenkalti/backoff/v4", {"backoff", "cenkalti", "cenkalti/backoff"}),
         ("go", "gopkg.in/yaml.v3", {"yaml"}),
         ("npm", "@scope/pkg", {"pkg"}),
         ("maven", "io.kotest:kotest-assertions", {"kotest", "kotest-assertions"}),
@@ -156,6 +156,11 @@ def test_a_renamed_dependency_is_imported_by_its_alias_and_called_by_both_names(
 )
 def test_a_dependency_is_called_by_its_last_part_too(ecosystem: Ecosystem, name: str, called: set[str]) -> None:
     assert called <= short_names(required(ecosystem, name))
+
+
+def test_the_host_of_a_go_module_is_no_name_of_it() -> None:
+    assert short_names(required("go", "golang.org/yaml")).isdisjoint({"golang", "golang.org"})
+    assert "github.com" not in short_names(required("go", "github.com/cenkalti/backoff/v4"))
 
 
 @pytest.mark.parametrize(
