@@ -70,6 +70,7 @@ def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
             "find_precedents",
             "find_dependency",
             "find_choices",
+            "find_tests",
             "read_code",
             "git_status",
             "list_tools",

@@ -16,7 +16,7 @@ from tests.runtime.codebase.test_codebase_history import commit, git
 
 EXPOSED = {
     *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history", "read_code"),
-    *("find_related", "find_precedents", "find_dependency", "find_choices", "git_status", "list_tools"),
+    *("find_related", "find_precedents", "find_dependency", "find_choices", "find_tests", "git_status", "list_tools"),
     "describe_folder",
 }
 

@@ -58,6 +58,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("mention", "**Mentioned by name, on an object of unknown type**"),
     ("caveat", ""),
     ("importer", "**Imported by**"),
+    ("likely_test", "**Tests that fit best**"),
     ("test", "**Tests**"),
     ("item", ""),
     ("only_aside", ""),

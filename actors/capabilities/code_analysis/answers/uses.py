@@ -12,13 +12,14 @@ from actors.capabilities.code_analysis.answers.named_types.members import TYPE_K
 from actors.capabilities.code_analysis.answers.wording import (
     caller_claim,
     importer_claim,
+    likely_test_claim,
     mention_claim,
     test_claim,
     test_entity_claim,
     unproven_claim,
 )
 from actors.capabilities.code_analysis.evidence.claims import Claim, cut_to
-from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.evidence.facts import FITTING, CodeFact
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import Entity
 from runtime.codebase.files.words import index_terms, split_identifier
@@ -99,12 +100,20 @@ def _calls(fact: CodeFact) -> bool:
 
 
 def tests_of(evidence: Evidence) -> list[Claim]:
-    """Return one line of each test of it; more, and tests named after it, when the question asks for tests."""
+    """Return one line of each test of it; more, and tests named after it, when the question asks for tests.
+
+    Where it asks for those of something in words, the tests that fit it best are told, and those of what leads only if
+    the question has a word of its name: else it may be something else.
+    """
     if evidence.is_borne_by_tests_alone:
         return []
+    likely = [likely_test_claim(fact) for fact in evidence.of("test") if fact.symbol_kind == FITTING]
+    if likely:
+        return likely
+    is_led_elsewhere = _is_led_elsewhere(evidence)
     each: dict[tuple[str, str], CodeFact] = {}
     for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not is_use(fact))):
-        if fact.symbol_kind != "file":
+        if fact.symbol_kind != "file" and not is_led_elsewhere:
             each.setdefault((fact.citation.file, fact.name), fact)
     if not evidence.question.asks_for_tests:
         return _listed(test_claim, list(each.values()), MAX_TESTS) or _unproven_tests(evidence)
@@ -112,10 +121,21 @@ def tests_of(evidence: Evidence) -> list[Claim]:
     fitting = [entity for entity in named if _is_test_of(entity, evidence)]
     known = {(fact.citation.file, fact.name) for fact in each.values()}
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
-    files = [] if each or more else [fact for fact in evidence.of("test") if _is_called_like_its_file(fact, evidence)]
+    is_told = each or more or is_led_elsewhere
+    files = [] if is_told else [fact for fact in evidence.of("test") if _is_called_like_its_file(fact, evidence)]
     claims = list(dict.fromkeys([*map(test_claim, each.values()), *more, *map(test_claim, files)]))
     is_cut = any(fact.more for fact in each.values())
-    return cut_to(claims, MAX_TESTS_ASKED_FOR, more=is_cut) or _unproven_tests(evidence)
+    unproven = [] if is_led_elsewhere else _unproven_tests(evidence)
+    return cut_to(claims, MAX_TESTS_ASKED_FOR, more=is_cut) or unproven
+
+
+def _is_led_elsewhere(evidence: Evidence) -> bool:
+    """Return whether a question in words asks for tests, and has no word of the name of what leads."""
+    question = evidence.question
+    if not question.asks_for_tests or question.identifiers or question.paths:
+        return False
+    names = {term for lead in evidence.leads if lead.name for term in _own_terms(lead.name)}
+    return bool(evidence.leads) and names.isdisjoint(question.terms)
 
 
 def _is_test_of(entity: Entity, evidence: Evidence) -> bool:

@@ -159,6 +159,11 @@ def test_claim(fact: CodeFact) -> Claim:
     return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name, used=fact.about)
 
 
+def likely_test_claim(fact: CodeFact) -> Claim:
+    """A test that fits what is asked, with the line of it that fits best."""
+    return Claim("likely_test", f"{code_span(fact.name)}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
+
+
 def test_entity_claim(entity: Entity) -> Claim:
     """A test that is named after what is asked about."""
     return _of_entity("test", entity, _named(entity))

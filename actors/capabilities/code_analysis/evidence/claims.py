@@ -27,6 +27,8 @@ ClaimRole = Literal[
     "mention",
     "caveat",
     "test",
+    # A test that fits what is asked, which nothing proves.
+    "likely_test",
     "importer",
     "related",
     "module",

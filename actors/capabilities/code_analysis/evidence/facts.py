@@ -35,6 +35,8 @@ MAPPED_SCORE = 0.2
 # The attribute of a Rust test in the same file as the code under test.
 _TEST_MARK = re.compile(r"\s*#\[(?:\w+::)*test\b")
 
+# The `symbol_kind` of a test that a search for tests found.
+FITTING = "fitting"
 MAX_QUOTE_CHARS = 160
 MAX_DOC_CHARS = 400
 MAX_SIGNATURE_CHARS = 200
@@ -491,6 +493,15 @@ def _required(result: ToolResult) -> Iterator[CodeFact]:
                 )
 
 
+def _fitting(result: ToolResult) -> Iterator[CodeFact]:
+    """Yield tests that fit a question, as `fitting` ones: nothing proves what they cover."""
+    for row in result.data.get("tests", ()):
+        if row["citation"] is not None:
+            citation, title = result.citations[row["citation"]], row["title"]
+            more = {"symbol_kind": FITTING, "score": row["score"], "is_test": True}
+            yield CodeFact("test", citation, name=title, **more)
+
+
 def _chosen(result: ToolResult) -> Iterator[CodeFact]:
     """Yield each set, what else is cited for it (`symbol_kind`: `from`, `added`), and its values.
 
@@ -587,4 +598,5 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[CodeFact]]] = {
     "find_precedents": _preceded,
     "find_dependency": _required,
     "find_choices": _chosen,
+    "find_tests": _fitting,
 }

@@ -29,5 +29,6 @@ KIND = QuestionKind(
     imperative="Show the tests of {subject}",
     writers={"definition": leads_alone},
     first_roles=("test",),
+    leading_roles=("likely_test",),
     plan=steps_by_aspect,
 )

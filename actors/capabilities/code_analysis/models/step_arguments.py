@@ -24,6 +24,7 @@ TARGET_OF_TOOL: dict[str, str] = {
     "find_precedents": "query",
     "find_dependency": "name",
     "find_choices": "query",
+    "find_tests": "query",
 }
 # Tools whose target is a place: a path, lines of it, or a symbol.
 PLACE_TOOLS = frozenset({"read_code", "explain_code_history", "find_related"})

@@ -31,6 +31,7 @@ from runtime.codebase.search.values.named_values import VALUES
 WHOLE_LINES = 200
 TRACED_CALLS = 3
 MAX_TESTS = 50
+MAX_FITTING_TESTS = 6
 
 # Aspects whose steps do not build on the search for places.
 _BY_THEMSELVES = frozenset({"answer", "structure", "listing"})
@@ -106,8 +107,13 @@ def _reads(request: PlanRequest, found_by: tuple[str, ...], reads_whole: bool) -
 def _tests(request: PlanRequest, found_by: tuple[str, ...]) -> list[Step]:
     if "tests" not in request.goals or not request.question.asks_for_tests:
         return []
-    goal, why, more = (request.goals["tests"],), "which tests belong to it", {"max_results": MAX_TESTS}
-    return [Step("tests", "tests", "find_related", more, goal, why, found_by, 1, SYMBOL)]
+    question, goal = request.question, (request.goals["tests"],)
+    why, more = "which tests belong to it", {"max_results": MAX_TESTS}
+    related = Step("tests", "tests", "find_related", more, goal, why, found_by, 1, SYMBOL)
+    if question.identifiers or question.paths:
+        return [related]
+    asked, why = {"query": question.text, "max_results": MAX_FITTING_TESTS}, "which tests fit it"
+    return [Step("fitting", "tests", "find_tests", asked, goal, why), related]
 
 
 def _uses(request: PlanRequest, found_by: tuple[str, ...]) -> list[Step]:

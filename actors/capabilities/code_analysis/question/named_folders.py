@@ -7,9 +7,12 @@ from runtime.codebase.codebase import Codebase
 
 
 def names_known_folder(codebase: Codebase, text: str) -> bool:
-    """Return whether a question names no folder, or one at least that there is, whole or by some of its parts."""
+    """Return whether a question names no folder, one by its path, or one that there is, whole or by some of its parts.
+
+    That there is no such path is told of the path; «the trash directory» may be what the code calls so.
+    """
     named = folders_named(text)
-    if not named:
+    if not named or any("/" in name for name in named):
         return True
     folders = {part for file in codebase.files() for part in _folders_of(file.path)}
     plain = [name.strip("./").lower() for name in named]
