@@ -21,16 +21,18 @@ from runtime.codebase.files.path_kinds import kind_of_place
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.language_registry import language_named, language_of
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import bounded, listed, numbered
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
-from runtime.primitives.dotted_names import last_part
 
 MAX_TESTS = 20
 # Pieces of any sort that are ordered, and how far below the best of them a test may lie; how far below the best test.
 ORDERED = 200
 LEAST_SCORE, OF_BEST = 0.2, 0.65
+# Read together with the question, the right tests of twelve questions had 3.4 and more, the wrong ones 2.1 and less.
+LEAST_READING, LEAST_COSINE, LEAST_SHARE = 3.0, 0.4, 0.4
 MAX_TITLES_OF_PIECE = 3
 # The title of a test may stand so many lines above a piece of it.
 MAX_LINES_ABOVE = 60
@@ -43,6 +45,12 @@ _MARKS_ABOVE = 4
 # Ruby declares a test without parentheses; such titles are no passages of the index.
 _SPEC = re.compile(r"\s*(?:it|test|specify|scenario|should)\s+(?P<quote>[\"'])(?P<title>.{8,200}?)(?P=quote)")
 _SPEC_LANGUAGES = frozenset({"ruby"})
+_SAID = frozenset(
+    query_terms(
+        "test tests testing tested cover covers covering coverage check checks exercise make sure guard protect catch"
+        " case cases spec verify assert ensure exist include show"
+    ).counts
+)
 _TITLES = """SELECT p.start_line, p.heading FROM passages p JOIN files f ON f.id = p.file_id
     WHERE f.path = ? AND p.kind = 'test_name' AND p.start_line BETWEEN ? AND ? ORDER BY p.start_line"""
 
@@ -74,18 +82,28 @@ def find_tests(codebase: Codebase, query: str, max_results: int = 6, scope: str 
     except RepositoryError as error:
         return log.result("denied", {"query": query, "tests": []}, [], error=error.message)
     found: dict[tuple[str, str], tuple[ChunkHit, _Titled]] = {}
-    least = LEAST_SCORE
+    terms, least = query_terms(query).counts.keys() - _SAID, LEAST_SCORE
     for hit in hits:
-        if hit.score < least or kind_of_place(hit.file, hit.symbol) != "test":
+        is_likely = hit.score >= least and kind_of_place(hit.file, hit.symbol) == "test"
+        if not is_likely or not _fits(codebase, hit, terms):
             continue
         for one in _titled(codebase, hit, query):
             least = max(least, OF_BEST * hit.score)
             found.setdefault((hit.file, one.title), (hit, one))
     limit = bounded(max_results, MAX_TESTS)
     citations: list[Citation] = []
-    terms = query_terms(query).counts
     rows = [_row(codebase, hit, one, terms, citations) for hit, one in list(found.values())[:limit]]
     return listed(log, {"query": query, "tests": rows}, citations, len(found) > limit, bool(rows))
+
+
+def _fits(codebase: Codebase, hit: ChunkHit, terms: Collection[str]) -> bool:
+    """Return whether a piece fits by itself, and not only better than the others: as read, by meaning or by words."""
+    if hit.reading is not None or hit.cosine is not None:
+        return hit.reading >= LEAST_READING if hit.reading is not None else (hit.cosine or 0.0) >= LEAST_COSINE
+    source = codebase.try_source(hit.file)
+    lines = [] if source is None else source.lines[hit.start_line - 1 : hit.end_line]
+    said = set(index_terms("\n".join([hit.file, *lines])).split())
+    return bool(terms) and len(said.intersection(terms)) >= LEAST_SHARE * len(terms)
 
 
 def _row(
@@ -114,8 +132,11 @@ def _titled(codebase: Codebase, hit: ChunkHit, query: str) -> list[_Titled]:
         name = posixpath.basename(hit.file)
         is_told = len(index_terms(name.partition(".")[0]).split()) >= LEAST_WORDS_OF_FILE
         return [_Titled(name, hit.start_line, hit.end_line)] if is_told else []
-    if hit.symbol and _is_test(codebase, hit):
-        return [_Titled(hit.symbol, hit.start_line, hit.end_line)]
+    named = [] if hit.symbol is None else _functions(codebase, hit)
+    if named:
+        return list(_best(named, hit, query))
+    if any(_NAMED.search(part) for part in (hit.symbol or "").split(".")):
+        return [_Titled(hit.symbol or "", hit.start_line, hit.end_line)]
     above = [] if hit.symbol and language not in _SPEC_LANGUAGES else titles[-1:]
     return [_Titled(title, hit.start_line, hit.end_line) for _, title in above]
 
@@ -139,20 +160,18 @@ def _best(titles: list[tuple[int, str]], hit: ChunkHit, query: str) -> Iterator[
         yield _Titled(title, start, end)
 
 
-def _is_test(codebase: Codebase, hit: ChunkHit) -> bool:
-    """Return whether the definition of a piece is a test by its name, its owner's or a mark above it."""
-    if any(_NAMED.search(part) for part in (hit.symbol or "").split(".")):
-        return True
-    symbols = codebase.index.symbols("f.path = ? AND s.name = ?", (hit.file, last_part(hit.symbol or "")))
+def _functions(codebase: Codebase, hit: ChunkHit) -> list[tuple[int, str]]:
+    """Return the functions of a piece that are tests by their names, or by a mark above them, with their lines."""
     source = codebase.try_source(hit.file)
-    if source is None:
-        return False
-    own = [symbol for symbol in symbols if symbol.start_line <= hit.end_line and hit.start_line <= symbol.end_line]
-    return any(
-        _MARKED.match(line) is not None
-        for symbol in own
-        for line in source.lines[max(0, symbol.start_line - _MARKS_ABOVE) : symbol.name_line]
-    )
+    where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ?"
+    symbols = codebase.index.symbols(where, (hit.file, hit.end_line, hit.start_line)) if source is not None else []
+    found = []
+    for symbol in symbols:
+        above = source.lines[max(0, symbol.start_line - _MARKS_ABOVE) : symbol.name_line] if source else []
+        is_marked = any(_MARKED.match(line) is not None for line in above)
+        if symbol.kind in CALLABLE_KINDS and (is_marked or _NAMED.search(symbol.name)):
+            found.append((max(hit.start_line, symbol.start_line), symbol.qualified_name))
+    return sorted(found)
 
 
 TOOL = CodeTool(
