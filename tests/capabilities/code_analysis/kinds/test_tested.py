@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from actors.capabilities.code_analysis.agents.synthesizer import write_claims
+from actors.capabilities.code_analysis.answers import uses
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.uses import MAX_TESTS_ASKED_FOR
 from actors.capabilities.code_analysis.evidence.claims import Claim
-from actors.capabilities.code_analysis.evidence.facts import CodeFact
+from actors.capabilities.code_analysis.evidence.facts import FITTING, CodeFact
 from actors.capabilities.code_analysis.kinds.tested import KIND
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from tests.capabilities.code_analysis.kinds.asking import step_ids, told_of
-from tests.capabilities.code_analysis.support import AnalysisHarness, cited
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited, write_files
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,11 @@ def test_the_tests_that_belong_to_the_best_place_are_asked_for() -> None:
     assert step_ids("Which tests cover `decide`?") == ["find", "name0", "read", "tests", "use0", "use"]
 
 
+def test_tests_that_fit_are_looked_for_where_nothing_is_named() -> None:
+    assert "fitting" in step_ids("Which tests cover that a late parcel is sent back?")
+    assert "fitting" not in step_ids("Who sends a late parcel back?")
+
+
 def test_only_who_asks_for_tests_gets_those_of_the_file() -> None:
     assert "tests" not in step_ids("Who calls `decide`?")
     assert "tests" in step_ids("Who calls `decide`, and which tests cover it?")
@@ -67,3 +75,47 @@ def uses_told(count: int) -> list[Claim]:
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_who_asks_for_tests_gets_so_many(more: int) -> None:
     assert len(uses_told(MAX_TESTS_ASKED_FOR + more)) == min(MAX_TESTS_ASKED_FOR, MAX_TESTS_ASKED_FOR + more)
+
+
+LATE = "Which tests cover that a late parcel is sent back?"
+
+
+def claims_of(text: str, lead: str, *tests: CodeFact) -> list[Claim]:
+    place = CodeFact("definition", cited("van.py", 5), name=lead, symbol_kind="function", score=1.0)
+    question = analyse(text)
+    return uses.tests_of(Evidence(question, list(tests), rank_entities(question, [place])))
+
+
+def of_lead(lead: str) -> CodeFact:
+    return CodeFact("test", cited("t.py", 3, quote=f"{lead}()"), name="test_it_runs", about=lead, is_test=True)
+
+
+def fitting(name: str, line: int) -> CodeFact:
+    return CodeFact("test", cited("t.py", line, quote=name), name=name, symbol_kind=FITTING, is_test=True)
+
+
+def test_those_that_fit_are_told_under_a_heading_of_their_own_and_no_others() -> None:
+    told = claims_of(LATE, "deliver_parcel", fitting("sends back", 9), fitting("is late", 7), of_lead("deliver_parcel"))
+    assert [(claim.role, claim.subject) for claim in told] == [
+        ("likely_test", "sends back"),
+        ("likely_test", "is late"),
+    ]
+
+
+@pytest.mark.parametrize(("lead", "is_told"), [("deliver_parcel", True), ("Cli", False)])
+def test_the_tests_of_what_leads_are_told_if_the_question_has_a_word_of_its_name(lead: str, is_told: bool) -> None:
+    assert bool(claims_of(LATE, lead, of_lead(lead))) is is_told
+
+
+async def test_the_tests_that_fit_stand_first(tmp_path: Path) -> None:
+    write_files(
+        tmp_path / "repo",
+        {
+            "van.py": 'def take(parcel):\n    """Take a parcel, or send it back when late."""\n    return parcel\n',
+            "tests/test_van.py": "def test_a_late_parcel_is_sent_back():\n    assert send_back('late parcel')\n",
+        },
+    )
+    harness = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    told = await told_of(harness, LATE)
+    assert told.startswith("**Tests that fit best**\n\n- `test_a_late_parcel_is_sent_back`: `")
+    assert "No test" not in told
