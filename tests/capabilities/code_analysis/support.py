@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner,
 from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries, QueryClient
 from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
@@ -179,6 +181,19 @@ class AnalysisHarness:
 
 
 _LIKE_A_MARK = re.compile(r"(?:(?<![\w)\]])\[[^\[\]\n]+|\[[^\[\]\n]*[^\[\]\n\d:][^\[\]\n]*):\d+(?:-\d+)?\]")
+
+
+def indexed(folder: Path, files: Mapping[str, str]) -> AnalysisHarness:
+    """Return the harness of a repository of such files, written and indexed below a folder."""
+    write_files(folder / "repo", files)
+    return asyncio.run(AnalysisHarness.open(folder / "repo", folder / "state"))
+
+
+@contextmanager
+def codebase_of(harness: AnalysisHarness) -> Iterator[Codebase]:
+    """Yield the codebase that a harness has indexed."""
+    with closing(Codebase.open(harness.root, Path(harness.repository["index_path"]))) as codebase:
+        yield codebase
 
 
 def mark_of(citation: Mapping[str, Any]) -> str:

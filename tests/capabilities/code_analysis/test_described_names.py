@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from actors.capabilities.code_analysis.question.described_names import MAX_SUBJECT_CHARS, described_name
 from runtime.codebase.codebase import Codebase
-from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, codebase_of, indexed
 
 FILES = {
     "depot/store.py": '''"""Stores."""
@@ -77,16 +75,13 @@ def test_the_log_is_cut():
 
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
-    root = tmp_path_factory.mktemp("depot") / "repo"
-    write_files(root, FILES)
-    return asyncio.run(AnalysisHarness.open(root, tmp_path_factory.mktemp("depot-state")))
+    return indexed(tmp_path_factory.mktemp("depot"), FILES)
 
 
 @pytest.fixture(scope="module")
 def depot(harness: AnalysisHarness) -> Iterator[Codebase]:
-    opened = Codebase.open(harness.root, Path(harness.repository["index_path"]))
-    yield opened
-    opened.close()
+    with codebase_of(harness) as codebase:
+        yield codebase
 
 
 @pytest.mark.parametrize(

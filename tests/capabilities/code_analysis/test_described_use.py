@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,7 +17,7 @@ from actors.capabilities.code_analysis.question.described_use import (
 )
 from runtime.codebase.codebase import Codebase
 from tests.capabilities.code_analysis.kinds.asking import told_of
-from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, codebase_of, indexed
 
 FILES = {
     "depot/__init__.py": "from depot.errors import RetryError, SpareError\n",
@@ -40,16 +38,13 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
-    root = tmp_path_factory.mktemp("used") / "repo"
-    write_files(root, FILES)
-    return asyncio.run(AnalysisHarness.open(root, tmp_path_factory.mktemp("used-state")))
+    return indexed(tmp_path_factory.mktemp("used"), FILES)
 
 
 @pytest.fixture(scope="module")
 def depot(harness: AnalysisHarness) -> Iterator[Codebase]:
-    opened = Codebase.open(harness.root, Path(harness.repository["index_path"]))
-    yield opened
-    opened.close()
+    with codebase_of(harness) as codebase:
+        yield codebase
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +13,7 @@ from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.question.named_folders import names_known_folder
 from runtime.codebase.codebase import Codebase
 from tests.capabilities.code_analysis.kinds.asking import told_of
-from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, codebase_of, indexed
 
 FILES = {
     "README.md": "# Depot\n\nParks vans.\n",
@@ -32,16 +30,13 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
-    root = tmp_path_factory.mktemp("folders") / "repo"
-    write_files(root, FILES)
-    return asyncio.run(AnalysisHarness.open(root, tmp_path_factory.mktemp("folders-state")))
+    return indexed(tmp_path_factory.mktemp("folders"), FILES)
 
 
 @pytest.fixture(scope="module")
 def depot(harness: AnalysisHarness) -> Iterator[Codebase]:
-    opened = Codebase.open(harness.root, Path(harness.repository["index_path"]))
-    yield opened
-    opened.close()
+    with codebase_of(harness) as codebase:
+        yield codebase
 
 
 @pytest.mark.parametrize(
