@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_place
 from runtime.codebase.files.words import index_terms, query_terms
-from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.index.records import ChunkHit, SymbolRecord
 from runtime.codebase.language_registry import language_named, language_of
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.tool_parts.citing import cite
@@ -41,7 +41,8 @@ _NAMED = re.compile(r"^[Tt]est|[Tt]ests?$|[Ss]pec$|Should")
 _MARKED = re.compile(
     r"\s*(?:#\[(?:\w+::)*test\b|@(?:Test|ParameterizedTest|RepeatedTest)\b|\[(?:Fact|Theory|Test|TestMethod|TestCase)\b)"
 )
-_MARKS_ABOVE = 4
+_ATTRIBUTE = re.compile(r"\s*(?:#\[|@|\[|//|\*)")
+_MARKS_ABOVE = 8
 # Ruby declares a test without parentheses; such titles are no passages of the index.
 _SPEC = re.compile(r"\s*(?:it|test|specify|scenario|should)\s+(?P<quote>[\"'])(?P<title>.{8,200}?)(?P=quote)")
 _SPEC_LANGUAGES = frozenset({"ruby"})
@@ -154,7 +155,8 @@ def _best(titles: list[tuple[int, str]], hit: ChunkHit, query: str) -> Iterator[
     shared = [len(asked & set(index_terms(title).split())) for _, title in titles]
     ends = [line - 1 for line, _ in titles[1:]] + [hit.end_line]
     starts = [hit.start_line if len(titles) == 1 else line for line, _ in titles]
-    each = [(start, end, title) for start, end, (_, title) in zip(starts, ends, titles, strict=True)]
+    # Several may begin in one line.
+    each = [(start, max(start, end), title) for start, end, (_, title) in zip(starts, ends, titles, strict=True)]
     kept = [one for one, count in zip(each, shared, strict=True) if count == max(shared)]
     for start, end, title in kept[:MAX_TITLES_OF_PIECE]:
         yield _Titled(title, start, end)
@@ -167,11 +169,18 @@ def _functions(codebase: Codebase, hit: ChunkHit) -> list[tuple[int, str]]:
     symbols = codebase.index.symbols(where, (hit.file, hit.end_line, hit.start_line)) if source is not None else []
     found = []
     for symbol in symbols:
-        above = source.lines[max(0, symbol.start_line - _MARKS_ABOVE) : symbol.name_line] if source else []
-        is_marked = any(_MARKED.match(line) is not None for line in above)
-        if symbol.kind in CALLABLE_KINDS and (is_marked or _NAMED.search(symbol.name)):
+        is_named = _NAMED.search(symbol.name) is not None
+        if symbol.kind in CALLABLE_KINDS and (is_named or (source and _is_marked(source.lines, symbol))):
             found.append((max(hit.start_line, symbol.start_line), symbol.qualified_name))
     return sorted(found)
+
+
+def _is_marked(lines: Sequence[str], symbol: SymbolRecord) -> bool:
+    """Return whether a mark of a test stands in the head of a function, or right above it."""
+    first = symbol.start_line - 1
+    while first > max(0, symbol.start_line - 1 - _MARKS_ABOVE) and _ATTRIBUTE.match(lines[first - 1]):
+        first -= 1
+    return any(_MARKED.match(line) is not None for line in lines[first : symbol.name_line])
 
 
 TOOL = CodeTool(

@@ -29,8 +29,8 @@ FILES = {
     ),
     "tests/cases/frozen_engine_starts.txt": "start the frozen engine\nexpect: the engine starts in the frost\n",
     "tests/horn.rs": (
-        "use horn::honk;\n\n#[test]\nfn honks_twice_at_the_crossing() {\n    assert_eq!(honk(2), 2);\n}\n\n"
-        "fn crossing_that_honks_twice() -> u8 {\n    2\n}\n"
+        "use horn::honk;\n\n#[test]\n#[ignore]\n// Loud.\nfn honks_twice_at_the_crossing() {\n"
+        "    assert_eq!(honk(2), 2);\n}\n\nfn crossing_that_honks_twice() -> u8 {\n    2\n}\n"
     ),
     "spec/lamp_spec.rb": (
         "describe Lamp do\n  it 'dims the lamp in the tunnel' do\n    expect(Lamp.new.dim).to eq(3)\n  end\n\n"
@@ -75,7 +75,7 @@ def titles(codebase: Codebase, query: str) -> list[str]:
     [
         ("Which tests cover cutting off the long name of a van?", "test_a_long_name_of_a_van_is_cut_off", 10),
         ("Is it tested that the frozen engine starts?", "frozen_engine_starts.txt", 1),
-        ("Which tests check that it honks at the crossing?", "honks_twice_at_the_crossing", 4),
+        ("Which tests check that it honks at the crossing?", "honks_twice_at_the_crossing", 6),
         ("Where do we test that the lamp dims in the tunnel?", "dims the lamp in the tunnel", 2),
         ("Which tests cover wiping rain off the windscreen?", "wipes rain off the windscreen", 2),
         ("Which tests make sure that brakes hold on ice?", "TestBrakesHoldOnIce", 3),
@@ -90,6 +90,18 @@ def test_the_test_is_found_under_its_title(depot: Codebase, root: Path, query: s
     assert first["title"] == title
     assert first["line"] <= line <= first["end_line"]
     assert result.citations[first["citation"]].file == first["file"]
+
+
+def test_a_function_right_behind_a_marked_one_is_no_test(depot: Codebase) -> None:
+    assert titles(depot, "Which tests check that it honks at the crossing?") == ["honks_twice_at_the_crossing"]
+
+
+def test_two_tests_in_one_line_have_that_line_each(root: Path, opened: Callable[[Path], Codebase]) -> None:
+    one_line = "#[test] fn test_washes_the_van() {} #[test] fn test_washes_the_van_twice() {}\n"
+    write_files(root, {"tests/wash.rs": one_line})
+    result = find_tests(opened(root), "Which tests cover that it washes the van?")
+    assert len(result.data["tests"]) > 0
+    assert {(row["line"], row["end_line"]) for row in result.data["tests"]} == {(1, 1)}
 
 
 def test_what_helps_tests_and_what_is_tested_are_no_tests(depot: Codebase) -> None:
