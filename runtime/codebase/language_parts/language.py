@@ -108,6 +108,10 @@ class Language:
     has_global_types: bool = True
     # Whether functions belong to a namespace, as methods do to a class.
     has_namespaced_functions: bool = False
+    # Finds the namespace that a file declares (`name`); there a class is named whole with `\` ahead, as in PHP.
+    declares_namespace: str = ""
+    # Finds the `title` with which a line declares a test without parentheses.
+    declares_test: str = ""
 
     # Words other than `if` and `else if` that begin a branching line; patterns of failing code.
     branch_words: str = ""

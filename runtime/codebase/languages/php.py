@@ -69,6 +69,7 @@ LANGUAGES = (
         resolve_import=_class_file,
         builtin_methods=frozenset(_BUILTIN_METHODS.split()),
         own_object="$this static self",
+        declares_namespace=r"^\s*(?:<\?php\s+)?namespace\s+(?P<name>\w+(?:\\\w+)*)\s*[;{]",
         branch_words="switch case match catch",
         failures=(r"\b(?:throw|die)\b", r"\bnew \w*(?:Error|Exception)\b"),
     ),

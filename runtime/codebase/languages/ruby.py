@@ -59,6 +59,7 @@ _IDLE = IdleSyntax(
 LANGUAGES = (
     Language(
         name="ruby",
+        declares_test=r"\s*(?:it|test|specify|scenario|should)\s+(?P<quote>[\"'])(?P<title>.{8,200}?)(?P=quote)",
         ecosystem="rubygems",
         idle=_IDLE,
         values=value_queries.RUBY,

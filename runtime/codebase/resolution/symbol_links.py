@@ -21,6 +21,7 @@ from runtime.codebase.index.records import ImportRecord, ReferenceRecord, Symbol
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.resolution.code_words import lines_in_code
+from runtime.codebase.resolution.named_namespaces import NamedNamespace
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.resolution.proven_links import MAX_CALLS, callers
 from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, brings
@@ -164,7 +165,9 @@ def references(
     if symbol is not None and symbol.kind in CALLABLE_KINDS:
         # A definition does not use itself, but for the calls that are proven.
         taken.update((symbol.file, line) for line in range(symbol.start_line, symbol.end_line + 1))
-    found += _mentions(index, read, last, taken, meaning, limit)
+    namespace = NamedNamespace(index, read, symbol)
+    found = [use for use in found if use.proof or use.kind == "import" or namespace.allows(use)]
+    found += _mentions(index, read, last, taken, meaning, limit, namespace)
     found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
     unique = {(item.file, item.line): item for item in reversed(found)}
     once = (item for item in found if unique.get((item.file, item.line)) is item)
@@ -192,6 +195,7 @@ def _mentions(
     taken: set[tuple[str, int]],
     meaning: Meaning | AnyMeaning,
     limit: int,
+    namespace: NamedNamespace,
 ) -> list[ReferenceRecord]:
     term = index_terms(name).partition(" ")[0]
     if not term:
@@ -213,6 +217,7 @@ def _mentions(
         lines = [line for line in lines if (path, line) not in taken]
         if not is_scoped:
             lines = lines_in_code(source, path, name, lines)
+            lines = [line for line in lines if namespace.may_mean(path, source.lines[line - 1])]
         fresh = [line for line in lines if meaning.includes(_bare(path, line, name))]
         mentions += [_mention(index, path, line, name) for line in fresh[: limit - len(mentions)]]
     return mentions

@@ -20,7 +20,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_place
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord
-from runtime.codebase.language_registry import language_named, language_of
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_parts.look_up import bounded, listed, numbered
@@ -43,9 +43,6 @@ _MARKED = re.compile(
 )
 _ATTRIBUTE = re.compile(r"\s*(?:#\[|@|\[|//|\*)")
 _MARKS_ABOVE = 8
-# Ruby declares a test without parentheses; such titles are no passages of the index.
-_SPEC = re.compile(r"\s*(?:it|test|specify|scenario|should)\s+(?P<quote>[\"'])(?P<title>.{8,200}?)(?P=quote)")
-_SPEC_LANGUAGES = frozenset({"ruby"})
 _SAID = frozenset(
     query_terms(
         "test tests testing tested cover covers covering coverage check checks exercise make sure guard protect catch"
@@ -123,13 +120,13 @@ def _row(
 
 def _titled(codebase: Codebase, hit: ChunkHit, query: str) -> list[_Titled]:
     """Return the tests of a piece with their lines in it; none for what helps tests."""
-    language = language_of(hit.file)
+    language = language_at(hit.file)
     titles = codebase.index.rows(_TITLES, (hit.file, hit.start_line - MAX_LINES_ABOVE, hit.end_line))
-    titles = titles or (_specs(codebase, hit) if language in _SPEC_LANGUAGES else [])
+    titles = titles or (_declared(codebase, hit, language.declares_test) if language.declares_test else [])
     within = [(line, title) for line, title in titles if line >= hit.start_line]
     if within:
         return list(_best(within, hit, query))
-    if language_named(language).role != "code":
+    if language.role != "code":
         name = posixpath.basename(hit.file)
         is_told = len(index_terms(name.partition(".")[0]).split()) >= LEAST_WORDS_OF_FILE
         return [_Titled(name, hit.start_line, hit.end_line)] if is_told else []
@@ -138,15 +135,16 @@ def _titled(codebase: Codebase, hit: ChunkHit, query: str) -> list[_Titled]:
         return list(_best(named, hit, query))
     if any(_NAMED.search(part) for part in (hit.symbol or "").split(".")):
         return [_Titled(hit.symbol or "", hit.start_line, hit.end_line)]
-    above = [] if hit.symbol and language not in _SPEC_LANGUAGES else titles[-1:]
+    above = [] if hit.symbol and not language.declares_test else titles[-1:]
     return [_Titled(title, hit.start_line, hit.end_line) for _, title in above]
 
 
-def _specs(codebase: Codebase, hit: ChunkHit) -> list[tuple[int, str]]:
+def _declared(codebase: Codebase, hit: ChunkHit, pattern: str) -> list[tuple[int, str]]:
+    """Return the titles that are no passages of the index, as they are declared without parentheses."""
     source, first = codebase.try_source(hit.file), max(1, hit.start_line - MAX_LINES_ABOVE)
     lines = [] if source is None else source.lines[first - 1 : hit.end_line]
-    found = ((number, _SPEC.match(line[:1_000])) for number, line in enumerate(lines, first))
-    return [(number, spec["title"]) for number, spec in found if spec is not None]
+    found = ((number, re.match(pattern, line[:1_000])) for number, line in enumerate(lines, first))
+    return [(number, test["title"]) for number, test in found if test is not None]
 
 
 def _best(titles: list[tuple[int, str]], hit: ChunkHit, query: str) -> Iterator[_Titled]:
@@ -190,6 +188,6 @@ TOOL = CodeTool(
     run=by_fields(find_tests),
     cost=3,
     isolation="in_process",
-    place=66,
+    place=68,
     example={"query": "long names are cut off"},
 )

@@ -21,7 +21,7 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.records import Callee, CallsOf, ImportRecord, Proof, ReferenceRecord, SymbolRecord
 from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
-from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.possible_receivers import PossibleReceivers
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, is_of_whole_module, normal_name
 from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
@@ -149,7 +149,7 @@ def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: At
         mentions = [use for use in mentions if _allows(codebase, likely, use)]
         left_out = len(others) - len(kept) + told.unproven - told.unproven_in_tests - len(mentions)
         others = kept
-    in_tests = [use for use in (*calls, *others) if is_in_test(use)] or named_in_tests(codebase, main.name, many)
+    in_tests = [use for use in (*calls, *others) if is_in_test(use)] or _named_in_tests(codebase, main, many)
     callers = [call for call in calls if not is_in_test(call)]
     references = [use for use in others if not is_in_test(use)]
     naming = _files_naming(codebase, main)
@@ -174,6 +174,14 @@ def _usage(codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: At
     if likely is not None:
         parts |= {"left_out": left_out, "mentions": parts.pop("mentions")}
     return parts
+
+
+def _named_in_tests(codebase: Codebase, main: SymbolRecord, limit: int) -> list[ReferenceRecord]:
+    """Return lines of tests that have the name of a definition, but its own; of no type, which nobody gives by name."""
+    if main.kind in CONTAINER_KINDS:
+        return []
+    own = (main.file, main.name_line)
+    return [use for use in named_in_tests(codebase, main.name, limit) if (use.file, use.line) != own]
 
 
 def _called_first(codebase: Codebase, wanted: str, found: list[SymbolRecord]) -> list[SymbolRecord]:

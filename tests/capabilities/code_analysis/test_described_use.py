@@ -31,6 +31,8 @@ FILES = {
         '    @property\n    def got_parcel(self):\n        """Tell whether a parcel came."""\n        return True\n\n'
         '    def open_gate(self):\n        """Open a gate."""\n        if not self.got_parcel:\n'
         "            raise RetryError(self.GATE_PREFIX)\n\n\n"
+        'class VanLot:\n    """Keeps lots of vans."""\n\n    def __init__(self):\n        self.lots = []\n'
+        "        self.van_lots = {}\n\n\n"
         'def walk(yard):\n    """Walk."""\n    return yard.got_parcel\n'
     ),
 }
@@ -96,6 +98,8 @@ def test_who_asks_what_happens_then_does_not(text: str) -> None:
         ("Is the flying carpet still used?", None),
         ("Is `walk` or `open_gate` still used?", None),
         ("Is the retry error raised when a van is late?", None),
+        # A name's own words describe no member of it.
+        ("What is this VanLot thing and what do we use it for?", "VanLot"),
         # Its tests are asked for.
         ("Which tests cover the retry error class?", None),
         ("How does the yard open its gate?", None),

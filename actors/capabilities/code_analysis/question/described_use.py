@@ -6,7 +6,9 @@ it is used is another question.
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
@@ -72,16 +74,21 @@ def used_definition(index: IndexReader, question: Question) -> str | None:
         return None
     if question.identifiers and question.paths:
         return None
-    described = described_definitions(index, question.text)
+    named = question.identifiers
+    # The words of a name describe no member of it: «this DecayMap thing» is not its field `maps`.
+    described = described_definitions(index, _without(question.text, named))
     # In a small repository no word is rare.
     least = LEAST_SCORE if index.chunk_count() >= LEAST_PIECES else 0.0
     found = [each.symbol for each in described if each.is_surely and each.score >= least]
-    named = question.identifiers
     if named:
         # «the prefix constant on the SMTP class»: the name is that of its owner.
         members = [one for one in found if named[0] in one.owner.split(".")]
         return None if len(named) > 1 else _told(index, members[0]) if members else named[0]
     return _told(index, found[0]) if found else None
+
+
+def _without(text: str, names: Sequence[str]) -> str:
+    return functools.reduce(lambda rest, name: rest.replace(name, " "), names, text)
 
 
 def definition_under_test(index: IndexReader, question: Question) -> str | None:
