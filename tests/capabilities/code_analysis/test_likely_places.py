@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.composition import Finding
+from actors.capabilities.code_analysis.answers.composition import Finding, compose
 from actors.capabilities.code_analysis.answers.places.likely_places import (
     MAX_LIKELY,
     MAX_LINE_CHARS,
     MAX_SHOWN,
+    MAX_TESTS,
     likely_places,
 )
 from actors.capabilities.code_analysis.answers.places.shown_blocks import MAX_MORE_LINES
 from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
 from tests.capabilities.code_analysis.support import cited
@@ -117,3 +119,21 @@ def test_at_most_five_places_are_listed_each_once(count: int) -> None:
 def test_mentions_aside_stay_as_they_are_ahead_of_the_places() -> None:
     aside = Claim("only_aside", "`Kafka` occurs in a test only", (cited("t.py", 3),))
     assert reduced(place(1), aside)[0] == aside
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_three_tests_that_fit_are_kept_besides(more: int) -> None:
+    tests = [
+        Claim("likely_test", f"`t{n}`: x", (cited("t.py", n),), subject=f"t{n}") for n in range(1, MAX_TESTS + more + 1)
+    ]
+    claims = reduced(*(place(number) for number in range(MAX_LIKELY)), *tests)
+    assert [claim for claim in claims if claim.role == "likely_test"] == tests[:MAX_TESTS]
+    assert len(claims) == MAX_LIKELY + min(MAX_TESTS, len(tests))
+
+
+def test_they_stand_under_their_heading_ahead_of_the_places() -> None:
+    test = Claim("likely_test", "`test_it`: `x`", (cited("t.py", 3),), subject="test_it")
+    answer = compose(analyse("Is it tested?"), [Finding(GOAL, (place(1), test))], {}, None, is_found=False)
+    begin = "I did not find this. Likely places:\n\n**Tests that fit best**\n\n"
+    assert answer.startswith(f"{begin}- `test_it`: `x` [t.py:3]")
+    assert answer.index("test_it") < answer.index("[1.py:1-9]")

@@ -260,7 +260,10 @@ def _likely(claims: Sequence[Claim], absence: Absence | None, undefined: Sequenc
     begin = NOT_SURELY if may_be_there and not told else DID_NOT_FIND
     if not places:
         return " ".join((begin, *told))
-    return "\n\n".join((" ".join((begin, *told, LIKELY)), _shown_and_listed(places)))
+    tests = [claim for claim in places if claim.role == "likely_test"]
+    section = [_section("likely_test", dict(_HEADINGS)["likely_test"], tests)] if tests else []
+    shown = _shown_and_listed([claim for claim in places if claim not in tests])
+    return "\n\n".join(filter(None, (" ".join((begin, *told, LIKELY)), *section, shown)))
 
 
 def _told_confidence(confidence: float | None) -> list[str]:

@@ -15,11 +15,13 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, 
 from runtime.codebase.files.words import index_terms
 
 MAX_LIKELY = 5
+MAX_TESTS = 3
 MAX_LINES = 2
 # The first ones are shown with so many of their lines of code: who was asked in other words may see the answer in them.
 MAX_SHOWN = (16, 8)
 # A longer line would take more room than the others together.
 MAX_LINE_CHARS = 120
+_AS_THEY_ARE = frozenset({"only_aside", "likely_test"})
 
 
 def likely_places(findings: Sequence[Finding], terms: Collection[str], holds: Callable[[Claim], bool]) -> list[Finding]:
@@ -27,15 +29,16 @@ def likely_places(findings: Sequence[Finding], terms: Collection[str], holds: Ca
 
     The first two are shown with some of their code, if the question's `terms` stand in it. Of the others at most two
     lines are quoted, those with most of the terms; only lines that the place `holds`. Mentions aside stay as they are,
-    ahead of the places.
+    ahead of the places. Three tests that fit are kept besides, as they are.
     """
     seen: set[tuple[str, int, int]] = set()
     reduced: list[Finding] = []
     for finding in findings:
         kept = [claim for claim in finding.claims if claim.role == "only_aside"]
+        kept += [claim for claim in finding.claims if claim.role == "likely_test"][:MAX_TESTS]
         for claim in finding.claims:
             place = next(((c.file, c.start_line, c.end_line) for c in claim.citations), None)
-            if claim.role != "only_aside" and place is not None and place not in seen and len(seen) < MAX_LIKELY:
+            if claim.role not in _AS_THEY_ARE and place is not None and place not in seen and len(seen) < MAX_LIKELY:
                 seen.add(place)
                 shown = _shown(claim, terms, MAX_SHOWN[len(seen) - 1]) if len(seen) <= len(MAX_SHOWN) else None
                 kept.append(shown or _place(claim, terms, holds))
