@@ -14,7 +14,8 @@ KIND = QuestionKind(
         400,
         r"\bhow (?:is|are|do|does) .{1,60} tested\b|\b(?:what|which|where are|are there|is there|list|show|find)\b"
         r".{0,24}\btests?\b.{0,12} (?:of|for|cover|covers|check|checks|exercise|exercises)\b|\btests? (?:of|for)\b"
-        r"|\b(?:what|which) tests \S+|\bis \S+ (?:tested|covered)\b|\b(?:its|their) tests?\b",
+        r"|\b(?:what|which) tests \S+|\bis \S+ (?:tested|covered)\b|\b(?:its|their) tests?\b"
+        r"|\bwhere (?:do|did|have) (?:we|you|they|i) test(?:ed)? (?:that|for)\b|\bwhere is it tested\b",
     ),
     aspects=("tests", "definition"),
     added=("tests",),

@@ -25,6 +25,8 @@ from tests.capabilities.code_analysis.support import AnalysisHarness, cited, wri
         "Which tests cover decide?",
         "How is the router tested?",
         "What are the tests of Route?",
+        "Where do we test that a late parcel is sent back?",
+        "Where is it tested that a late parcel is sent back?",
     ],
 )
 def test_it_is_told_by_its_wording(text: str) -> None:
