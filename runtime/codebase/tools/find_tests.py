@@ -31,7 +31,8 @@ MAX_TESTS = 20
 # Pieces of any sort that are ordered, and how far below the best of them a test may lie; how far below the best test.
 ORDERED = 200
 LEAST_SCORE, OF_BEST = 0.2, 0.65
-# Read together with the question, the right tests of twelve questions had 3.4 and more, the wrong ones 2.1 and less.
+# Read together with the question, the first tests of ten questions, all right, had 3.5 and more; those of one without a
+# right one 2.1 and less.
 LEAST_READING, LEAST_COSINE, LEAST_SHARE = 3.0, 0.4, 0.4
 MAX_TITLES_OF_PIECE = 3
 # The title of a test may stand so many lines above a piece of it.

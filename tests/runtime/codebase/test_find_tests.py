@@ -138,5 +138,7 @@ def test_a_test_in_several_pieces_is_told_once(root: Path, opened: Callable[[Pat
 
 
 @given(query=st.text(max_size=60))
-def test_any_text_is_taken(forest_of_tests: Codebase, query: str) -> None:
-    assert find_tests(forest_of_tests, query).status in {"ok", "empty", "partial"}
+def test_of_any_text_each_test_is_cited_or_it_is_empty(forest_of_tests: Codebase, query: str) -> None:
+    result = find_tests(forest_of_tests, query)
+    assert len(result.citations) == len(result.data["tests"])
+    assert (result.status == "empty") is (result.data["tests"] == [])
