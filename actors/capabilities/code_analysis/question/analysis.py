@@ -213,8 +213,8 @@ def analyse(
 
     `project`: what the repository is called, as `with_project_named` takes it. `names`: those of its capitalised words
     that definitions bear; the others name nothing. `described`: the name of a definition that other words of it make.
-    `dependencies`: the third-party ones that it is about. `used`: the definition whose uses
-    it asks for, be it named or described. Unless it `names_folder`s that there are, it is about no folder as a whole.
+    `dependencies`: the third-party ones that it is about. `used`: the definition whose uses it asks for, be it named or
+    described. Unless it `names_folder`s that there are, it is about no folder as a whole.
     """
     if dependencies:
         return _of_dependencies(text, tuple(dependencies))
@@ -226,20 +226,10 @@ def analyse(
         if kind_of(asked).needs_no_subject:
             return msgspec.structs.replace(asked, text=text, whole=told)
     paths = tuple(dict.fromkeys(_PATH.findall(text)))
-    named = [part for groups in _QUOTED.findall(text) for part in groups if part]
-    named += _CALL.findall(text)
-    capitalised = capitalised_words(text)
-    named += [name for name in capitalised if name in names]
-    parts = parts_of(text)
+    capitalised, parts = capitalised_words(text), parts_of(text)
     core = _core(text, parts) if len(parts) > 1 else text
     terms = query_terms(without_frame(core))
-    spelt = [name for name in query_terms(_URL.sub(" ", text)).identifiers if name.lower() not in _ABBREVIATIONS]
-    named += [name for name in spelt if not any(name in path for path in paths)]
-    naming = [part for part in parts if not _DESCRIBED.search(part)]
-    bare = [name for part in naming for name in _BARE_NAME.findall(part) if query_terms(name).counts]
-    named += [name for name in bare if name not in paths]
-    named += [described] if described else []
-    identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
+    identifiers = _identifiers(text, parts, paths, [name for name in capitalised if name in names], described)
     kind, aspects, further = _kinds_and_aspects(text, parts)
     if kind.needs_no_subject and not names_folder:
         kind = next((other for other in kinds_worded(text) if not other.needs_no_subject), default_kind())
@@ -272,6 +262,21 @@ def analyse(
     if of_paths or asked.is_of_whole:
         return msgspec.structs.replace(asked, aspects=aspects[:1])
     return asked if kind.asks_relations(asked) else msgspec.structs.replace(asked, aspects=_open_aspects(asked))
+
+
+def _identifiers(
+    text: str, parts: Sequence[str], paths: Collection[str], borne: Sequence[str], described: str | None
+) -> tuple[str, ...]:
+    """Return the names in a text: quoted, called, borne by definitions, spelt like code, asked for bare, or described."""
+    named = [part for groups in _QUOTED.findall(text) for part in groups if part]
+    named += [*_CALL.findall(text), *borne]
+    spelt = [name for name in query_terms(_URL.sub(" ", text)).identifiers if name.lower() not in _ABBREVIATIONS]
+    named += [name for name in spelt if not any(name in path for path in paths)]
+    naming = [part for part in parts if not _DESCRIBED.search(part)]
+    bare = [name for part in naming for name in _BARE_NAME.findall(part) if query_terms(name).counts]
+    named += [name for name in bare if name not in paths]
+    named += [described] if described else []
+    return _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
 
 
 def _of_dependencies(text: str, names: tuple[str, ...]) -> Question:
