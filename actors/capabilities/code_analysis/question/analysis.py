@@ -267,7 +267,7 @@ def analyse(
 def _identifiers(
     text: str, parts: Sequence[str], paths: Collection[str], borne: Sequence[str], described: str | None
 ) -> tuple[str, ...]:
-    """Return the names in a text: quoted, called, borne by definitions, spelt like code, asked for bare, or described."""
+    """Return the names in a text: quoted, called, borne by definitions, spelt like code, asked for, or described."""
     named = [part for groups in _QUOTED.findall(text) for part in groups if part]
     named += [*_CALL.findall(text), *borne]
     spelt = [name for name in query_terms(_URL.sub(" ", text)).identifiers if name.lower() not in _ABBREVIATIONS]
