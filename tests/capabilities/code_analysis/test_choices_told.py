@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.choices import MAX_CHOICES, MAX_NAMED, choice_claims
 from actors.capabilities.code_analysis.answers.confidence import FEATURES, WITH_CHOICES, bounds_of_presence, trust_in
 from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.lists.choices import MAX_CHOICES, MAX_NAMED, choice_claims
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.question.choice_wording import choices_asked

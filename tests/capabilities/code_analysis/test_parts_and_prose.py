@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.listing import head_words, type_name
+from actors.capabilities.code_analysis.answers.lists.listing import head_words, type_name
 from actors.capabilities.code_analysis.answers.wording import excerpt
 from actors.capabilities.code_analysis.evidence.call_flow import reached
 from actors.capabilities.code_analysis.evidence.doc_text import readable

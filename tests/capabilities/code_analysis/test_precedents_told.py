@@ -9,7 +9,12 @@ import pytest
 
 from actors.capabilities.code_analysis.answers.confidence import FEATURES, WITH_PRECEDENT, bounds_of_presence, trust_in
 from actors.capabilities.code_analysis.answers.evidence import Evidence
-from actors.capabilities.code_analysis.answers.precedents import MAX_COMMITS, MAX_FILES, MAX_LINE_CHARS, precedents
+from actors.capabilities.code_analysis.answers.lists.precedents import (
+    MAX_COMMITS,
+    MAX_FILES,
+    MAX_LINE_CHARS,
+    precedents,
+)
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.question.analysis import analyse

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from actors.capabilities.code_analysis.answers.absence.absent_subject import aside_claims
-from actors.capabilities.code_analysis.answers.choices import choice_claims
 from actors.capabilities.code_analysis.answers.default_value import value_claims
 from actors.capabilities.code_analysis.answers.definition import definition
 from actors.capabilities.code_analysis.answers.documents.document_claims import document_claims
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.history import history, together
-from actors.capabilities.code_analysis.answers.listing import listing_claims
+from actors.capabilities.code_analysis.answers.lists.choices import choice_claims
+from actors.capabilities.code_analysis.answers.lists.listing import listing_claims
+from actors.capabilities.code_analysis.answers.lists.precedents import precedents
+from actors.capabilities.code_analysis.answers.lists.requirements import requirements
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
 from actors.capabilities.code_analysis.answers.open_answer import MAX_SHOWN_WORDS, MAX_WORDS, answer_claims
 from actors.capabilities.code_analysis.answers.part_answers import numbers_of_text, places_of_parts, with_all_parts
 from actors.capabilities.code_analysis.answers.places.further_places import word_count
-from actors.capabilities.code_analysis.answers.precedents import precedents
-from actors.capabilities.code_analysis.answers.requirements import requirements
 from actors.capabilities.code_analysis.answers.settings import configuration
 from actors.capabilities.code_analysis.answers.uses import tests_of, usage
 from actors.capabilities.code_analysis.answers.verdict import verdict_claims, with_verdicts

@@ -13,7 +13,7 @@ import msgspec
 from actors.capabilities.code_analysis.answers.absence.absent_subject import nowhere_sentence, undefined_sentence
 from actors.capabilities.code_analysis.answers.confidence import level
 from actors.capabilities.code_analysis.answers.diagram import call_diagram, part_diagram
-from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
+from actors.capabilities.code_analysis.answers.lists.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.steps import StepReport

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.listing import type_name
+from actors.capabilities.code_analysis.answers.lists.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
 from actors.capabilities.code_analysis.models.step_arguments import IsFile, arguments_of

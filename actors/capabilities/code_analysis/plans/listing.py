@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.capabilities.code_analysis.answers.listing import type_name
+from actors.capabilities.code_analysis.answers.lists.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.searches import LINES, READ_LINES, locate
 from actors.capabilities.code_analysis.question.analysis import Question

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_analysis.answers.evidence import Evidence
-from actors.capabilities.code_analysis.answers.requirements import (
+from actors.capabilities.code_analysis.answers.lists.requirements import (
     MAX_DECLARED,
     MAX_IMPORTERS,
     MAX_LISTED,
