@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from actors.capabilities.code_analysis.agents.synthesizer import write_claims
 from actors.capabilities.code_analysis.answers import confidence
-from actors.capabilities.code_analysis.answers.composition import Finding, compose
+from actors.capabilities.code_analysis.answers.composition import compose
 from actors.capabilities.code_analysis.answers.evidence import evidence_of
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import query_terms

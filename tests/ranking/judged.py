@@ -16,8 +16,9 @@ from statistics import mean
 from typing import NamedTuple
 
 from actors.capabilities.code_analysis.answers.by_aspect import answer
-from actors.capabilities.code_analysis.answers.composition import Finding, compose
+from actors.capabilities.code_analysis.answers.composition import compose
 from actors.capabilities.code_analysis.answers.evidence import evidence_of
+from actors.capabilities.code_analysis.answers.findings import Finding
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from tests.ranking.asked import GOAL, ask
 from tests.ranking.cases import Case, read_cases

@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from actors.capabilities.code_analysis.answers.by_aspect import answer
-from actors.capabilities.code_analysis.answers.composition import Finding, compose
+from actors.capabilities.code_analysis.answers.composition import compose
 from actors.capabilities.code_analysis.answers.evidence import evidence_of
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.ranking import leading_place
 from actors.capabilities.code_analysis.ranking.answer_order import Place, in_answer_order
 from actors.capabilities.code_analysis.ranking.leading_place import FEATURES, MOST, in_leading_order

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from actors.capabilities.code_analysis.answers.absence.no_uses import no_uses
-from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED, Finding, compose, ranked_citations
+from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED, compose, ranked_citations
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.answers.wording import excerpt, first_sentence, lead_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, plain, read_claims, render
 from actors.capabilities.code_analysis.evidence.facts import CodeFact

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answers.composition import commit_document
+from actors.capabilities.code_analysis.answers.findings import commit_document
 from actors.capabilities.code_analysis.answers.history import claims_of_thing
 from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of, invented, note_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.capabilities.code_analysis.answers.composition import Finding, compose
+from actors.capabilities.code_analysis.answers.composition import compose
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.answers.places.likely_places import (
     MAX_LIKELY,
     MAX_LINE_CHARS,

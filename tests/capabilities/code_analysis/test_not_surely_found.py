@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from actors.capabilities.code_analysis.answers.absence.absent_subject import aside_claims
-from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, NOT_SURELY, Finding, compose
+from actors.capabilities.code_analysis.answers.composition import DID_NOT_FIND, NOT_SURELY, compose
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH, SURELY_NOT
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import CodeFact
 from actors.capabilities.code_analysis.evidence.steps import Purpose

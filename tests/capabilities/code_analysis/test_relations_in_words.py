@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_analysis.answers import uses
-from actors.capabilities.code_analysis.answers.composition import Finding, compose
+from actors.capabilities.code_analysis.answers.composition import compose
 from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import Entity

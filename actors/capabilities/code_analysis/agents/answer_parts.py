@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.agents.collected_claims import Collected
-from actors.capabilities.code_analysis.answers.composition import Finding, citation_document
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
+from actors.capabilities.code_analysis.answers.findings import Finding, citation_document
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.handover.answer import AnswerCitation, AnswerPart

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from actors.capabilities.code_analysis.agents.collected_claims import Collected
-from actors.capabilities.code_analysis.answers.composition import Finding, tells_none_of_the_names
+from actors.capabilities.code_analysis.answers.composition import tells_none_of_the_names
 from actors.capabilities.code_analysis.answers.confidence import NOTHING, WITH_CHOICES, Trust
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.answers.wording import NO_DEFINITION
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any

@@ -45,16 +45,14 @@ from actors.capabilities.code_analysis.agents.incomplete_reasons import (
 )
 from actors.capabilities.code_analysis.agents.unreadable_paths import folders_not_read, not_read
 from actors.capabilities.code_analysis.answers.absence.no_uses import no_uses
-from actors.capabilities.code_analysis.answers.composition import (
+from actors.capabilities.code_analysis.answers.composition import compose, history_reason, ranked_citations
+from actors.capabilities.code_analysis.answers.confidence import SURELY_NOT
+from actors.capabilities.code_analysis.answers.findings import (
     Finding,
     citation_document,
     cited_commits,
     commit_document,
-    compose,
-    history_reason,
-    ranked_citations,
 )
-from actors.capabilities.code_analysis.answers.confidence import SURELY_NOT
 from actors.capabilities.code_analysis.answers.places.likely_places import likely_places
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer

@@ -6,16 +6,13 @@ Nothing enters here that is not a claim, but the headings and the sentences that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
 
 from actors.capabilities.code_analysis.answers.absence.absent_subject import nowhere_sentence, undefined_sentence
 from actors.capabilities.code_analysis.answers.confidence import level
 from actors.capabilities.code_analysis.answers.diagram import call_diagram, part_diagram
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.answers.lists.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
-from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
@@ -28,7 +25,6 @@ from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.presence.absence import Absence
 from runtime.primitives.dotted_names import last_part
-from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("value", ""),
@@ -103,22 +99,6 @@ _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
 ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """A goal and the checked claims for it."""
-
-    goal: Goal
-    claims: tuple[Claim, ...]
-
-    def as_document(self) -> dict[str, Any]:
-        """The finding as it stands in the JSON answer."""
-        return {
-            "goal": self.goal.text,
-            "status": self.goal.status if self.claims else "open",
-            "text": "\n".join(render(claim) for claim in self.claims),
-            "citations": [citation_document(citation) for claim in self.claims for citation in claim.citations],
-        }
-
-
 def history_reason(steps: Sequence[StepReport]) -> str:
     """Why the steps that asked git found no commit."""
     said = " ".join(str(error) for step in steps for error in step.errors)
@@ -136,11 +116,6 @@ def history_reason(steps: Sequence[StepReport]) -> str:
     return "No commit was found that tells of it."
 
 
-def citation_document(citation: Citation) -> dict[str, Any]:
-    """A citation as it stands in the JSON answer: `quote` and `why` are there, be they empty."""
-    return {"quote": "", "why": "", **msgspec.to_builtins(citation)}
-
-
 def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
     """All citations of the answer, most relevant first, each place once.
 
@@ -154,16 +129,6 @@ def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
         for citation in claim.citations:
             ranked.setdefault((citation.file, citation.start_line, citation.end_line), citation)
     return list(ranked.values())
-
-
-def cited_commits(findings: Sequence[Finding]) -> list[CommitNote]:
-    """The commits that the answer tells of, each once, in the order in which it does."""
-    return list(dict.fromkeys(commit for found in findings for claim in found.claims for commit in claim.commits))
-
-
-def commit_document(commit: CommitNote) -> dict[str, str]:
-    """A commit as it stands in the JSON answer: its whole hash, its day."""
-    return {"sha": commit.hash, "author": commit.author, "date": commit.date, "subject": commit.subject}
 
 
 def compose(

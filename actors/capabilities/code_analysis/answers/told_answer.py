@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from actors.capabilities.code_analysis.answers.composition import Finding
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.evidence.claims import Claim, plain, render
 from runtime.codebase.citation import Citation
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.composition import Finding
+from actors.capabilities.code_analysis.answers.findings import Finding
 from actors.capabilities.code_analysis.answers.places.shown_blocks import part_of
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, may_be_quoted
 from runtime.codebase.files.words import index_terms
