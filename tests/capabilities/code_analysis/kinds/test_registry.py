@@ -23,7 +23,7 @@ PACKAGE = ROOT / "actors" / "capabilities" / "code_analysis"
 
 # Words that are the name of a kind as well, and mean something else in a module.
 OTHER_MEANINGS = {
-    ("answers/composition.py", "why"): "a field of a citation",
+    ("answers/findings.py", "why"): "a field of a citation",
     ("answers/reasoned_by.py", "why"): "a field of a record",
     ("models/model_plan.py", "why"): "a field of a planned call",
     ("models/rule_fallback.py", "why"): "a field of a record",
