@@ -134,7 +134,7 @@ def test_tests_are_those_of_what_is_called_a_function_or_a_class(depot: Codebase
 @given(text=st.text(max_size=200))
 def test_any_text_names_a_definition_or_none(depot: Codebase, text: str) -> None:
     name = used_definition(depot.index, analyse(text))
-    assert name is None or name
+    assert name is None or depot.symbols_named(name) or name in text
 
 
 async def test_its_uses_stand_right_behind_what_it_is(harness: AnalysisHarness) -> None:

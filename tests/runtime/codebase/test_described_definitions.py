@@ -224,7 +224,7 @@ def test_any_text_and_name_are_compared(text: str, name: str) -> None:
 def test_a_name_whose_words_are_said_is_found_in_them(name: str) -> None:
     match = match_name(said_words(f"the {name.replace('_', ' ')} thing"), name)
     assert match.is_whole
-    assert nearness(match) >= 0
+    assert set(match.found) == set(name.split("_"))
 
 
 def test_of_many_definitions_the_best_few_are_given(root: Path, opened: Callable[[Path], Codebase]) -> None:

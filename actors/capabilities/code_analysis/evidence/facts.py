@@ -497,9 +497,8 @@ def _fitting(result: ToolResult) -> Iterator[CodeFact]:
     """Yield tests that fit a question, as `fitting` ones: nothing proves what they cover."""
     for row in result.data.get("tests", ()):
         if row["citation"] is not None:
-            citation, title = result.citations[row["citation"]], row["title"]
-            more = {"symbol_kind": FITTING, "score": row["score"], "is_test": True}
-            yield CodeFact("test", citation, name=title, **more)
+            place, title, score = result.citations[row["citation"]], row["title"], row["score"]
+            yield CodeFact("test", place, name=title, symbol_kind=FITTING, score=score, is_test=True)
 
 
 def _chosen(result: ToolResult) -> Iterator[CodeFact]:

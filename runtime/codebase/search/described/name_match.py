@@ -39,9 +39,7 @@ EXACT, CUT_SHORT = 1.0, 0.7
 OF_WEAK = 0.3
 _SAID = re.compile(r"(?P<mark>[.,;:!?()\"«»–—]*)[^\w.,;:!?()\"«»–—]*(?P<word>[A-Za-z0-9_]+)")
 # What may stand ahead of any thing and tells none of the sort from another.
-_OF_NO_SORT = (
-    "old little small big private public protected internal inner nested own single whole single tiny special same"
-)
+_OF_NO_SORT = "old little small big private public protected internal inner nested own single whole tiny special same"
 _TELLS_NO_SORT = frozenset(f"{_OF_NO_SORT} first last static helper possible actual current existing only".split())
 MAX_AHEAD = 3
 _ANY_ONE = frozenset({"a", "an", "some", "several", "no", "each", "every", "which", "what"})
